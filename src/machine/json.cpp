@@ -106,6 +106,7 @@ ordered_json link_json(const link& joined) {
   put_known(out, "latency_ns", joined.latency_ns);
   put_known(out, "bandwidth", joined.bandwidth);
   if (joined.shape != topology::direct) out["topology"] = name(joined.shape);
+  if (joined.carries != traffic::all) out["carries"] = name(joined.carries);
   put_known(out, "columns", joined.columns);
   put_known(out, "rows", joined.rows);
   put_known(out, "width_bits", joined.width_bits);

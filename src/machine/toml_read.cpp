@@ -38,7 +38,8 @@ constexpr grade grades[] = {grade::unknown, grade::low, grade::medium, grade::hi
 constexpr addressability units[] = {addressability::unknown, addressability::byte, addressability::block,
                                     addressability::page, addressability::none};
 constexpr link_kind link_kinds[] = {link_kind::coherent, link_kind::copying, link_kind::incoherent};
-constexpr topology topologies[] = {topology::direct, topology::mesh};
+constexpr topology topologies[] = {topology::direct, topology::mesh, topology::torus};
+constexpr traffic traffics[] = {traffic::all, traffic::messages};
 constexpr write_policy write_policies[] = {write_policy::unknown, write_policy::write_back,
                                            write_policy::write_through};
 constexpr allocation allocations[] = {allocation::unknown, allocation::reads, allocation::reads_and_writes};
@@ -474,13 +475,14 @@ class reader {
   // One link of all nodes of `ends`, or one of each pair of `from` and `to`.
   void read_links(const spec_table& table) {
     table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to", "topology", "columns", "rows",
-                      "width_bits", "clock"});
+                      "width_bits", "clock", "carries"});
     link joined;
     joined.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), link_kinds);
     joined.name = table.text("name", "");
     joined.latency_ns = table.nanoseconds("latency", 0);
     joined.bandwidth = table.bandwidth("bandwidth", 0);
     joined.shape = parse_kind(table, "topology", "direct", topologies);
+    joined.carries = parse_kind(table, "carries", "all", traffics);
     joined.columns = small(table, "columns");
     joined.rows = small(table, "rows");
     joined.width_bits = small(table, "width_bits");

@@ -233,6 +233,7 @@ class writer {
     time("latency", joined.latency_ns);
     rate("bandwidth", joined.bandwidth);
     if (joined.shape != topology::direct) out_ += fmt::format("topology = \"{}\"\n", name(joined.shape));
+    if (joined.carries != traffic::all) out_ += fmt::format("carries = \"{}\"\n", name(joined.carries));
     count("columns", joined.columns);
     count("rows", joined.rows);
     count("width_bits", joined.width_bits);

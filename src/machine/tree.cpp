@@ -66,7 +66,12 @@ std::string_view name(coherence how) noexcept {
   return names[static_cast<std::size_t>(how)];
 }
 
-std::string_view name(topology shape) noexcept { return shape == topology::mesh ? "mesh" : "direct"; }
+std::string_view name(topology shape) noexcept {
+  static constexpr std::string_view names[] = {"direct", "mesh", "torus"};
+  return names[static_cast<std::size_t>(shape)];
+}
+
+std::string_view name(traffic what) noexcept { return what == traffic::messages ? "messages" : "all"; }
 
 const node& tree::at(node_id id) const {
   SITU_ASSERT(1, id < nodes_.size(), "pass a node id of this tree; ids of another tree or view differ");
@@ -303,21 +308,24 @@ void tree_builder::add_path(path record) {
 namespace {
 
 // Why a link's shape cannot be, seen from its positions (one for each end); empty where it can.
-std::string impossible_mesh(const link& joined, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& positions) {
-  if (joined.shape != topology::mesh) {
+std::string impossible_grid(const link& joined, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& positions) {
+  if (joined.shape == topology::direct) {
     if (joined.columns != 0 || joined.rows != 0 || joined.width_bits != 0 || joined.hertz != 0)
-      return "columns, rows, a width and a clock are those of a mesh";
+      return "columns, rows, a width and a clock are those of a mesh or a torus";
     return "";
   }
-  if (joined.columns == 0 || joined.rows == 0) return "a mesh has columns and rows, 1 or more";
+  if (joined.columns == 0 || joined.rows == 0)
+    return fmt::format("a {} has columns and rows, 1 or more", name(joined.shape));
   std::set<std::pair<std::uint32_t, std::uint32_t>> taken;
   for (const auto& at : positions) {
-    if (at.first == no_index) return "each end of a mesh has a position on it; give the nodes `position`";
+    if (at.first == no_index)
+      return fmt::format("each end of a {} has a position on it; give the nodes `position`", name(joined.shape));
     if (at.first >= joined.columns || at.second >= joined.rows)
-      return fmt::format("the position {},{} is outside of a mesh of {} columns and {} rows", at.first, at.second,
-                         joined.columns, joined.rows);
+      return fmt::format("the position {},{} is outside of a {} of {} columns and {} rows", at.first, at.second,
+                         name(joined.shape), joined.columns, joined.rows);
     if (!taken.insert(at).second)
-      return fmt::format("two ends of a mesh have the position {},{}; give each its own", at.first, at.second);
+      return fmt::format("two ends of a {} have the position {},{}; give each its own", name(joined.shape), at.first,
+                         at.second);
   }
   return "";
 }
@@ -339,7 +347,7 @@ void tree_builder::add_link(link joined) {
   }
   std::vector<std::pair<std::uint32_t, std::uint32_t>> positions;
   for (const node_id end : joined.ends) positions.emplace_back(nodes_[end].facts.x, nodes_[end].facts.y);
-  if (const std::string reason = impossible_mesh(joined, positions); !reason.empty())
+  if (const std::string reason = impossible_grid(joined, positions); !reason.empty())
     throw_error(errc::bad_argument, reason);
   links_.push_back(std::move(joined));
 }

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "nemesys/machine_files.h"
 #include "support/child_program.h"
+#include "support/machine_files.h"
 
 namespace situ::studies::nemesys {
 

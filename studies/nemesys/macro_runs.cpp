@@ -12,8 +12,8 @@
 #include <sstream>
 #include <thread>
 
-#include "nemesys/machine_files.h"
 #include "support/child_program.h"
+#include "support/machine_files.h"
 
 namespace situ::studies::nemesys {
 namespace {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "rmem/bostan.h"
 #include "rmem/page_traces.h"
 
 namespace situ::studies::rmem {
@@ -328,13 +329,15 @@ study_result run(const study_context& context) {
       .source = "RMem: An OS Service for Transparent Remote Memory Access in Lightweight Manycores",
       .method = {"Servers and clients of situ::rmem in one process, over TCP on this host.",
                  "Pages: traces of touches, simulated with the policies of rmem::region and beside Belady's "
-                 "optimum, then touched on this host."}};
+                 "optimum, then touched on this host.",
+                 "Part bostan: the two-step protocol and the libraries' on the modelled MPPA-256."}};
   using make = study_part (*)(const study_context&);
   for (const auto& [name, part] : {std::pair<std::string_view, make>{"replacement", replacing},
                                    {"prefetch", fetching},
                                    {"time", timing},
                                    {"sizes", sizes},
-                                   {"peers", several}}) {
+                                   {"peers", several},
+                                   {"bostan", on_bostan}}) {
     if (!context.wants(name)) continue;
     if (context.stopped()) break;
     result.parts.push_back(part(context));

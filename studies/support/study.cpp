@@ -47,7 +47,7 @@ const std::vector<study_info>& all_studies() {
       {"rmem",
        "remote memory on this host, as RMem's authors measured theirs; which pages go, which come along",
        rmem::run,
-       {"replacement", "prefetch", "time", "sizes", "peers"}}};
+       {"replacement", "prefetch", "time", "sizes", "peers", "bostan"}}};
   return all;
 }
 

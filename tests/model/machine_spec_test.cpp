@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace situ::model {
@@ -142,6 +144,48 @@ std::string broken(const std::string& from, const std::string& to) {
   }
   ADD_FAILURE() << "no error for " << to;
   return "";
+}
+
+// Section 2.1 of the RMem paper: clusters of 16 cores whose first caches nobody keeps coherent, I/O clusters whose
+// cores share a coherent one, two networks.
+TEST(MachineSpec, TheMppaHasClustersAndTwoNetworks) {
+  const machine_spec spec = read_machine(machines + "mppa-256-bostan.toml");
+  EXPECT_FALSE(spec.coherent);
+  ASSERT_EQ(spec.tiles.size(), 20u);
+  ASSERT_EQ(spec.cores.size(), 256u + 16u);
+  for (std::size_t i = 0; i < spec.tiles.size(); ++i) {
+    const bool is_cluster = i < 16;
+    EXPECT_EQ(spec.tiles[i].is_snooped, !is_cluster);
+    EXPECT_EQ(spec.tiles[i].local_memory != none, is_cluster);
+    EXPECT_EQ(spec.tiles[i].cores.size(), is_cluster ? 16u : 4u);
+  }
+  EXPECT_EQ(spec.memories.back().bytes, std::uint64_t{64} << 30);
+  EXPECT_EQ(spec.memories.back().adapter_time, 25'000u);
+  EXPECT_TRUE(spec.mesh.is_torus);
+  EXPECT_EQ(spec.mesh.flit_bytes, 4u);
+  EXPECT_EQ(spec.mesh.period, 2500u);
+  EXPECT_EQ(spec.control.columns, 4u);
+  EXPECT_EQ(spec.control.rows, 5u);
+  EXPECT_EQ(spec.control.flit_bytes, 1u);
+}
+
+TEST(MachineSpec, OneNetworkForMessagesAsLargeAsTheMesh) {
+  std::ifstream file{machines + "mppa-256-bostan.toml"};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const auto error_of = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.rfind(from), from.size(), to);
+    try {
+      (void)parse_machine(changed, "mppa.toml");
+    } catch (const error& bad) {
+      return std::string{bad.message()};
+    }
+    return std::string{};
+  };
+  EXPECT_THAT(error_of("carries = \"messages\"", "carries = \"all\""),
+              HasSubstr("one mesh, and perhaps one that carries messages"));
+  EXPECT_THAT(error_of("rows = 5", "rows = 6"), HasSubstr("has the columns and rows of the mesh beside it"));
+  EXPECT_THAT(error_of("carries = \"messages\"", "carries = \"mail\""), HasSubstr("carries"));
 }
 
 TEST(MachineSpec, ASmallMachineIsEnough) {

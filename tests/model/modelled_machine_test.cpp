@@ -360,6 +360,58 @@ modelled_machine host() {
 }
 
 // 20 ns to look into the L3, 75 ns for the memory; from the L3 20, L2 4.666, L1 1.333.
+// The MPPA-256: cores 0 to 15 are the cluster at 0,0, 256 to 259 the I/O cluster at 0,4, whose memory is the first
+// DRAM.
+modelled_machine mppa() {
+  modelled_machine machine{read_machine(machines + "mppa-256-bostan.toml")};
+  machine.map_range(local, local + 0x20'0000, 0);
+  machine.map_range(global, global + 0x4000'0000, 16);
+  return machine;
+}
+std::vector<std::string> used_links(const modelled_machine& machine) {
+  std::vector<std::string> names;
+  for (const part_counters& counters : machine.counters())
+    if (counters.kind == "link") names.push_back(counters.part);
+  return names;
+}
+
+// Whoever wants to see what the other core has written drops its line first.
+TEST(ModelledMppa, CoresOfAClusterDoNotSnoop) {
+  modelled_machine machine = mppa();
+  time_ps now = machine.access(0, local, 8, access_kind::read, 0);
+  now = machine.access(1, local, 8, access_kind::write, now);
+  EXPECT_TRUE(machine.first_data_cache(0).holds(machine.first_data_cache(0).line_of(local)));
+  now = machine.dma(0, local, global, 256, now);
+  EXPECT_TRUE(machine.first_data_cache(0).holds(machine.first_data_cache(0).line_of(local)));
+  machine.invalidate(0, local, local + 64, now);
+  EXPECT_FALSE(machine.first_data_cache(0).holds(machine.first_data_cache(0).line_of(local)));
+}
+
+TEST(ModelledMppa, CoresOfAnIoClusterDo) {
+  modelled_machine machine = mppa();
+  const time_ps now = machine.access(256, global, 8, access_kind::read, 0);
+  machine.access(257, global, 8, access_kind::write, now);
+  EXPECT_FALSE(machine.first_data_cache(256).holds(machine.first_data_cache(256).line_of(global)));
+}
+
+TEST(ModelledMppa, MemoryBesideAClusterIsReachedWithoutTheNetwork) {
+  modelled_machine machine = mppa();
+  const time_ps beside = machine.access(256, global, 8, access_kind::read, 0);
+  EXPECT_TRUE(used_links(machine).empty());
+  EXPECT_GT(machine.access(260, global + 4096, 8, access_kind::read, 0), beside);
+  EXPECT_FALSE(used_links(machine).empty());
+}
+
+// From 0,0 to 0,4 of five rows a torus goes north once.
+TEST(ModelledMppa, MessagesHaveANetworkOfTheirOwn) {
+  modelled_machine machine = mppa();
+  machine.send(0, 16, 8, 0);
+  EXPECT_EQ(used_links(machine), (std::vector<std::string>{"control 0,0 north", "control 0,4 to tile"}));
+  machine.reset_counters();
+  machine.dma(0, global, local, 256, 0);
+  EXPECT_EQ(used_links(machine), (std::vector<std::string>{"0,0 north", "0,4 to tile"}));
+}
+
 TEST(ModelledHost, EachLevelTakesWhatACoreSees) {
   modelled_machine machine = host();
   EXPECT_EQ(machine.access(0, 4096, 8, access_kind::read, 0), 95 * ns);

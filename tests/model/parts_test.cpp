@@ -24,7 +24,7 @@ std::vector<part_counters> links(const mesh& network) {
 TEST(Mesh, APacketTakesItsHopsAndItsFlits) {
   mesh network{small_mesh};
   EXPECT_EQ(network.flits(32), 9u);
-  EXPECT_EQ(mesh::hops({0, 0}, {1, 1}), 2u);
+  EXPECT_EQ(network.hops({0, 0}, {1, 1}), 2u);
   EXPECT_EQ(network.send({0, 0}, {1, 1}, 32, 0), (2 * 60 + 9 * 20) * ns);
   EXPECT_EQ(network.send({0, 0}, {1, 1}, 32, 0), (9 * 20 + 2 * 60 + 9 * 20) * ns);
 }
@@ -46,6 +46,22 @@ TEST(Mesh, ToItselfNothingMoves) {
   mesh network{small_mesh};
   EXPECT_EQ(network.send({2, 2}, {2, 2}, 1000, 77), 77u);
   EXPECT_TRUE(links(network).empty());
+}
+
+// From 0,0 to 3,3 of four columns and rows a torus goes west and north, over its edges.
+TEST(Mesh, ATorusGoesTheShorterWayAround) {
+  mesh_spec spec = small_mesh;
+  spec.is_torus = true;
+  mesh network{spec, "data "};
+  EXPECT_EQ(network.hops({0, 0}, {3, 3}), 2u);
+  EXPECT_EQ(network.hops({0, 0}, {2, 1}), 3u);
+  EXPECT_EQ(network.hops({3, 2}, {0, 2}), 1u);
+  EXPECT_EQ(network.send({0, 0}, {3, 3}, 4, 0), (2 * 60 + 2 * 20) * ns);
+  network.send({3, 3}, {0, 3}, 4, 0);
+  std::vector<std::string> names;
+  for (const part_counters& link : links(network)) names.push_back(link.part);
+  EXPECT_EQ(names, (std::vector<std::string>{"data 0,0 west", "data 3,0 north", "data 0,3 to tile", "data 3,3 east",
+                                             "data 3,3 to tile"}));
 }
 
 TEST(Mesh, DifferentLinksDoNotWaitForEachOther) {

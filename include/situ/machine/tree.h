@@ -83,7 +83,8 @@ enum class write_policy : std::uint8_t { unknown, write_back, write_through };
 // What brings a line into a cache.
 enum class allocation : std::uint8_t { unknown, reads, reads_and_writes };
 // Who keeps the caches under a node coherent with each other. Of the machine, `none` says that nobody does between the
-// groups that say how they do it inside: the tiles of a non-coherent machine.
+// groups that say how they do it inside: the tiles of a non-coherent machine. Of a group with a network adapter it says
+// that it is such a tile, and that nobody keeps its own caches coherent, either.
 enum class coherence : std::uint8_t { unknown, none, snooping, directory };
 
 // What joins nodes beside the tree.
@@ -92,8 +93,11 @@ enum class link_kind : std::uint8_t {
   copying,     // bytes go over it only where a program copies them; machine files call it "explicit"
   incoherent,  // loads and stores go over it, and caches at its ends know nothing of each other
 };
-// How a link's ends hang together: each with each, or on a grid by their positions.
-enum class topology : std::uint8_t { direct, mesh };
+// How a link's ends hang together: each with each, or on a grid by their positions; a torus is one whose last column
+// and row are neighbours of the first.
+enum class topology : std::uint8_t { direct, mesh, torus };
+// What a link is for.
+enum class traffic : std::uint8_t { all, messages };
 
 // A kind as it is written in machines/: "processing_unit", "hbm".
 [[nodiscard]] std::string_view name(node_kind kind) noexcept;
@@ -107,6 +111,7 @@ enum class topology : std::uint8_t { direct, mesh };
 [[nodiscard]] std::string_view name(allocation when) noexcept;
 [[nodiscard]] std::string_view name(coherence how) noexcept;
 [[nodiscard]] std::string_view name(topology shape) noexcept;
+[[nodiscard]] std::string_view name(traffic what) noexcept;
 
 // A node's number in its tree; it means nothing in another tree, or in a view.
 using node_id = std::uint32_t;
@@ -169,7 +174,7 @@ struct node_facts {
   write_policy writes = write_policy::unknown;    // of a cache
   allocation allocates_on = allocation::unknown;  // of a cache
   coherence coherent_by = coherence::unknown;     // of the machine, a package or a group
-  std::uint32_t x = no_index;                     // of a package, group or device: its column on a mesh
+  std::uint32_t x = no_index;                     // of a package, group or device: its column on a grid
   std::uint32_t y = no_index;                     // and its row
   std::uint32_t width_bits = 0;                   // of a group: what its bus carries in a cycle of its clock
   double access_ns = 0;                           // of a memory: from its controller's side, without the way there
@@ -228,14 +233,15 @@ struct path {
 struct link {
   link_kind kind = link_kind::coherent;
   std::string name;             // "HyperTransport", "PCIe 3.0 x16"
-  double latency_ns = 0;        // from an end to another; of a mesh, of one hop
+  double latency_ns = 0;        // from an end to another; of a grid, of one hop
   std::uint64_t bandwidth = 0;  // bytes per second, each way between two ends
   std::vector<node_id> ends;    // two or more
   topology shape = topology::direct;
-  std::uint32_t columns = 0;     // of a mesh; 0 otherwise
-  std::uint32_t rows = 0;        // of a mesh; 0 otherwise
-  std::uint32_t width_bits = 0;  // of a mesh: what a hop carries in a cycle of its clock
-  std::uint64_t hertz = 0;       // of a mesh
+  traffic carries = traffic::all;  // messages: a network of its own for short ones
+  std::uint32_t columns = 0;       // of a grid; 0 otherwise
+  std::uint32_t rows = 0;          // of a grid; 0 otherwise
+  std::uint32_t width_bits = 0;    // of a grid: what a hop carries in a cycle of its clock
+  std::uint64_t hertz = 0;         // of a grid
 
   friend bool operator==(const link&, const link&) = default;
 };
@@ -313,7 +319,7 @@ class tree_builder {
   // device to a memory, and where a latency is below zero or not finite.
   void add_path(path record);
   // Adds a link. Throws bad_argument for fewer than two ends, one end twice, an explicit link of an end that is no
-  // memory and no device, and a mesh without columns, rows, or positions of its ends on them that differ.
+  // memory and no device, and a grid without columns, rows, or positions of its ends on them that differ.
   void add_link(link joined);
   // What has been said of a node; may be changed until build(). Throws std::out_of_range for an id that add() has not
   // returned.

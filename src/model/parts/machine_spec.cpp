@@ -59,27 +59,36 @@ class spec_maker {
 
   void find_mesh() {
     for (const machine::link& joined : tree_.links()) {
-      if (joined.shape != machine::topology::mesh) continue;
-      if (spec_.mesh.columns > 0) fail(machine::root_node, "a modelled machine has one mesh; remove the other");
+      if (joined.shape == machine::topology::direct) continue;
+      const bool is_control = joined.carries == machine::traffic::messages;
+      mesh_spec& made = is_control ? spec_.control : spec_.mesh;
+      if (made.columns > 0)
+        fail(machine::root_node,
+             "a modelled machine has one mesh, and perhaps one that carries messages; remove the other");
       const node_id end = joined.ends.front();
       if (joined.width_bits == 0 || joined.width_bits % 8 != 0)
         fail(end, "its mesh needs width_bits, a multiple of 8: what a link carries in a cycle");
       if (joined.hertz == 0) fail(end, "its mesh needs a clock");
       if (joined.latency_ns <= 0) fail(end, "its mesh needs a latency, that of one hop");
-      spec_.mesh = {.columns = joined.columns,
-                    .rows = joined.rows,
-                    .flit_bytes = joined.width_bits / 8,
-                    .period = period_of(joined.hertz),
-                    .hop_time = from_ns(joined.latency_ns)};
-      mesh_ends_ = joined.ends;
+      made = {.columns = joined.columns,
+              .rows = joined.rows,
+              .is_torus = joined.shape == machine::topology::torus,
+              .flit_bytes = joined.width_bits / 8,
+              .period = period_of(joined.hertz),
+              .hop_time = from_ns(joined.latency_ns)};
+      if (!is_control) mesh_ends_ = joined.ends;
     }
+    if (spec_.control.columns > 0 &&
+        (spec_.control.columns != spec_.mesh.columns || spec_.control.rows != spec_.mesh.rows))
+      fail(machine::root_node, "the network for messages has the columns and rows of the mesh beside it");
   }
 
   void find_tiles() {
     tile_of_node_.assign(tree_.nodes().size(), none);
     for (node_id id = 1; id < tree_.nodes().size(); ++id) {
       const machine::coherence by = tree_.at(id).coherent_by;
-      if (by == machine::coherence::unknown || by == machine::coherence::none || !has_processors(id)) continue;
+      if (by == machine::coherence::unknown || !has_processors(id)) continue;
+      if (by == machine::coherence::none && !has_adapter(id)) continue;
       if (tile_of_node_[id] != none) fail(id, "lies within a tile; a coherence domain has no others inside");
       add_tile(id);
     }
@@ -94,9 +103,17 @@ class spec_maker {
     if (spec_.mesh.columns == 0) fail(machine::root_node, "several tiles need a [[link]] with topology = \"mesh\"");
   }
 
+  // Its own, not one of a group within it.
+  [[nodiscard]] bool has_adapter(node_id id) const {
+    for (node_id i = id; i <= id + tree_.at(id).descendants; ++i)
+      if (tree_.at(i).parent == id && tree_.at(i).device == device_kind::network_adapter) return true;
+    return false;
+  }
+
   void add_tile(node_id id) {
     const node& n = tree_.at(id);
     tile_spec tile;
+    tile.is_snooped = n.coherent_by != machine::coherence::none;
     tile.name = n.name.empty() ? tree_.label(id) : fmt::format("{} {}", n.name, spec_.tiles.size());
     if ((n.width_bits == 0) != (n.hertz == 0))
       fail(id, "a bus has width_bits and a clock; write both, or none where nothing contends for it");
@@ -358,8 +375,8 @@ class spec_maker {
       spec_.tiles[tile].has_adapter = true;
       spec_.tiles[tile].adapter_time = from_ns(n.latency_ns);
       spec_.tiles[tile].adapter_outstanding = std::max(1U, n.entries);
-      if (const std::uint32_t memory = spec_.tiles[tile].local_memory; memory != none)
-        spec_.memories[memory].adapter_time = from_ns(n.latency_ns);
+      for (std::size_t i = 0; i < memory_nodes_.size(); ++i)
+        if (tile_of_node_[memory_nodes_[i]] == tile) spec_.memories[i].adapter_time = from_ns(n.latency_ns);
     }
     if (n.device <= device_kind::network_adapter) return;
     if (n.hertz == 0) fail(id, "an accelerator needs a clock");

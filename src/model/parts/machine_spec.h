@@ -74,6 +74,7 @@ struct tile_spec {
   std::vector<std::uint32_t> cores;
   std::vector<std::uint32_t> caches;
   std::uint32_t local_memory = none;  // its tile-local memory
+  bool is_snooped = true;             // its caches see each other's writes
   time_ps bus_period = 0;             // 0: nothing contends for a bus
   std::uint32_t bus_bytes = 0;        // of one beat
   bool has_adapter = false;
@@ -97,10 +98,11 @@ struct memory_spec {
   std::uint32_t channels = 1;          // interleaved by bursts
 };
 
-// A 2-D mesh between tiles; no columns where there is none.
+// A 2-D mesh or torus between tiles; no columns where there is none.
 struct mesh_spec {
   std::uint32_t columns = 0;
   std::uint32_t rows = 0;
+  bool is_torus = false;         // its ends are neighbours
   std::uint32_t flit_bytes = 0;  // what a link carries in a cycle
   time_ps period = 0;            // of a link
   time_ps hop_time = 0;          // of a packet's head, from router to router
@@ -128,6 +130,7 @@ struct machine_spec {
   std::vector<tile_spec> tiles;
   std::vector<memory_spec> memories;
   mesh_spec mesh;
+  mesh_spec control;  // for messages alone: as many columns and rows; none: the mesh carries them
   std::vector<accelerator_spec> accelerators;
 
   // Checks and completes what a tree says. `where[node]`, if given, says where the node stands in its file. Throws

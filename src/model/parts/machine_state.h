@@ -152,6 +152,10 @@ struct modelled_machine::impl {
   time_ps remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address, std::uint32_t bytes,
                         bool is_write, time_ps now);
   time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
+  // Nothing of the network is between them.
+  [[nodiscard]] static bool is_beside(const tile_state& tile, const memory_spec& memory) noexcept {
+    return tile.at == grid_position{memory.x, memory.y};
+  }
   void snoop_arriving(const memory_controller& target, std::uint64_t address, std::uint64_t bytes);
   time_ps send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
 
@@ -181,7 +185,8 @@ struct modelled_machine::impl {
   std::vector<tile_state> tiles;
   std::vector<memory_controller> memories;
   std::optional<mesh> network;
-  std::vector<range> ranges;  // sorted, disjoint
+  std::optional<mesh> control;  // for messages, where they do not go over the network
+  std::vector<range> ranges;    // sorted, disjoint
   line_observer* observer = nullptr;
 };
 

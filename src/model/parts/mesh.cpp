@@ -4,17 +4,32 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <utility>
+
 namespace situ::model {
 
-mesh::mesh(const mesh_spec& spec)
+namespace {
+
+// Steps from a column (or row) to another: to the right where they are positive.
+std::int64_t steps(std::uint32_t from, std::uint32_t to, std::uint32_t count, bool is_torus) noexcept {
+  const std::int64_t direct = std::int64_t{to} - from;
+  if (!is_torus || 2 * std::abs(direct) <= count) return direct;
+  return direct > 0 ? direct - count : direct + count;
+}
+
+}  // namespace
+
+mesh::mesh(const mesh_spec& spec, std::string label)
     : spec_{spec},
+      label_{std::move(label)},
       flit_bytes_{spec.flit_bytes},
       links_(std::size_t{spec.columns} * spec.rows * directions),
       routes_(std::size_t{spec.columns} * spec.rows * spec.columns * spec.rows) {}
 
-std::uint32_t mesh::hops(grid_position from, grid_position to) noexcept {
-  const auto distance = [](std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; };
-  return distance(from.x, to.x) + distance(from.y, to.y);
+std::uint32_t mesh::hops(grid_position from, grid_position to) const noexcept {
+  return static_cast<std::uint32_t>(std::abs(steps(from.x, to.x, spec_.columns, spec_.is_torus)) +
+                                    std::abs(steps(from.y, to.y, spec_.rows, spec_.is_torus)));
 }
 
 time_ps mesh::send(grid_position from, grid_position to, std::uint32_t bytes, time_ps now) {
@@ -57,10 +72,13 @@ void mesh::find_links(grid_position from, grid_position to, route& of) {
   const auto over = [&](direction out) {
     route_links_.push_back((from.y * spec_.columns + from.x) * directions + out);
   };
-  for (; from.x < to.x; ++from.x) over(east);
-  for (; from.x > to.x; --from.x) over(west);
-  for (; from.y < to.y; ++from.y) over(south);
-  for (; from.y > to.y; --from.y) over(north);
+  const auto go = [&](std::uint32_t& at, std::uint32_t target, std::uint32_t count, direction up, direction down) {
+    std::int64_t left = steps(at, target, count, spec_.is_torus);
+    for (; left > 0; --left, at = (at + 1) % count) over(up);
+    for (; left < 0; ++left, at = (at + count - 1) % count) over(down);
+  };
+  go(from.x, to.x, spec_.columns, east, west);
+  go(from.y, to.y, spec_.rows, south, north);
   over(to_tile);
   of.links = static_cast<std::uint32_t>(route_links_.size()) - of.first_link;
 }
@@ -81,12 +99,13 @@ void mesh::append_counters(std::vector<part_counters>& to) const {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     if (sums[i].packets == 0) continue;
     const std::size_t router = i / directions;
-    to.push_back({fmt::format("{},{} {}", router % spec_.columns, router / spec_.columns, names[i % directions]),
-                  "link",
-                  {{"packets", sums[i].packets},
-                   {"flits", sums[i].flits},
-                   {"busy_ps", sums[i].flits * spec_.period + links_[i].stood},
-                   {"queueing_ps", links_[i].times.waited()}}});
+    to.push_back(
+        {fmt::format("{}{},{} {}", label_, router % spec_.columns, router / spec_.columns, names[i % directions]),
+         "link",
+         {{"packets", sums[i].packets},
+          {"flits", sums[i].flits},
+          {"busy_ps", sums[i].flits * spec_.period + links_[i].stood},
+          {"queueing_ps", links_[i].times.waited()}}});
   }
 }
 

@@ -1,5 +1,5 @@
-// A two-dimensional mesh of routers: packets of flits go by columns first, then by rows (XY), and keep each link on
-// their way for as long as their flits take (wormhole).
+// A two-dimensional mesh of routers, or a torus: packets of flits go by columns first, then by rows (XY), on a torus
+// the shorter way around, and keep each link on their way for as long as their flits take (wormhole).
 //
 // A packet is a head flit and its payload. Its head enters the first link when that is free, the next one hop time
 // later, and so on; the last link leads from the last router to its tile. Where a link is taken, the head waits, and
@@ -22,6 +22,7 @@
 #include "model/parts/rounded_up_division.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace situ::model {
@@ -35,7 +36,8 @@ struct grid_position {
 
 class mesh {
  public:
-  explicit mesh(const mesh_spec& spec);
+  // label: what its links are called in counters, before their places; empty for the only one.
+  explicit mesh(const mesh_spec& spec, std::string label = {});
 
   // Sends a packet of `bytes` of payload at `now`; returns when its last flit has arrived. From a place to itself
   // nothing moves. pre: both lie on the mesh.
@@ -47,7 +49,7 @@ class mesh {
   time_ps send(route_index over, std::uint32_t bytes, time_ps now) noexcept;
 
   // Links between routers on the way.
-  [[nodiscard]] static std::uint32_t hops(grid_position from, grid_position to) noexcept;
+  [[nodiscard]] std::uint32_t hops(grid_position from, grid_position to) const noexcept;
   // A head and its payload.
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const noexcept { return 1 + flit_bytes_.ceil(bytes); }
 
@@ -72,6 +74,7 @@ class mesh {
   void find_links(grid_position from, grid_position to, route& of);
 
   mesh_spec spec_;
+  std::string label_;
   rounded_up_division flit_bytes_;
   std::vector<one_link> links_;  // of a router, by direction; of all, row by row
   std::vector<route> routes_;    // from each place to each

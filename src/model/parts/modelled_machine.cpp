@@ -28,6 +28,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);
   if (spec.mesh.columns > 0) {
     network.emplace(spec.mesh);
+    if (spec.control.columns > 0) control.emplace(spec.control, "control ");
     for (tile_state& tile : tiles)
       for (const memory_spec& memory : spec.memories)
         tile.routes.push_back({.there = network->route_between(tile.at, {memory.x, memory.y}),
@@ -59,7 +60,7 @@ void modelled_machine::impl::begin_to_use(cache_state& cache) {
   cache.is_used = true;
   const auto add = [&](std::vector<cache_state*>& to) { to.insert(std::ranges::lower_bound(to, &cache), &cache); };
   add(tiles[cache.tile].used_caches);
-  if (spec.caches[cache.index].kind == machine::cache_kind::instruction) return;
+  if (spec.caches[cache.index].kind == machine::cache_kind::instruction || !spec.tiles[cache.tile].is_snooped) return;
   for (const std::uint32_t core : spec.tiles[cache.tile].cores)
     if (std::ranges::find(cores[core].data_path, &cache) == cores[core].data_path.end()) add(cores[core].peers);
 }
@@ -220,6 +221,7 @@ std::vector<part_counters> modelled_machine::counters() const {
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.bus.counters());
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.adapter.counters());
   if (m.network) m.network->append_counters(all);
+  if (m.control) m.control->append_counters(all);
   for (const memory_controller& memory : m.memories) all.push_back(memory.counters());
   return all;
 }
@@ -241,6 +243,7 @@ void modelled_machine::reset_counters() noexcept {
     tile.adapter.reset_counters();
   }
   if (m.network) m.network->reset_counters();
+  if (m.control) m.control->reset_counters();
   for (memory_controller& memory : m.memories) memory.reset_counters();
 }
 

@@ -14,7 +14,7 @@ namespace situ::model {
 void modelled_machine::impl::snoop_arriving(const memory_controller& target, std::uint64_t address,
                                             std::uint64_t bytes) {
   const std::uint32_t tile = target.spec().tile;
-  if (tile == none || bytes == 0) return;
+  if (tile == none || bytes == 0 || !spec.tiles[tile].is_snooped) return;
   for (const std::uint32_t index : spec.tiles[tile].caches) {
     cache_state& cache = caches[index];
     if (spec.caches[index].kind == machine::cache_kind::instruction || spec.caches[index].level != 1) continue;
@@ -26,12 +26,12 @@ void modelled_machine::impl::snoop_arriving(const memory_controller& target, std
   }
 }
 
-// Without a mesh the memory is beside the tile.
+// Without a mesh the memory is beside the tile, as one is that stands at the tile's own place.
 time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address,
                                               std::uint32_t bytes, bool is_write, time_ps now) {
   memory_controller& target = memories[memory];
   if (is_write) snoop_arriving(target, address, bytes);
-  if (!network) return target.access(address, bytes, is_write, now);
+  if (!network || is_beside(tiles[tile], target.spec())) return target.access(address, bytes, is_write, now);
   tile_state& own = tiles[tile];
   const memory_routes routes = own.routes[memory];
   const time_ps at_memory = target.spec().adapter_time;
@@ -58,6 +58,7 @@ time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t 
   };
   if (!network) return at_memory(now);
   tile_state& own = tiles[tile];
+  if (is_beside(own, target.spec())) return at_memory(now);
   const grid_position there{target.spec().x, target.spec().y};
   return own.adapter.carry_out(network_adapter::operation::atomic, bytes, now, [&](time_ps begin) {
     const time_ps asked = network->send(own.at, there, request_bytes + bytes, begin + own.adapter.pass());
@@ -66,12 +67,13 @@ time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t 
   });
 }
 
-// Packets of packet_bytes, one behind the other.
+// Packets of packet_bytes, one behind the other, of messages.
 time_ps modelled_machine::impl::send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now) {
+  mesh& over = control ? *control : *network;
   time_ps done = now;
   do {
     const std::uint32_t part = std::min(bytes, packet_bytes);
-    done = std::max(done, network->send(from, to, part, now));
+    done = std::max(done, over.send(from, to, part, now));
     bytes -= part;
   } while (bytes > 0);
   return done;

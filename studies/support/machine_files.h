@@ -1,0 +1,12 @@
+// The machines of the studies, as their files in machines/ say them: a study runs where these files are not.
+#pragma once
+
+#include <string_view>
+
+namespace situ::studies {
+
+[[nodiscard]] std::string_view nemesys_4x4_toml() noexcept;
+[[nodiscard]] std::string_view nemesys_2x2_toml() noexcept;
+[[nodiscard]] std::string_view mppa_256_bostan_toml() noexcept;
+
+}  // namespace situ::studies
