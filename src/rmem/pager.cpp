@@ -46,6 +46,18 @@ void append_differences(const std::byte* now, const std::byte* before, std::uint
   }
 }
 
+void write_file(int file, std::uint64_t offset, std::span<const std::byte> from) {
+  while (!from.empty()) {
+    const ssize_t written = ::pwrite(file, from.data(), from.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0)
+      throw_error(errc::out_of_memory,
+                  fmt::format("no memory for {} bytes of remote pages: {}", from.size(), std::strerror(errno)));
+    offset += static_cast<std::uint64_t>(written);
+    from = from.subspan(static_cast<std::size_t>(written));
+  }
+}
+
 }  // namespace
 
 situ::detail::page_file memory_file(const char* name, std::uint64_t bytes) {
@@ -214,10 +226,6 @@ void pager::fail_page(std::uint64_t page, const error& why) {
 // pre: absent, in ascending order.
 void pager::fetch_pages(const std::vector<std::uint64_t>& pages) {
   make_room(pages.size(), [](std::uint64_t) { return false; });
-  // By one call for each run instead of a fault for each page.
-  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
-    if (end - first > 1) (void)::madvise(own_page(first), (end - first) * page_bytes, MADV_POPULATE_WRITE);
-  });
   try {
     read_pages(pages);
   } catch (...) {
@@ -236,13 +244,8 @@ void pager::fetch_pages(const std::vector<std::uint64_t>& pages) {
   counts_.fetched_pages += pages.size();
 }
 
-// Pages side by side come straight to where they belong, others by one request for all.
+// By way of a buffer that stays in the cache: a write into the file needs no fault for a page, nor zeros in it first.
 void pager::read_pages(std::span<const std::uint64_t> pages) {
-  const std::uint64_t first = pages.front();
-  if (pages.back() - first + 1 == pages.size()) {
-    const std::uint64_t bytes = (pages.back() - first) * page_bytes + bytes_of_page(pages.back());
-    return client_.read(of_, first * page_bytes, {own_page(first), bytes});
-  }
   std::vector<remote_part> parts;
   std::uint64_t all = 0;
   for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
@@ -251,10 +254,13 @@ void pager::read_pages(std::span<const std::uint64_t> pages) {
     all += bytes;
   });
   staging_.resize(all);
-  client_.gather(of_, parts, staging_);
+  if (parts.size() == 1)
+    client_.read(of_, parts.front().offset, staging_);
+  else
+    client_.gather(of_, parts, staging_);
   const std::byte* from = staging_.data();
   for (const remote_part& each : parts) {
-    std::memcpy(own_.begin() + each.offset, from, each.bytes);
+    write_file(file_.descriptor(), each.offset, {from, each.bytes});
     from += each.bytes;
   }
 }

@@ -119,9 +119,9 @@ constexpr std::uint32_t header_bytes = 64;  // of a mail
 constexpr std::uint32_t permit_bytes = 8;   // a mask
 constexpr std::uint64_t block_room = 1U << 24;
 
-class service {
+class exchange {
  public:
-  service(const model::machine_spec& spec, const library_times& takes, const block_moves& of)
+  exchange(const model::machine_spec& spec, const library_times& takes, const block_moves& of)
       : machine_{spec}, takes_{takes}, of_{of} {
     std::uint32_t server_tile = model::none, ddr = model::none;
     for (std::uint32_t i = 0; i < spec.tiles.size() && server_tile == model::none; ++i)
@@ -254,7 +254,7 @@ class service {
 }  // namespace
 
 double megabytes_per_second(const model::machine_spec& machine, const library_times& takes, const block_moves& of) {
-  return service{machine, takes, of}.run();
+  return exchange{machine, takes, of}.run();
 }
 
 }  // namespace situ::studies::rmem
