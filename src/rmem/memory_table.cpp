@@ -211,15 +211,12 @@ std::byte* memory_table::reach(application_index who, std::uint64_t number, cons
 
 capability memory_table::add(region& of, const range& what, rights may, application_index for_whom,
                              application_index maker, std::uint32_t parent) {
-  std::uint32_t index;
-  if (free_slots_.empty()) {
-    index = static_cast<std::uint32_t>(slots_.size());
+  if (first_free_ == no_slot) {
     slots_.emplace_back();
-    free_slots_.reserve(slots_.capacity());  // so that `end` cannot fail
-  } else {
-    index = free_slots_.back();
-    free_slots_.pop_back();
+    add_free(static_cast<std::uint32_t>(slots_.size() - 1));
   }
+  const std::uint32_t index = first_free_;
+  take_free(index);
   slot& made = slots_[index];
   ++made.uses;
   made.may = may;
@@ -275,7 +272,8 @@ void memory_table::end(std::uint32_t index) noexcept {
     ends.secret = {};
     ends.of = nullptr;
     std::vector<std::uint32_t>{}.swap(ends.children);
-    free_slots_.push_back(at);
+    --capabilities_;
+    add_free(at);
     if (at == index) return;
     at = up;
   }
@@ -286,21 +284,34 @@ void memory_table::end(std::uint32_t index) noexcept {
 void memory_table::reset(std::uint32_t server) noexcept {
   regions_.clear();
   slots_.clear();
-  free_slots_.clear();
+  first_free_ = no_slot;
+  capabilities_ = 0;
   used_ = 0;
   server_ = server;
   next_address_ = (std::uint64_t{server} << offset_bits) + page;
+}
+
+void memory_table::add_free(std::uint32_t index) noexcept {
+  slots_[index].last_free = no_slot;
+  slots_[index].next_free = first_free_;
+  if (first_free_ != no_slot) slots_[first_free_].last_free = index;
+  first_free_ = index;
+}
+void memory_table::take_free(std::uint32_t index) noexcept {
+  const auto [next, last] = std::pair{slots_[index].next_free, slots_[index].last_free};
+  (last != no_slot ? slots_[last].next_free : first_free_) = next;
+  if (next != no_slot) slots_[next].last_free = last;
+  ++capabilities_;
 }
 
 // A slot that is taken for this number, and all below it that are not there yet are free.
 memory_table::slot& memory_table::take_slot(std::uint64_t number) {
   const auto index = static_cast<std::uint32_t>(number);
   while (slots_.size() <= index) {
-    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();
+    add_free(static_cast<std::uint32_t>(slots_.size() - 1));
   }
-  free_slots_.reserve(slots_.capacity());
-  std::erase(free_slots_, index);
+  take_free(index);
   slots_[index].uses = static_cast<std::uint32_t>(number >> 32);
   return slots_[index];
 }
@@ -389,11 +400,11 @@ std::vector<std::uint32_t> memory_table::uses() const {
 }
 void memory_table::set_uses(std::span<const std::uint32_t> uses) {
   slots_.resize(std::max(slots_.size(), uses.size()));
-  free_slots_.clear();
-  free_slots_.reserve(slots_.capacity());
+  first_free_ = no_slot;
   for (std::size_t i = slots_.size(); i-- > 0;) {
-    if (slots_[i].of == nullptr && i < uses.size()) slots_[i].uses = uses[i] + uses[i] % 2;
-    if (slots_[i].of == nullptr) free_slots_.push_back(static_cast<std::uint32_t>(i));
+    if (slots_[i].of != nullptr) continue;
+    if (i < uses.size()) slots_[i].uses = uses[i] + uses[i] % 2;
+    add_free(static_cast<std::uint32_t>(i));
   }
 }
 

@@ -126,12 +126,15 @@ class memory_table {
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return capacity_; }
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t region_count() const noexcept { return regions_.size(); }
-  [[nodiscard]] std::size_t capability_count() const noexcept { return slots_.size() - free_slots_.size(); }
+  [[nodiscard]] std::size_t capability_count() const noexcept { return capabilities_; }
 
  private:
   struct region;
+  static constexpr std::uint32_t no_slot = ~0U;
   struct slot {
     std::uint32_t uses = 0;  // odd: in use
+    std::uint32_t next_free = no_slot;
+    std::uint32_t last_free = no_slot;
     rights may = rights::none;
     application_index for_whom = any_application;
     application_index maker = 0;
@@ -142,7 +145,6 @@ class memory_table {
     capability_secret secret{};
     std::vector<std::uint32_t> children;
   };
-  static constexpr std::uint32_t no_slot = ~0U;
 
   [[nodiscard]] const slot* find(std::uint64_t number, const capability_secret& secret) const noexcept;
   [[nodiscard]] std::unique_ptr<region> make_region(std::uint64_t bytes, outcome& why) const;
@@ -150,6 +152,8 @@ class memory_table {
     return std::uint64_t{slots_[index].uses} << 32 | index;
   }
   slot& take_slot(std::uint64_t number);
+  void add_free(std::uint32_t index) noexcept;
+  void take_free(std::uint32_t index) noexcept;
   [[nodiscard]] const slot* find_slot(std::uint64_t number) const noexcept;
   capability add(region& of, const range& what, rights may, application_index for_whom, application_index maker,
                  std::uint32_t parent);
@@ -164,7 +168,8 @@ class memory_table {
   std::uint64_t next_address_;  // where the search for a gap begins: an address is used anew as late as can be
   std::map<std::uint64_t, std::unique_ptr<region>> regions_;  // by address
   std::vector<slot> slots_;
-  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t first_free_ = no_slot;  // of a list within slots_
+  std::size_t capabilities_ = 0;        // slots that are not in it
 };
 
 }  // namespace situ::rmem::detail
