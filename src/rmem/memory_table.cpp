@@ -242,6 +242,8 @@ outcome memory_table::begin_sharing(region& of) {
   if (of.is_passed) return {status::not_supported, "the region's memory is mapped by who writes it"};
   const outcome none{status::not_supported, "this server's memory is of a kind that cannot be passed to readers"};
   if (kind_.has_file()) return none;
+  if (of.bytes > most_mapped_)
+    return {status::not_supported, fmt::format("regions are mapped by readers up to {}", format_bytes(most_mapped_))};
   if (of.room > capacity_ - used_ || files_of(of.owner) >= most_regions)
     return {status::not_supported, "there is no second room for the region, to which it could move from its readers"};
   std::optional<region_file> next;

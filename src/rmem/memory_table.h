@@ -75,6 +75,8 @@ class memory_table {
                int& file);
   // The same, to be read, by a capability for `whole` and the right to. Behind the region's pages the file has one more
   // (notice_bytes). not_supported also where the region would have no room to move to.
+  // Only of regions up to so many bytes, as moving one takes time.
+  void set_most_mapped(std::uint64_t bytes) noexcept { most_mapped_ = bytes; }
   outcome pass_to_read(application_index who, const range& whole, std::uint64_t number, const capability_secret& secret,
                        int& file);
   // Which connection has the memory of the region that begins there, or of that whose first capability this is; 0:
@@ -194,6 +196,7 @@ class memory_table {
 
   std::uint32_t server_;
   std::uint64_t capacity_;
+  std::uint64_t most_mapped_ = ~std::uint64_t{0};
   memory_kind kind_;
   std::uint64_t used_ = 0;
   descriptor watches_;                           // inotify's, which tells when nobody has a file any more

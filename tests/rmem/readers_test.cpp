@@ -24,6 +24,7 @@ constexpr std::uint64_t capacity = 8 * mebibyte;
 
 rmem::server_options at_socket_and_port() {
   auto made = options_of(capacity);
+  made.most_mapped_bytes = 2 * mebibyte;
   made.listen = {"unix:" + testing::TempDir() + "situ-rmem-readers-" + std::to_string(::getpid()), "127.0.0.1:0"};
   return made;
 }
@@ -93,14 +94,15 @@ TEST_F(rmem_readers, it_is_for_a_capability_to_read_all_of_it) {
   EXPECT_EQ(server.counted().denied, 10U);
 }
 
-TEST_F(rmem_readers, over_tcp_and_where_there_is_no_second_room_there_are_messages) {
+TEST_F(rmem_readers, over_tcp_of_what_is_large_and_without_a_second_room_there_are_messages) {
   client far{server.endpoint(1), graphs()};
   EXPECT_FALSE(far.map_to_read(reader));
   const capability large = owner.allocate(capacity - 2 * mebibyte);
   EXPECT_FALSE(owner.map_to_read(large));
+  owner.free(large);
+  EXPECT_FALSE(owner.map_to_read(owner.allocate(2 * mebibyte + 1)));
   std::vector<std::byte> got(64);
   far.read(reader, 0, got);
-  owner.free(large);
   EXPECT_TRUE(owner.map_to_read(whole));
 }
 

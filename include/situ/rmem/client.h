@@ -164,8 +164,9 @@ class client {
   // A region, mapped to be read: loads there see what its server has, without a message, each naturally aligned word as
   // a whole. with: a capability for all of it, with the right to read; throws access_denied for any other one. None
   // where its server passes no memory to readers, which read by messages then: over TCP, with replicas, of a device or
-  // file, of a region that is mapped by `map`, where the server has no room for the region once more (see revoke), with
-  // a kernel before 5.1 or without /proc. cost: a round trip; then the first touch of each page.
+  // file, of a region that is mapped by `map` or larger than server_options::most_mapped_bytes, where the server has no
+  // room for the region once more (see revoke), with a kernel before 5.1 or without /proc. cost: a round trip; then the
+  // first touch of each page.
   [[nodiscard]] std::optional<read_only_region> map_to_read(const capability& with);
   // Whether what has been read there was the region's, as of this call. False where the region lies elsewhere by now,
   // as any reader's capability for it was revoked, or where the client has connected anew: it is mapped there, at the
