@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -241,16 +242,32 @@ void client::write(const capability& to, std::uint64_t offset, std::span<const s
   });
 }
 
+namespace {
+
+// The file of a region's memory, of at least so many bytes.
+std::optional<descriptor> memory_of(link& to, operation what, const capability& with, std::uint64_t least_bytes) {
+  std::optional<descriptor> file = to.ask_for_memory(head_of(what, with, 0, with.bytes));
+  if (!file) return {};
+  // One that can be shortened would be a signal later.
+  struct stat about{};
+  const int seals = ::fcntl(file->get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file->get(), &about) != 0 ||
+      static_cast<std::uint64_t>(about.st_size) < std::max(least_bytes, with.bytes))
+    throw_error(errc::bad_message, "what the server of remote memory passes is not the memory of the region");
+  return file;
+}
+
+// With the notice behind it.
+std::uint64_t bytes_to_read(const capability& of) noexcept {
+  return (of.bytes + notice_bytes - 1) / notice_bytes * notice_bytes + notice_bytes;
+}
+
+}  // namespace
+
 std::optional<mapped_region> client::map(const capability& whole) {
   return impl_->at(server_of(whole.address), [&](link& to) -> std::optional<mapped_region> {
-    const std::optional<descriptor> file = to.ask_for_memory(head_of(operation::map_memory, whole, 0, whole.bytes));
+    const std::optional<descriptor> file = memory_of(to, operation::map_memory, whole, whole.bytes);
     if (!file) return {};
-    // One that can be shortened would be a signal later.
-    struct stat about{};
-    const int seals = ::fcntl(file->get(), F_GET_SEALS);
-    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file->get(), &about) != 0 ||
-        static_cast<std::uint64_t>(about.st_size) < whole.bytes)
-      throw_error(errc::bad_message, "what the server of remote memory passes is not the memory of the region");
     mapped_region made;
     made.mapping_ = std::make_unique<file_mapping>(file->get(), whole.bytes, PROT_READ | PROT_WRITE);
     made.bytes_ = {made.mapping_->begin(), whole.bytes};
@@ -264,6 +281,43 @@ void client::check(const mapped_region& at) {
   impl_->at(at.server_, [&](link& to) { to.demand(at.connection_); });
 }
 
+std::optional<read_only_region> client::map_to_read(const capability& with) {
+  return impl_->at(server_of(with.address), [&](link& to) -> std::optional<read_only_region> {
+    const std::optional<descriptor> file = memory_of(to, operation::map_to_read, with, bytes_to_read(with));
+    if (!file) return {};
+    read_only_region made;
+    made.mapping_ = std::make_unique<file_mapping>(file->get(), bytes_to_read(with), PROT_READ);
+    made.bytes_ = {made.mapping_->begin(), with.bytes};
+    made.by_ = with;
+    made.connection_ = to.connection();
+    return made;
+  });
+}
+
+bool client::check(read_only_region& at) {
+  // What was read before is read before the notice is.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  std::byte* const notice = at.mapping_->begin() + (at.mapping_->bytes() - notice_bytes);
+  const bool has_left = std::atomic_ref{*reinterpret_cast<std::uint32_t*>(notice)}.load(std::memory_order_acquire) != 0;
+  return impl_->at(server_of(at.by_.address), [&](link& to) {
+    if (!has_left && to.is_still(at.connection_)) return true;
+    const std::optional<descriptor> file = memory_of(to, operation::map_to_read, at.by_, bytes_to_read(at.by_));
+    if (!file)
+      throw_error(
+          errc::not_supported,
+          fmt::format("the region of {} bytes at {:#x} has moved from where it is mapped, and its server passes "
+                      "it no more: read it by messages",
+                      at.by_.bytes, at.by_.address));
+    at.mapping_->replace(file->get(), PROT_READ);
+    at.connection_ = to.connection();
+    return false;
+  });
+}
+
+read_only_region::read_only_region() = default;
+read_only_region::~read_only_region() = default;
+read_only_region::read_only_region(read_only_region&&) noexcept = default;
+read_only_region& read_only_region::operator=(read_only_region&&) noexcept = default;
 mapped_region::mapped_region() = default;
 mapped_region::~mapped_region() = default;
 mapped_region::mapped_region(mapped_region&&) noexcept = default;

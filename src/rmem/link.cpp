@@ -330,8 +330,9 @@ std::optional<descriptor> link::ask_for_memory(request_head head) {
   return std::move(passed_);
 }
 
+bool link::is_still(std::uint64_t connection) noexcept { return connection == connection_ && socket_ && stands(); }
 void link::demand(std::uint64_t connection) {
-  if (connection != connection_ || !socket_ || !stands()) lose("it has closed the connection");
+  if (!is_still(connection)) lose("it has closed the connection");
 }
 
 void link::read(request_head head, std::span<const std::byte> body, std::span<std::byte> to) {

@@ -50,8 +50,9 @@ class link {
   // The file of a region's memory. None where it does not come: over TCP, from replicas, where the server has none to
   // pass.
   [[nodiscard]] std::optional<descriptor> ask_for_memory(request_head head);
-  // Which connection to the server this is; throws link_lost where it is another one by now, or none.
+  // Which connection to the server this is, whether it is the same one by now, and stands; throws link_lost where not.
   [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
+  [[nodiscard]] bool is_still(std::uint64_t connection) noexcept;
   void demand(std::uint64_t connection);
   // The connection, which is this link's no more, with what has come by it and nobody has read.
   struct taken_socket {

@@ -5,10 +5,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <optional>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/pages.h"
 #include "memory/file_stretch.h"
 #include "rmem/handshake.h"
@@ -19,17 +26,25 @@ namespace {
 constexpr std::uint64_t page = situ::detail::page_bytes;
 constexpr std::uint64_t slice_bytes = std::uint64_t{1} << offset_bits;
 
-// Whoever has it can neither change its size, which would be a signal for the server, nor seal it against being
-// emptied.
-bool fix_seals(int file) noexcept {
+// Whoever has it can neither change its size, which would be a signal for the server, nor seal it. against_writes: 0,
+// or F_SEAL_FUTURE_WRITE.
+bool fix_seals(int file, int against_writes) noexcept {
   constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
+  constexpr int all = size_seals | F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
   const int has = ::fcntl(file, F_GET_SEALS);  // that it is not executed may be one of them
-  constexpr int against_writes = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
-  return has >= 0 && (has & (size_seals | against_writes)) == size_seals &&
-         ::fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) == 0;
+  return has >= 0 && (has & all) == size_seals && ::fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | against_writes) == 0;
 }
 
 }  // namespace
+
+// Where a region lies. Behind its room the file has a page for the notice, where it may be passed. Once it has been,
+// nothing is called that waits for the inode's lock, or opens the file: whoever has it could let that wait.
+struct memory_table::region_file {
+  situ::detail::file_stretch stretch;
+  situ::detail::pages mapped;  // ends before the stretch
+  descriptor to_read;          // the file, for readers
+  int watch = -1;
+};
 
 struct memory_table::region {
   std::uint64_t address;
@@ -39,9 +54,10 @@ struct memory_table::region {
   std::uint32_t root = no_slot;
   std::uint32_t capabilities = 0;
   bool is_passed = false;  // to the session's connection
-  situ::detail::file_stretch stretch;
-  situ::detail::pages mapped;  // ends before the stretch
-  [[nodiscard]] std::uint64_t room() const noexcept { return stretch.bytes(); }
+  std::uint64_t room;      // of whole pages
+  region_file file;
+  std::optional<region_file> next;  // where it moves to; none: no reader has it
+  std::uint32_t sharings = 0;       // how often readers have begun to
 };
 
 memory_table::memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind)
@@ -55,12 +71,17 @@ memory_table::~memory_table() = default;
 
 outcome memory_table::no_room(std::uint64_t bytes, application_index owner) const {
   std::uint64_t own = 0;
-  for (const auto& [address, each] : regions_) own += each->owner == owner ? each->room() : 0;
+  for (const auto& [address, each] : regions_) own += each->owner == owner ? each->room : 0;
+  std::uint64_t in_regions = 0;
+  for (const auto& [address, each] : regions_) in_regions += each->room;
+  const std::string for_readers =
+      used_ == in_regions ? ""
+                          : fmt::format(", {} for those who have regions mapped", format_bytes(used_ - in_regions));
   return {status::full,
           fmt::format("remote memory is full: server {} has {}, of which {} are taken ({} of them by this application, "
-                      "in {} regions altogether), and {} were asked for; free regions, or start a server with more",
+                      "in {} regions altogether{}), and {} were asked for; free regions, or start a server with more",
                       server_, format_bytes(capacity_), format_bytes(used_), format_bytes(own), regions_.size(),
-                      format_bytes(bytes))};
+                      for_readers, format_bytes(bytes))};
 }
 
 // The first gap from next_address_ on, and then from the slice's start; 0: none. A page on either side of it stays
@@ -70,52 +91,63 @@ std::uint64_t memory_table::gap_for(std::uint64_t room) const noexcept {
   const std::uint64_t last = first - page + (slice_bytes - 1);
   for (std::uint64_t at : {next_address_, first}) {
     auto next = regions_.lower_bound(at);
-    if (next != regions_.begin()) at = std::max(at, std::prev(next)->first + std::prev(next)->second->room() + page);
+    if (next != regions_.begin()) at = std::max(at, std::prev(next)->first + std::prev(next)->second->room + page);
     for (; next != regions_.end(); ++next) {
       if (at <= next->first && next->first - at >= room + page) return at;
-      at = next->first + next->second->room() + page;
+      at = next->first + next->second->room + page;
     }
     if (at <= last && last - at >= room + page) return at;
   }
   return 0;
 }
 
+std::uint64_t memory_table::behind_region() const noexcept { return kind_.has_file() ? 0 : notice_bytes; }
+
+// Throws out_of_memory, bad_launch.
+memory_table::region_file memory_table::make_file(std::uint64_t bytes) const {
+  region_file made;
+  made.stretch = {kind_, bytes + behind_region(), "a region of remote memory"};
+  made.mapped = {made.stretch.map(0, made.stretch.bytes()), made.stretch.bytes()};
+  if (made.mapped.empty())
+    throw_error(errc::out_of_memory,
+                fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes)));
+  return made;
+}
+
 // Null with the reason, or without one where the capacity does not have its pages.
 std::unique_ptr<memory_table::region> memory_table::make_region(std::uint64_t bytes, outcome& why) const {
   auto fresh = std::make_unique<region>();
   try {
-    fresh->stretch = {kind_, bytes, "a region of remote memory"};
+    fresh->file = make_file(bytes);
   } catch (const error& none) {
     why = {status::full, std::string{none.message()}};
     return nullptr;
   }
-  if (fresh->room() > capacity_ - used_) return nullptr;
-  fresh->mapped = {fresh->stretch.map(0, fresh->room()), fresh->room()};
-  if (fresh->mapped.empty()) {
-    why = {status::full, fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes))};
-    return nullptr;
-  }
+  fresh->room = fresh->file.stretch.bytes() - behind_region();
+  if (fresh->room > capacity_ - used_) return nullptr;
   return fresh;
 }
 
 outcome memory_table::allocate(std::uint64_t bytes, application_index owner, std::uint64_t session, capability& made) {
   if (bytes == 0) return {status::bad_argument, "a region has at least one byte"};
+  collect();
   if (bytes > capacity_ || used_ > capacity_ - bytes) return no_room(bytes, owner);
-  const auto owned_by = [&](const auto& each) { return each.second->owner == owner; };
-  if (std::count_if(regions_.begin(), regions_.end(), owned_by) >= most_regions)
-    return {status::full, fmt::format("the application has {} regions, and may have no more; free some", most_regions)};
+  if (files_of(owner) >= most_regions)
+    return {status::full, fmt::format("the application has {} regions, with those that somebody has mapped, and may "
+                                      "have no more; free some",
+                                      most_regions)};
   outcome why;
   std::unique_ptr<region> fresh = make_region(bytes, why);
   if (fresh == nullptr) return why.text.empty() ? no_room(bytes, owner) : why;
-  const std::uint64_t address = gap_for(fresh->room());
+  const std::uint64_t address = gap_for(fresh->room);
   if (address == 0)
     return {status::full, fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes))};
   fresh->address = address;
   fresh->bytes = bytes;
   fresh->session = session;
   fresh->owner = owner;
-  used_ += fresh->room();
-  next_address_ = address + fresh->room() + page;
+  used_ += fresh->room;
+  next_address_ = address + fresh->room + page;
   region& placed = *(regions_[address] = std::move(fresh));
   made = add(placed, {address, bytes}, rights::all, any_application, owner, no_slot);
   placed.root = static_cast<std::uint32_t>(made.number);
@@ -129,25 +161,27 @@ bool memory_table::is_owner(application_index who, std::uint64_t address) const 
 std::span<const std::byte> memory_table::memory_at(std::uint64_t address) const noexcept {
   const auto found = regions_.find(address);
   if (found == regions_.end()) return {};
-  return {found->second->mapped.data(), found->second->mapped.size()};
+  return {found->second->file.mapped.data(), found->second->file.mapped.size()};
 }
 std::span<const std::byte> memory_table::memory_of(std::uint64_t number,
                                                    const capability_secret& secret) const noexcept {
   const slot* const found = find(number, secret);
   if (found == nullptr) return {};
-  return {found->of->mapped.data() + (found->begin - found->of->address), found->end - found->begin};
+  if (found->of->next) return memory_at(found->of->address);
+  return {found->of->file.mapped.data() + (found->begin - found->of->address), found->end - found->begin};
 }
 
 void memory_table::free(std::uint64_t address) noexcept {
   const auto found = regions_.find(address);
-  if (found->second->root != no_slot) end(found->second->root);
-  used_ -= found->second->room();
-  // A mapping outlives the file's last descriptor.
-  if (found->second->is_passed)
-    (void)::fallocate(found->second->stretch.own_file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                      static_cast<off_t>(found->second->room()));
+  region& ends = *found->second;
+  if (ends.root != no_slot) (void)end(ends.root);
+  end_sharing(ends);
+  used_ -= ends.room;
+  retire(std::move(ends.file));
   regions_.erase(found);
 }
+
+// --- memory itself ---
 
 outcome memory_table::pass(application_index who, std::uint64_t session, std::uint64_t number,
                            const capability_secret& secret, int& file) {
@@ -157,11 +191,139 @@ outcome memory_table::pass(application_index who, std::uint64_t session, std::ui
     return {status::denied,
             "a region's memory is for the connection that it ends with, by its first capability, and once"};
   region& of = *found->of;
-  if (kind_.has_file() || of.stretch.own_file() < 0 || !fix_seals(of.stretch.own_file()))
-    return {status::not_supported, "this server's memory is of a kind that cannot be passed"};
+  if (kind_.has_file() || !watch(of) || !fix_seals(of.file.stretch.own_file(), 0))
+    return {status::not_supported, "this server's memory is of a kind that cannot be passed, or readers have it"};
   of.is_passed = true;
-  file = of.stretch.own_file();
+  file = of.file.stretch.own_file();
   return {};
+}
+
+outcome memory_table::pass_to_read(application_index who, const range& whole, std::uint64_t number,
+                                   const capability_secret& secret, int& file) {
+  if (reach(who, number, secret, whole.address, whole.bytes, rights::read) == nullptr)
+    return {status::denied, "no capability to read there"};
+  slot& by = slots_[static_cast<std::uint32_t>(number)];
+  region& of = *by.of;
+  if (whole.address != of.address || whole.bytes != of.bytes)
+    return {status::denied, "a region's memory is mapped by a capability for all of it: read a part by messages"};
+  if (!of.next)
+    if (outcome got = begin_sharing(of); !got.is_ok()) return got;
+  by.sharing = of.sharings;
+  file = of.file.to_read.get();
+  return {};
+}
+
+namespace {
+std::string name_of(int file) { return fmt::format("/proc/self/fd/{}", file); }
+}  // namespace
+
+// Also those that have no region any more, or not yet.
+std::size_t memory_table::files_of(application_index owner) const noexcept {
+  std::size_t all = 0;
+  for (const auto& [address, each] : regions_) all += each->owner == owner ? (each->next ? 2U : 1U) : 0U;
+  for (const auto& [watch, each] : passed_) all += each.owner == owner && each.kept_bytes > 0 ? 1U : 0U;
+  return all;
+}
+
+// From here on the kernel tells when nobody has the region's file any more, neither open (by O_PATH, too), nor mapped,
+// nor on its way in a socket. False where it does not.
+bool memory_table::watch(region& of) {
+  if (!watches_) watches_ = descriptor{situ::detail::above_standard(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC))};
+  if (of.file.watch >= 0 || !watches_) return of.file.watch >= 0;
+  const int made = ::inotify_add_watch(watches_.get(), name_of(of.file.stretch.own_file()).c_str(), IN_DELETE_SELF);
+  if (made >= 0) passed_[made] = {of.owner, 0};
+  of.file.watch = made;
+  return made >= 0;
+}
+
+// Makes the file that the region moves to, and takes its room.
+outcome memory_table::begin_sharing(region& of) {
+  collect();
+  if (of.is_passed) return {status::not_supported, "the region's memory is mapped by who writes it"};
+  const outcome none{status::not_supported, "this server's memory is of a kind that cannot be passed to readers"};
+  if (kind_.has_file()) return none;
+  if (of.bytes > most_mapped_)
+    return {status::not_supported, fmt::format("regions are mapped by readers up to {}", format_bytes(most_mapped_))};
+  if (of.room > capacity_ - used_ || files_of(of.owner) >= most_regions)
+    return {status::not_supported, "there is no second room for the region, to which it could move from its readers"};
+  std::optional<region_file> next;
+  try {
+    next = make_file(of.bytes);
+  } catch (const error& failure) {
+    return {status::not_supported, std::string{failure.message()}};
+  }
+  const int own = of.file.stretch.own_file();
+  of.file.to_read = descriptor{situ::detail::above_standard(::open(name_of(own).c_str(), O_RDONLY | O_CLOEXEC))};
+  if (!of.file.to_read || !watch(of) || !fix_seals(own, F_SEAL_FUTURE_WRITE)) return none;
+  of.next = std::move(next);
+  used_ += of.room;
+  ++of.sharings;
+  return {};
+}
+// Says to readers that the file has no region any more.
+void memory_table::end_sharing(region& of) noexcept {
+  if (!of.next) return;
+  const situ::detail::pages& mapped = of.file.mapped;
+  std::atomic_ref notice{*reinterpret_cast<std::uint32_t*>(mapped.data() + (mapped.size() - notice_bytes))};
+  // Release: whoever sees what becomes of the region, which lies elsewhere from here on, sees this, too.
+  notice.store(1, std::memory_order_release);
+  used_ -= of.room;
+  of.next.reset();
+}
+
+namespace {
+
+// To memory that is all zeros. A call reads pages that nobody has touched without making them, which a load would.
+void copy_pages(int file, std::span<const std::byte> from, std::byte* to) noexcept {
+  alignas(64) std::array<std::byte, 16 * page> some;
+  for (std::size_t at = 0; at < from.size(); at += some.size()) {
+    const std::size_t bytes = std::min(some.size(), from.size() - at);
+    if (::pread(file, some.data(), bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(bytes))
+      std::memcpy(some.data(), from.data() + at, bytes);
+    for (std::size_t i = 0; i < bytes; i += page) {
+      const std::byte* const each = some.data() + i;
+      const bool is_zero = each[0] == std::byte{0} && std::memcmp(each, each + 1, page - 1) == 0;
+      if (!is_zero) std::memcpy(to + at + i, each, page);
+    }
+  }
+}
+
+}  // namespace
+
+// Nothing is written meanwhile: this thread alone writes. What readers have stays what it was.
+void memory_table::move(region& of) noexcept {
+  copy_pages(of.file.stretch.own_file(), {of.file.mapped.data(), of.room}, of.next->mapped.data());
+  region_file other = std::move(*of.next);
+  end_sharing(of);
+  std::swap(of.file, other);
+  retire(std::move(other));
+}
+
+// Counts it as long as anybody has it.
+void memory_table::retire(region_file old) noexcept {
+  if (old.watch < 0) return;
+  passed_file& kept = passed_[old.watch];
+  kept.kept_bytes = old.stretch.bytes() - notice_bytes;
+  used_ += kept.kept_bytes;
+  old = {};
+  collect();
+}
+
+void memory_table::collect() noexcept {
+  alignas(inotify_event) std::array<char, 4096> told;
+  while (!passed_.empty()) {
+    const ssize_t bytes = ::read(watches_.get(), told.data(), told.size());
+    if (bytes <= 0) return;
+    for (ssize_t at = 0; at < bytes;) {
+      inotify_event each;
+      std::memcpy(&each, told.data() + at, sizeof each);
+      at += static_cast<ssize_t>(sizeof each + each.len);
+      const auto found = (each.mask & IN_DELETE_SELF) != 0 ? passed_.find(each.wd) : passed_.end();
+      if (found == passed_.end()) continue;
+      used_ -= found->second.kept_bytes;
+      passed_.erase(found);
+    }
+  }
 }
 
 std::uint64_t memory_table::holder_at(std::uint64_t address) const noexcept {
@@ -206,20 +368,17 @@ std::byte* memory_table::reach(application_index who, std::uint64_t number, cons
   if (found == nullptr || !includes(found->may, use)) return nullptr;
   if (found->for_whom != any_application && found->for_whom != who) return nullptr;
   if (address < found->begin || address > found->end || bytes > found->end - address) return nullptr;
-  return found->of->mapped.data() + (address - found->of->address);
+  return found->of->file.mapped.data() + (address - found->of->address);
 }
 
 capability memory_table::add(region& of, const range& what, rights may, application_index for_whom,
                              application_index maker, std::uint32_t parent) {
-  std::uint32_t index;
-  if (free_slots_.empty()) {
-    index = static_cast<std::uint32_t>(slots_.size());
+  if (first_free_ == no_slot) {
     slots_.emplace_back();
-    free_slots_.reserve(slots_.capacity());  // so that `end` cannot fail
-  } else {
-    index = free_slots_.back();
-    free_slots_.pop_back();
+    add_free(static_cast<std::uint32_t>(slots_.size() - 1));
   }
+  const std::uint32_t index = first_free_;
+  take_free(index);
   slot& made = slots_[index];
   ++made.uses;
   made.may = may;
@@ -252,12 +411,18 @@ outcome memory_table::revoke(application_index who, std::uint64_t number, const 
   const slot* const found = find(number, secret);
   if (found == nullptr || (found->maker != who && found->of->owner != who))
     return {status::denied, "no such capability, or another application made it"};
-  end(static_cast<std::uint32_t>(number));
+  revoke(static_cast<std::uint32_t>(number));
   return {};
 }
+void memory_table::revoke(std::uint32_t index) noexcept {
+  region& of = *slots_[index].of;
+  if (end(index)) move(of);
+}
 
-// With all that were made from it. Its list of those made may be long, but no chain of calls is.
-void memory_table::end(std::uint32_t index) noexcept {
+// With all that were made from it; whether readers have the region's memory by any of them. Its list of those made may
+// be long, but no chain of calls is.
+bool memory_table::end(std::uint32_t index) noexcept {
+  bool has_readers = false;
   const std::uint32_t parent = slots_[index].parent;
   if (parent != no_slot) std::erase(slots_[parent].children, index);
   if (slots_[index].of->root == index) slots_[index].of->root = no_slot;
@@ -270,13 +435,16 @@ void memory_table::end(std::uint32_t index) noexcept {
       continue;
     }
     const std::uint32_t up = ends.parent;
+    has_readers = has_readers || (ends.of->next && ends.sharing == ends.of->sharings);
+    ends.sharing = 0;
     --ends.of->capabilities;
     ++ends.uses;
     ends.secret = {};
     ends.of = nullptr;
     std::vector<std::uint32_t>{}.swap(ends.children);
-    free_slots_.push_back(at);
-    if (at == index) return;
+    --capabilities_;
+    add_free(at);
+    if (at == index) return has_readers;
     at = up;
   }
 }
@@ -285,22 +453,37 @@ void memory_table::end(std::uint32_t index) noexcept {
 
 void memory_table::reset(std::uint32_t server) noexcept {
   regions_.clear();
+  passed_.clear();
+  watches_ = descriptor{};
   slots_.clear();
-  free_slots_.clear();
+  first_free_ = no_slot;
+  capabilities_ = 0;
   used_ = 0;
   server_ = server;
   next_address_ = (std::uint64_t{server} << offset_bits) + page;
+}
+
+void memory_table::add_free(std::uint32_t index) noexcept {
+  slots_[index].last_free = no_slot;
+  slots_[index].next_free = first_free_;
+  if (first_free_ != no_slot) slots_[first_free_].last_free = index;
+  first_free_ = index;
+}
+void memory_table::take_free(std::uint32_t index) noexcept {
+  const auto [next, last] = std::pair{slots_[index].next_free, slots_[index].last_free};
+  (last != no_slot ? slots_[last].next_free : first_free_) = next;
+  if (next != no_slot) slots_[next].last_free = last;
+  ++capabilities_;
 }
 
 // A slot that is taken for this number, and all below it that are not there yet are free.
 memory_table::slot& memory_table::take_slot(std::uint64_t number) {
   const auto index = static_cast<std::uint32_t>(number);
   while (slots_.size() <= index) {
-    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();
+    add_free(static_cast<std::uint32_t>(slots_.size() - 1));
   }
-  free_slots_.reserve(slots_.capacity());
-  std::erase(free_slots_, index);
+  take_free(index);
   slots_[index].uses = static_cast<std::uint32_t>(number >> 32);
   return slots_[index];
 }
@@ -323,17 +506,17 @@ bool memory_table::place_region(const range& where, application_index owner, std
   std::unique_ptr<region> fresh = make_region(where.bytes, why);
   if (fresh == nullptr) return false;
   const auto next = regions_.lower_bound(where.address);
-  if (next != regions_.end() && next->first - where.address < fresh->room() + page) return false;
+  if (next != regions_.end() && next->first - where.address < fresh->room + page) return false;
   if (next != regions_.begin())
-    if (const region& before = *std::prev(next)->second; before.address + before.room() + page > where.address)
+    if (const region& before = *std::prev(next)->second; before.address + before.room + page > where.address)
       return false;
   if (number != 0 && find_slot(number) != nullptr) return false;
   fresh->address = where.address;
   fresh->bytes = where.bytes;
   fresh->session = session;
   fresh->owner = owner;
-  used_ += fresh->room();
-  next_address_ = where.address + fresh->room() + page;
+  used_ += fresh->room;
+  next_address_ = where.address + fresh->room + page;
   region& placed = *(regions_[where.address] = std::move(fresh));
   if (number == 0) return true;
   placed.root = static_cast<std::uint32_t>(number);
@@ -378,7 +561,7 @@ bool memory_table::place_capability(const capability_view& as) {
 
 bool memory_table::drop_capability(std::uint64_t number) noexcept {
   if (find_slot(number) == nullptr) return false;
-  end(static_cast<std::uint32_t>(number));
+  revoke(static_cast<std::uint32_t>(number));
   return true;
 }
 
@@ -389,11 +572,11 @@ std::vector<std::uint32_t> memory_table::uses() const {
 }
 void memory_table::set_uses(std::span<const std::uint32_t> uses) {
   slots_.resize(std::max(slots_.size(), uses.size()));
-  free_slots_.clear();
-  free_slots_.reserve(slots_.capacity());
+  first_free_ = no_slot;
   for (std::size_t i = slots_.size(); i-- > 0;) {
-    if (slots_[i].of == nullptr && i < uses.size()) slots_[i].uses = uses[i] + uses[i] % 2;
-    if (slots_[i].of == nullptr) free_slots_.push_back(static_cast<std::uint32_t>(i));
+    if (slots_[i].of != nullptr) continue;
+    if (i < uses.size()) slots_[i].uses = uses[i] + uses[i] % 2;
+    add_free(static_cast<std::uint32_t>(i));
   }
 }
 
@@ -403,17 +586,17 @@ std::span<std::byte> memory_table::bytes_at(const range& where) const noexcept {
   const region& of = *(--at)->second;
   const std::uint64_t offset = where.address - of.address;
   if (offset > of.bytes || where.bytes > of.bytes - offset) return {};
-  return {of.mapped.data() + offset, where.bytes};
+  return {of.file.mapped.data() + offset, where.bytes};
 }
 
 std::span<const std::byte> memory_table::bytes_from(std::uint64_t& address) const noexcept {
   auto at = regions_.upper_bound(address);
   if (at != regions_.begin())
     if (const region& of = *std::prev(at)->second; address - of.address < of.bytes)
-      return {of.mapped.data() + (address - of.address), of.bytes - (address - of.address)};
+      return {of.file.mapped.data() + (address - of.address), of.bytes - (address - of.address)};
   if (at == regions_.end()) return {};
   address = at->first;
-  return {at->second->mapped.data(), at->second->bytes};
+  return {at->second->file.mapped.data(), at->second->bytes};
 }
 
 void memory_table::for_each_region(const std::function<void(const range&, application_index, std::uint64_t,

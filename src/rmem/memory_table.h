@@ -6,11 +6,17 @@
 //   2. A number is never used twice: its low half is the slot, its high half counts how often the slot was.
 //   3. A capability has no more range and rights than the one that it was made from, and ends with it.
 //   4. Regions do not overlap; a byte between any two belongs to none, nor does address 0 of any server.
-//   5. A region's pages are zero when it begins, and gone from the machine when it ends, whoever has them mapped.
-//   6. Memory itself is passed to one connection alone: the one that the region ends with, by the capability that it
-//   got
-//      first. Nobody else ends either from then on, so nothing that it may do by its mapping has been taken from it.
-//      The file is the region's own, and its size and seals are fixed: what it does there damages nobody else.
+//   5. A region's pages are zero when it begins, and gone from the machine when it ends, unless somebody has them
+//   mapped.
+//   6. Memory itself is passed to be written to one connection alone: the one that the region ends with, by the
+//      capability that it got first. Nobody else ends either from then on, so nothing that it may do by its mapping has
+//      been taken from it. The file is the region's own, and its size and seals are fixed: what it does there damages
+//      nobody else.
+//   7. It is passed to be read instead, by a capability to read all of it. Then nobody writes to the file but by the
+//      mapping that is here already (F_SEAL_FUTURE_WRITE). When such a capability ends, the region moves to another
+//      file, which has been ready since, so this cannot fail: what readers have does not change any more, and says so.
+//   8. A file that has no region any more, but is open or mapped somewhere, counts as a region of its owner until the
+//      kernel says that nobody has it.
 #pragma once
 
 #include <situ/memory/memory_kind.h>
@@ -23,9 +29,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rmem/protocol.h"
+#include "rmem/sockets.h"
 
 namespace situ::rmem::detail {
 
@@ -62,9 +70,15 @@ class memory_table {
   outcome revoke(application_index who, std::uint64_t number, const capability_secret& secret);
 
   // The file in which the region lies, from byte 0 on, for the connection `session`; it remains the region's. Invariant
-  // 6 says who may have it. not_supported where the memory is of a kind that cannot be passed.
+  // 6 says who may have it. not_supported where the memory is of a kind that cannot be passed, or readers have it.
   outcome pass(application_index who, std::uint64_t session, std::uint64_t number, const capability_secret& secret,
                int& file);
+  // The same, to be read, by a capability for `whole` and the right to. Behind the region's pages the file has one more
+  // (notice_bytes). not_supported also where the region would have no room to move to.
+  // Only of regions up to so many bytes, as moving one takes time.
+  void set_most_mapped(std::uint64_t bytes) noexcept { most_mapped_ = bytes; }
+  outcome pass_to_read(application_index who, const range& whole, std::uint64_t number, const capability_secret& secret,
+                       int& file);
   // Which connection has the memory of the region that begins there, or of that whose first capability this is; 0:
   // none.
   [[nodiscard]] std::uint64_t holder_at(std::uint64_t address) const noexcept;
@@ -74,7 +88,8 @@ class memory_table {
   [[nodiscard]] bool is_owner(application_index who, std::uint64_t address) const noexcept;
   // pre: a region begins there.
   void free(std::uint64_t address) noexcept;
-  // The memory of the region that begins there, and what a capability is for; empty where there is none.
+  // The memory of the region that begins there, and what is no longer there when a capability ends: what it is for, or
+  // all of a region that moves; empty where there is none.
   [[nodiscard]] std::span<const std::byte> memory_at(std::uint64_t address) const noexcept;
   [[nodiscard]] std::span<const std::byte> memory_of(std::uint64_t number,
                                                      const capability_secret& secret) const noexcept;
@@ -124,14 +139,21 @@ class memory_table {
   [[nodiscard]] std::vector<region_view> list(application_index who, std::uint64_t from, std::size_t most) const;
 
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return capacity_; }
+  // With what is kept for readers: room to move to, and files of which nobody but them has something.
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_; }
+  // Looks which of these files nobody has any more.
+  void collect() noexcept;
   [[nodiscard]] std::size_t region_count() const noexcept { return regions_.size(); }
-  [[nodiscard]] std::size_t capability_count() const noexcept { return slots_.size() - free_slots_.size(); }
+  [[nodiscard]] std::size_t capability_count() const noexcept { return capabilities_; }
 
  private:
   struct region;
+  struct region_file;
+  static constexpr std::uint32_t no_slot = ~0U;
   struct slot {
     std::uint32_t uses = 0;  // odd: in use
+    std::uint32_t next_free = no_slot;
+    std::uint32_t last_free = no_slot;
     rights may = rights::none;
     application_index for_whom = any_application;
     application_index maker = 0;
@@ -139,32 +161,51 @@ class memory_table {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     region* of = nullptr;
+    std::uint32_t sharing = 0;  // in which of the region's it was passed; 0: never
     capability_secret secret{};
     std::vector<std::uint32_t> children;
   };
-  static constexpr std::uint32_t no_slot = ~0U;
+  struct passed_file {
+    application_index owner;
+    std::uint64_t kept_bytes;  // 0: it has its region
+  };
 
   [[nodiscard]] const slot* find(std::uint64_t number, const capability_secret& secret) const noexcept;
   [[nodiscard]] std::unique_ptr<region> make_region(std::uint64_t bytes, outcome& why) const;
+  [[nodiscard]] region_file make_file(std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t behind_region() const noexcept;
+  [[nodiscard]] std::size_t files_of(application_index owner) const noexcept;
+  outcome begin_sharing(region& of);
+  void end_sharing(region& of) noexcept;
+  bool watch(region& of);
+  void move(region& of) noexcept;
+  void retire(region_file old) noexcept;
+  void revoke(std::uint32_t index) noexcept;
   [[nodiscard]] std::uint64_t number_of(std::uint32_t index) const noexcept {
     return std::uint64_t{slots_[index].uses} << 32 | index;
   }
   slot& take_slot(std::uint64_t number);
+  void add_free(std::uint32_t index) noexcept;
+  void take_free(std::uint32_t index) noexcept;
   [[nodiscard]] const slot* find_slot(std::uint64_t number) const noexcept;
   capability add(region& of, const range& what, rights may, application_index for_whom, application_index maker,
                  std::uint32_t parent);
-  void end(std::uint32_t index) noexcept;
+  bool end(std::uint32_t index) noexcept;
   [[nodiscard]] std::uint64_t gap_for(std::uint64_t room) const noexcept;
   outcome no_room(std::uint64_t bytes, application_index owner) const;
 
   std::uint32_t server_;
   std::uint64_t capacity_;
+  std::uint64_t most_mapped_ = ~std::uint64_t{0};
   memory_kind kind_;
   std::uint64_t used_ = 0;
+  descriptor watches_;                           // inotify's, which tells when nobody has a file any more
+  std::unordered_map<int, passed_file> passed_;  // by watch
   std::uint64_t next_address_;  // where the search for a gap begins: an address is used anew as late as can be
   std::map<std::uint64_t, std::unique_ptr<region>> regions_;  // by address
   std::vector<slot> slots_;
-  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t first_free_ = no_slot;  // of a list within slots_
+  std::size_t capabilities_ = 0;        // slots that are not in it
 };
 
 }  // namespace situ::rmem::detail

@@ -66,15 +66,20 @@ situ::detail::page_file memory_file(const char* name, std::uint64_t bytes) {
   return made;
 }
 
-file_mapping::file_mapping(int file, std::size_t bytes, int protection) : bytes_{bytes} {
-  void* const made = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
+file_mapping::file_mapping(int file, std::size_t bytes, int protection) : begin_{nullptr}, bytes_{bytes} {
+  replace(file, protection);
+}
+void file_mapping::replace(int file, int protection) {
+  const int how = MAP_SHARED | MAP_NORESERVE | (begin_ != nullptr ? MAP_FIXED : 0);
+  void* const made = ::mmap(begin_, bytes_, protection, how, file, 0);
   if (made == MAP_FAILED)
-    throw_error(errc::out_of_memory, fmt::format("no room for {} bytes of addresses: {}", bytes, std::strerror(errno)));
+    throw_error(errc::out_of_memory,
+                fmt::format("no room for {} bytes of addresses: {}", bytes_, std::strerror(errno)));
   begin_ = static_cast<std::byte*>(made);
   // A child has nobody who fetches, and a dump would wait for pages.
-  ::madvise(made, bytes, MADV_DONTFORK);
-  ::madvise(made, bytes, MADV_DONTDUMP);
-  ::madvise(made, bytes, MADV_NOHUGEPAGE);
+  ::madvise(made, bytes_, MADV_DONTFORK);
+  ::madvise(made, bytes_, MADV_DONTDUMP);
+  ::madvise(made, bytes_, MADV_NOHUGEPAGE);
 }
 file_mapping::~file_mapping() { ::munmap(begin_, bytes_); }
 

@@ -53,6 +53,8 @@ class file_mapping {
   ~file_mapping();
   file_mapping(const file_mapping&) = delete;
   file_mapping& operator=(const file_mapping&) = delete;
+  // Another file of the same size, at the same addresses. Throws out_of_memory; then nothing may be there.
+  void replace(int file, int protection);
   [[nodiscard]] std::byte* begin() const noexcept { return begin_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 

@@ -34,6 +34,10 @@ inline constexpr std::size_t most_ranges = 1024;             // of one scatter o
 inline constexpr std::uint64_t most_transfer = 16ULL << 20;  // bytes of memory, a request; clients send several
 inline constexpr std::size_t most_text_bytes = 1024;         // of what an answer says of an error
 
+// A region's memory file has its bytes, up to a whole page, and then so many. These begin with a u32 that is not 0
+// where the file has no region any more: what it holds is what it was then.
+inline constexpr std::size_t notice_bytes = 4096;
+
 enum class operation : std::uint16_t {
   allocate = 1,
   free,
@@ -49,12 +53,13 @@ enum class operation : std::uint16_t {
   unlink_name,
   resolve_name,
   list_names,
-  enroll,      // a client of a replicated server says which one it is
-  beat,        // a replica's server to the name server
-  follow,      // a replica to the one before it
-  list_views,  // at the name server
-  drain,       // an operator to the name server
-  map_memory,  // over a Unix socket: the region's memory file comes beside the answer
+  enroll,       // a client of a replicated server says which one it is
+  beat,         // a replica's server to the name server
+  follow,       // a replica to the one before it
+  list_views,   // at the name server
+  drain,        // an operator to the name server
+  map_memory,   // over a Unix socket: the region's memory file comes beside the answer
+  map_to_read,  // the same, to be read only
 };
 
 enum class status : std::uint16_t {

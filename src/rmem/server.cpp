@@ -158,6 +158,7 @@ server::impl::impl(server_options options)
   if (!epoll_ || !wake_)
     throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
   watch(wake_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
+  service_.memory().set_most_mapped(options_.most_mapped_bytes);
   service_.set_now(steady_ns());
   service_.set_lease(static_cast<std::uint32_t>(options_.lease.count()));
   try {

@@ -117,6 +117,7 @@ answer service::perform_here(const asker& who, const request_head& head, std::sp
     case operation::grant: return count(grant(who, head, body));
     case operation::revoke: return count(revoke(who, head));
     case operation::statistics: {
+      memory_.collect();
       answer all;
       append(all.body, counted());
       return all;
@@ -131,7 +132,8 @@ answer service::perform_here(const asker& who, const request_head& head, std::sp
     case operation::list_views: return list_views();
     case operation::drain: return count(drain(who, body));
     case operation::follow:
-    case operation::map_memory:  // not by this connection
+    case operation::map_memory:
+    case operation::map_to_read:  // not by this connection
     case operation::read:
     case operation::write: break;
   }
@@ -239,12 +241,15 @@ answer service::grant(const asker& who, const request_head& head, std::span<cons
 
 answer service::pass_memory(const asker& who, const request_head& head, descriptor& file) {
   if (member_) return count(refusal(status::not_supported, "replicas do not pass their memory"));
+  const bool is_to_read = head.operation == static_cast<std::uint16_t>(operation::map_to_read);
   int number = -1;
-  if (const outcome got = memory_.pass(who.application, who.session, head.grant, head.secret, number); !got.is_ok())
-    return count(refused(got));
+  const outcome got =
+      is_to_read ? memory_.pass_to_read(who.application, {head.address, head.bytes}, head.grant, head.secret, number)
+                 : memory_.pass(who.application, who.session, head.grant, head.secret, number);
+  if (!got.is_ok()) return count(refused(got));
   // A copy: the region may end before it has gone.
   file = descriptor{situ::detail::above_standard(::fcntl(number, F_DUPFD_CLOEXEC, 0))};
-  if (!file) return count(refusal(status::full, "the server has no descriptor left"));
+  if (!file) return count(refusal(status::not_supported, "the server has no descriptor left"));
   return {};
 }
 

@@ -74,8 +74,9 @@ class service : private replica_state {
   [[nodiscard]] answer perform(const asker& who, const request_head& head, std::span<const std::byte> body);
   // The answer to a request of an enrolled client that has been done already.
   [[nodiscard]] std::optional<answer> repeated(const asker& who, const request_head& head) const;
-  // A descriptor of a region's memory, for the connection that it ends with. Of a member of a chain nothing is passed:
-  // changes that come by no message would not reach the others.
+  // A descriptor of a region's memory, for the connection that it ends with, or for a reader. Of a member of a chain
+  // nothing is passed: changes that come by no message would not reach the others, and reads would see those that not
+  // all have.
   [[nodiscard]] answer pass_memory(const asker& who, const request_head& head, descriptor& file);
   // Bytes that a write has put into regions go to the next member; with the last of a request, so does its answer.
   void publish_bytes(std::span<const range> where, std::span<const std::byte> data, const asker& who,

@@ -140,7 +140,8 @@ bool session::take_request() {
     begin_read(body);
   } else if (head_.operation == number_of(operation::follow) && is_replicated()) {
     begin_stream(body);
-  } else if (head_.operation == number_of(operation::map_memory) && may_pass_) {
+  } else if (may_pass_ && (head_.operation == number_of(operation::map_memory) ||
+                           head_.operation == number_of(operation::map_to_read))) {
     reply(service_.pass_memory(who(), head_, passing_));
   } else {
     const answer made = service_.perform(who(), head_, body);

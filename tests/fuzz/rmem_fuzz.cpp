@@ -3,6 +3,10 @@
 // an input consists.
 #include "fuzz/rmem_fuzz.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -49,7 +53,8 @@ class fuzzed_client {
       : service_{5, capacity, {}, {application_key{"one", {}, false}, application_key{"two", {}, true}}, 4},
         session_{service_, 1} {
     memory_table& memory = service_.memory();
-    (void)memory.allocate(own_bytes, 0, 0, capabilities_[own]);
+    session_.allow_memory();
+    (void)memory.allocate(own_bytes, 0, 1, capabilities_[own]);
     (void)memory.allocate(others_bytes, 1, 0, others_);
     const capability& mine = capabilities_[own];
     (void)memory.grant(0, mine, {mine.address + 8, 5000}, rights::read, any_application, capabilities_[read_only]);
@@ -141,8 +146,27 @@ class fuzzed_client {
     const std::size_t first = std::min(bytes, out[0].size());
     taken_.insert(taken_.end(), out[0].begin(), out[0].begin() + static_cast<std::ptrdiff_t>(first));
     taken_.insert(taken_.end(), out[1].begin(), out[1].begin() + static_cast<std::ptrdiff_t>(bytes - first));
+    if (session_.passing() >= 0) take_memory(session_.passing());
     session_.sent(bytes);
     read_answers();
+  }
+  // Keeps the file, and writes where it can: neither does the others harm.
+  void take_memory(int file) {
+    struct stat about{};
+    std::array<std::byte, others_bytes> bytes;
+    if (::fstat(file, &about) != 0 || about.st_size > static_cast<off_t>(own_bytes + notice_bytes) ||
+        ::pread(file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+      find("what is passed is no memory of this client's region");
+    const auto text = std::as_bytes(std::span{marker});
+    if (std::search(bytes.begin(), bytes.end(), text.begin(), text.end()) != bytes.end())
+      find("memory of another application's region");
+    const bool is_to_read = (::fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    if (is_to_read != ((::fcntl(file, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) != 0))
+      find("memory that readers may write to");
+    if (!is_to_read) bytes.fill(std::byte{0x5a});
+    if (!is_to_read && ::pwrite(file, bytes.data(), bytes.size(), 0) < 0) find("memory that cannot be written to");
+    if (kept_.size() < 8) kept_.emplace_back(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+    session_.passed();
   }
   void take(unsigned how) {
     while (output_bytes() > 0) take_some(how);
@@ -181,6 +205,7 @@ class fuzzed_client {
   capability others_;
   std::size_t given_ = 0;
   std::vector<std::byte> taken_;
+  std::vector<descriptor> kept_;
   rmem_outcome outcome_;
 };
 
@@ -343,6 +368,24 @@ std::vector<rmem_seed> rmem_seeds() {
   input = &begin("freed-while-it-is-read", 2);
   add_step(*input, own | at_own | untaken, step(read, 0, own_bytes));
   add_step(*input, at_own, step(free, 0, 0));
+  input = &begin("mapped-to-read", 6);
+  add_step(*input, own | at_own, step(map_to_read, 0, own_bytes));
+  add_step(*input, read_only | at_own, step(map_to_read, 8, 5000));
+  add_step(*input, own | at_own, step(map_to_read, 0, own_bytes - 8));
+  add_step(*input, own | at_own, step(map_memory, 0, own_bytes));
+  add_step(*input, own | at_own, step(write, 0, 64), 64);
+  add_step(*input, 0, step(statistics, 0, 0));
+  add_step(*input, own | at_own | untaken, step(read, 0, own_bytes));
+  add_step(*input, own | at_own, step(revoke, 0, 0));
+  add_step(*input, own | at_own, step(map_to_read, 0, own_bytes));
+  add_step(*input, at_own, step(free, 0, 0));
+  input = &begin("mapped", 4);
+  add_step(*input, own | at_own | slowly, step(map_memory, 0, own_bytes));
+  add_step(*input, own | at_own, step(map_memory, 0, own_bytes));
+  add_step(*input, own | at_own, step(map_to_read, 0, own_bytes));
+  add_step(*input, own | at_own, step(read, 0, own_bytes));
+  add_step(*input, at_own, step(free, 0, 0));
+  add_step(*input, 0, step(allocate, 0, capacity / 2));
   return seeds;
 }
 

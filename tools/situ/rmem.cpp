@@ -44,6 +44,7 @@ struct serve_arguments {
   std::uint32_t replicas = 0;
   bool is_spare = false;
   double lease_s = 0.4;
+  std::string mapped = "256MiB";
   bool json = false;
 };
 
@@ -63,6 +64,7 @@ void serve(const serve_arguments& arguments) {
   options.replicas = arguments.replicas;
   options.is_spare = arguments.is_spare;
   options.lease = std::chrono::milliseconds{static_cast<std::int64_t>(arguments.lease_s * 1000)};
+  options.most_mapped_bytes = situ::parse_bytes(arguments.mapped);
   rmem::server server{options};
   serving = &server;
   struct sigaction ends{};
@@ -108,6 +110,8 @@ void add_serve(CLI::App& to) {
   command
       ->add_option("--lease", arguments->lease_s,
                    "Of a name server: seconds of silence after which a server of replicas is replaced")
+      ->capture_default_str();
+  command->add_option("--map-up-to", arguments->mapped, "The largest region that readers on this host map")
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Says where it listens as one line of JSON");
   command->callback([arguments] { serve(*arguments); });

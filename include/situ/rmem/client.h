@@ -103,6 +103,24 @@ class mapped_region {
   std::uint64_t connection_ = 0;
 };
 
+// The memory of a region whose server is on this host, mapped to be read (client::map_to_read). Movable; unmaps itself.
+class read_only_region {
+ public:
+  read_only_region(read_only_region&&) noexcept;
+  read_only_region& operator=(read_only_region&&) noexcept;
+  ~read_only_region();
+  // All of the region: what its server has, until client::check says otherwise. A forked child does not have it.
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  friend class client;
+  read_only_region();
+  std::unique_ptr<detail::file_mapping> mapping_;
+  std::span<const std::byte> bytes_;
+  capability by_;
+  std::uint64_t connection_ = 0;
+};
+
 // All calls throw link_lost where a server cannot be reached or is silent, access_denied where it refuses, and
 // bad_message where what it sends is no answer.
 class client {
@@ -135,13 +153,27 @@ class client {
 
   // The region that this client has allocated with lifetime::connection, mapped: loads and stores there do what reads
   // and writes do, without a message. Once for a region. None where its server passes no memory: over TCP, with
-  // replicas, of a device or file. From then on other clients can neither free the region nor revoke `whole`; what is
-  // granted from it they use as before. Throws access_denied for any other region or capability.
+  // replicas, of a device or file, of a region that readers have mapped. From then on other clients can neither free
+  // the region nor revoke `whole`; what is granted from it they use as before. As long as it is mapped after its end it
+  // counts as a region of the server. Throws access_denied for any other region or capability.
   // cost: a round trip; then the first touch of each page.
   [[nodiscard]] std::optional<mapped_region> map(const capability& whole);
   // Throws link_lost where the server is gone by which the region was mapped, or the connection: what was read or
   // written since the last check is lost then. So check after a read, before it is believed. cost: a system call.
   void check(const mapped_region& at);
+  // A region, mapped to be read: loads there see what its server has, without a message, each naturally aligned word as
+  // a whole. with: a capability for all of it, with the right to read; throws access_denied for any other one. None
+  // where its server passes no memory to readers, which read by messages then: over TCP, with replicas, of a device or
+  // file, of a region that is mapped by `map` or larger than server_options::most_mapped_bytes, where the server has no
+  // room for the region once more (see revoke), with a kernel before 5.1 or without /proc. cost: a round trip; then the
+  // first touch of each page.
+  [[nodiscard]] std::optional<read_only_region> map_to_read(const capability& with);
+  // Whether what has been read there was the region's, as of this call. False where the region lies elsewhere by now,
+  // as any reader's capability for it was revoked, or where the client has connected anew: it is mapped there, at the
+  // same addresses, and has to be read again. Throws access_denied where `with` was revoked or the region freed,
+  // link_lost where the server is gone, not_supported where the server passes it no more; then bytes() are what they
+  // were when that happened. cost: a system call; where it is false, a round trip.
+  [[nodiscard]] bool check(read_only_region& at);
 
   // On 8 bytes at a multiple of 8, atomic for all clients. Both return what was there before.
   std::uint64_t fetch_add(const capability& at, std::uint64_t offset, std::uint64_t addend);
@@ -152,7 +184,9 @@ class client {
   [[nodiscard]] capability grant(const capability& from, std::uint64_t offset, std::uint64_t bytes, rights may,
                                  std::string_view application = {});
   // Ends a capability, and all that were made from it: operations that begin later are denied, and those under way
-  // stop. By the application that made it or that owns the region.
+  // stop. By the application that made it or that owns the region. Where one of them has been used to map the region
+  // (map_to_read), the region moves, and whoever has it mapped sees what it was before. cost: a round trip; of a region
+  // that moves, a copy of it, for which all clients of the server wait.
   void revoke(const capability& which);
 
   // What the server of that number has and has counted; (none) the one at `endpoint`.

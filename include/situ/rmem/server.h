@@ -39,6 +39,9 @@ struct server_options {
   bool is_spare = false;  // takes the place of any that is lost, whatever its index, where its capacity is enough
   // Of a name server with replicas: whoever is not heard for so long is replaced, and serves no more.
   std::chrono::milliseconds lease{400};
+  // The largest region that readers on this host map (client::map_to_read): where one of them is revoked it is copied,
+  // and all clients wait for that, more than a second for each GiB.
+  std::uint64_t most_mapped_bytes = std::uint64_t{256} << 20;
   std::uint32_t most_clients = 256;            // at a time; half as many of one application
   std::chrono::milliseconds patience{10'000};  // with a client that stops within a message, or takes no answer
 };
