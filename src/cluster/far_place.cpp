@@ -83,6 +83,18 @@ class far_place::pieces {
       done += now;
     }
   }
+  void look_at(std::uint32_t place, shown_part of, std::uint64_t offset, std::span<std::byte> to) {
+    for (std::size_t done = 0; done < to.size();) {
+      const std::size_t now = std::min<std::size_t>(to.size() - done, most_piece_bytes);
+      operation_head head{.what = static_cast<std::uint8_t>(far_operation::shown)};
+      head.address = self_.slice_of(place);
+      head.bytes = now;
+      head.second = offset + done;
+      head.third = static_cast<std::uint64_t>(of);
+      add(head, {}, {}, {.to = to.data() + done});
+      done += now;
+    }
+  }
 
   // pre: it fits one message.
   void move_box(access how, const strided_box& box) {
@@ -186,6 +198,10 @@ far_place::~far_place() {
 
 std::uint32_t far_place::place_of(std::uintptr_t address) const noexcept {
   return static_cast<std::uint32_t>((address - context_.base) >> context_.slice_shift);
+}
+
+std::uintptr_t far_place::slice_of(std::uint32_t place) const noexcept {
+  return context_.base + (std::uintptr_t{place} << context_.slice_shift);
 }
 
 void far_place::put(std::uintptr_t to, const void* from, std::size_t bytes) {
@@ -305,12 +321,24 @@ void far_place::arrive(host_barrier which, std::uint64_t round) noexcept {
   for (std::uint32_t p = 0; p < homes().size(); ++p) {
     if (homes()[p].index != 0 || homes()[p].host == host()) continue;
     operation_head head{.what = static_cast<std::uint8_t>(far_operation::barrier)};
-    head.address = context_.base + (std::uintptr_t{p} << context_.slice_shift);
+    head.address = slice_of(p);
     head.second = static_cast<std::uint64_t>(which);
     head.third = round;
     try_to([&] { told.push_back(begin(head, {}, {}, nullptr, 0)); });
   }
   for (const std::uint32_t each : told) try_to([&] { (void)finish(each); });
+}
+
+std::uint64_t far_place::time_at(std::uint16_t host) {
+  operation_head head{.what = static_cast<std::uint8_t>(far_operation::time)};
+  head.address = slice_of(context_.job->first_place_of(host));
+  return perform(head, {});
+}
+
+void far_place::look_at(std::uint32_t place, shown_part of, std::uint64_t offset, std::span<std::byte> to) {
+  pieces under_way{*this};
+  under_way.look_at(place, of, offset, to);
+  under_way.finish();
 }
 
 std::uint64_t far_place::perform(const operation_head& head, std::span<const std::byte> data) {

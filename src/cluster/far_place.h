@@ -23,6 +23,7 @@
 
 #include "cluster/protocol.h"
 #include "cluster/wire.h"
+#include "fabric/observe.h"
 #include "memory/bell.h"
 
 namespace situ::detail::cluster {
@@ -44,6 +45,13 @@ class far_place final : public far_hosts, private wire_receiver {
   void put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) override;
   void give_back(std::uintptr_t block) noexcept override;
   void arrive(host_barrier which, std::uint64_t round) noexcept override;
+
+  // Of the host's server: its steady clock, when it is asked. Throws place_lost_error. cost: a round trip.
+  [[nodiscard]] std::uint64_t time_at(std::uint16_t host);
+  // What an observed place of another host shows of itself, from there on in that part. Throws bad_address where it has
+  // not as much, place_lost_error where its host is lost; the place itself may have ended. cost: a round trip for each
+  // MiB, of which some are under way at once.
+  void look_at(std::uint32_t place, shown_part of, std::uint64_t offset, std::span<std::byte> to);
 
   // Waits until is_done(asked), as a task of this place; false where the caller cannot (a handler, a registered
   // thread).
@@ -103,6 +111,7 @@ class far_place final : public far_hosts, private wire_receiver {
   };
 
   [[nodiscard]] std::uint32_t place_of(std::uintptr_t address) const noexcept;
+  [[nodiscard]] std::uintptr_t slice_of(std::uint32_t place) const noexcept;
   // Takes an entry and sends. pre: the lock is held, and there is one.
   std::uint32_t send(operation_head head, std::span<const std::byte> shape, std::span<const std::byte> data,
                      std::byte* to, std::uint64_t expected, bool is_given_back) noexcept;

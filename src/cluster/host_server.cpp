@@ -338,7 +338,7 @@ void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes
     }
     case host_news::bye:
       hosts_[from].has_ended = true;
-      if (!is_leaving() && control_.round_of(host_barrier::leaving, from).look() == 0) alive_.has_left(from, now());
+      if (!is_leaving() && !control_.is_host_leaving(from)) alive_.has_left(from, now());
       return;
     default: return;
   }
@@ -367,9 +367,9 @@ hosts_alive::time host_server::now() noexcept {
 
 // Whether all hosts have come to the end of the job. From then on nobody waits for another, and they go in any order.
 bool host_server::is_leaving() {
-  if (control_.round_of(host_barrier::leaving, control_.host).look() == 0) return false;
+  if (!control_.is_host_leaving(control_.host)) return false;
   for (std::uint16_t h = 0; h < hosts_.size(); ++h)
-    if (control_.round_of(host_barrier::leaving, h).look() == 0) return false;
+    if (!control_.is_host_leaving(h)) return false;
   return true;
 }
 
@@ -378,7 +378,7 @@ void host_server::ended(wire_peer from) noexcept {
   for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
     if (h == control_.host || hosts_[h].server != from || hosts_[h].is_gone) continue;
     hosts_[h].link_ended = true;
-    if (control_.round_of(host_barrier::leaving, h).look() != 0) {
+    if (control_.is_host_leaving(h)) {
       lose_host(h, reason_for(h));
     } else {
       alive_.link_ended(h, now());
@@ -424,7 +424,7 @@ void host_server::end_here() noexcept {
 
 // In order where all of its places have come to the end of the job: then what is missing is their word of it.
 void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcept {
-  const bool has_left = hosts_[host].has_ended || control_.round_of(host_barrier::leaving, host).look() != 0;
+  const bool has_left = hosts_[host].has_ended || control_.is_host_leaving(host);
   hosts_[host].has_ended = hosts_[host].is_gone = true;
   if (operations_)
     for (const wire_peer each : operations_->lose_host(host)) wire_.give_up(each);

@@ -12,6 +12,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/host.h"
+#include "fabric/observe.h"
 #include "memory/segment.h"
 
 namespace situ::detail::cluster {
@@ -185,6 +187,8 @@ void operations::perform(wire_peer from, const parsed_operation& asked, std::spa
     case far_operation::atomic: value = change_word(head); break;
     case far_operation::give_back: give_back(head.address); break;
     case far_operation::barrier: hear_of_barrier(head); break;
+    case far_operation::time: value = steady_ns(); break;
+    case far_operation::shown: sent = look_at_shown(head); break;
   }
   answer(from, head.tag, value, sent);
 }
@@ -249,6 +253,22 @@ void operations::give_back(std::uintptr_t block) {
 void operations::hear_of_barrier(const operation_head& head) {
   if (barriers_ == nullptr) throw_error(errc::bad_message, "a barrier of hosts where there is none");
   barriers_->arrived(homes_[head.source].host, static_cast<host_barrier>(head.second), head.third);
+}
+
+// Of a place here, which may write there meanwhile.
+std::span<const std::byte> operations::look_at_shown(const operation_head& head) const {
+  const std::uintptr_t place = (head.address - server_.base) >> server_.slice_shift;
+  if (place >= homes_.size() || homes_[place].host != host_)
+    throw_error(errc::bad_address, fmt::format("{:#x} is of no place of host {}", head.address, host_));
+  job_control& job = *server_.job;
+  if (!job.stats && !job.trace) throw_error(errc::bad_message, "statistics of a job that counts nothing");
+  const std::span<const std::byte> all = head.third < shown_parts ? shown_bytes(job, static_cast<std::uint32_t>(place),
+                                                                                static_cast<shown_part>(head.third))
+                                                                  : std::span<const std::byte>{};
+  if (head.second > all.size() || head.bytes > all.size() - head.second)
+    throw_error(errc::bad_address, fmt::format("{} bytes at {} of part {} of what place {} shows", head.bytes,
+                                               head.second, head.third, place));
+  return all.subspan(head.second, head.bytes);
 }
 
 void operations::answer(wire_peer to, std::uint64_t tag, std::uint64_t value, std::span<const std::byte> data) {

@@ -78,6 +78,7 @@ class operations final {
   [[nodiscard]] std::uint64_t change_word(const operation_head& head);
   void give_back(std::uintptr_t block);
   void hear_of_barrier(const operation_head& head);
+  [[nodiscard]] std::span<const std::byte> look_at_shown(const operation_head& head) const;
   void answer(wire_peer to, std::uint64_t tag, std::uint64_t value, std::span<const std::byte> data);
   void deny(wire_peer to, std::uint64_t tag, errc code, std::string_view text) noexcept;
   void drop(wire_peer from, std::string_view why) noexcept;

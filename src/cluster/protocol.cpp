@@ -46,13 +46,15 @@ const char* check_bytes(const operation_head& head, std::uint64_t data_bytes) no
   const auto what = static_cast<far_operation>(head.what);
   const bool carries =
       what == far_operation::put || what == far_operation::put_signal || what == far_operation::box_put;
-  const bool has_bytes = carries || what == far_operation::get || what == far_operation::box_get;
+  const bool has_bytes =
+      carries || what == far_operation::get || what == far_operation::box_get || what == far_operation::shown;
   if (data_bytes != (carries ? head.bytes : 0)) return "data of another length than it says";
   if (!has_bytes) return nullptr;
-  const bool is_long = what == far_operation::put || what == far_operation::get;
+  const bool is_reaching = what == far_operation::put || what == far_operation::get;
+  const bool is_long = is_reaching || what == far_operation::shown;
   if (head.bytes == 0 || head.bytes > (is_long ? most_piece_bytes : most_eager_bytes))
     return "an operation of no bytes, or too many";
-  if (is_long && head.second > most_reach) return "an operation that goes on beyond any memory";
+  if (is_reaching && head.second > most_reach) return "an operation that goes on beyond any memory";
   return nullptr;
 }
 
@@ -109,6 +111,8 @@ const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_
   }
   if (what == far_operation::barrier && (is.bytes != 0 || is.second >= host_barriers || is.third == 0))
     return "a barrier that there is not";
+  if (what == far_operation::time && (is.bytes != 0 || is.second != 0 || is.third != 0))
+    return "a question for the time with more in it";
   const std::span<const std::byte> rest = head.subspan(sizeof(operation_head));
   if (what == far_operation::box_put || what == far_operation::box_get) return parse_box(rest, is.bytes, parsed.box);
   return rest.empty() ? nullptr : "an operation with more behind it than belongs to it";

@@ -27,8 +27,19 @@ namespace situ::detail::cluster {
 enum class wire_message : std::uint8_t { operation, answer, message, credit, host };
 
 // What a place asks of a host server.
-enum class far_operation : std::uint8_t { put, get, put_signal, box_put, box_get, atomic, give_back, barrier };
-inline constexpr std::uint8_t far_operations = 8;
+enum class far_operation : std::uint8_t {
+  put,
+  get,
+  put_signal,
+  box_put,
+  box_get,
+  atomic,
+  give_back,
+  barrier,
+  time,  // the server's steady clock
+  shown  // bytes of what an observed place shows of itself (fabric/observe.h)
+};
+inline constexpr std::uint8_t far_operations = 10;
 
 // Larger operations are cut into such: a server copies for some 200 us at most before it looks at others.
 inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20;
@@ -57,8 +68,9 @@ struct operation_head {
   std::uint64_t bytes = 0;   // of the data, there or back; atomic: the operand
   std::uint64_t second = 0;  // put, get: bytes of the same operation that follow these, checked with them; boxes: where
                              // the whole range begins; put_signal: its word; compare_exchange: what is written;
-                             // barrier: which (host_barrier)
-  std::uint64_t third = 0;   // put_signal: the value; boxes: bytes of the whole range; barrier: the round
+                             // barrier: which (host_barrier); shown: where in the part
+  std::uint64_t third = 0;   // put_signal: the value; boxes: bytes of the whole range; barrier: the round; shown: which
+                             // part (shown_part)
 };
 static_assert(sizeof(operation_head) == 48 && offsetof(operation_head, source) == 4 &&
               offsetof(operation_head, tag) == 8 && offsetof(operation_head, address) == 16 &&
@@ -76,7 +88,7 @@ struct answer_head {
   std::uint64_t tag = 0;
   std::uint32_t status = 0;      // 0, or 1 + situ::errc
   std::uint32_t text_bytes = 0;  // of the error, which follows
-  std::uint64_t value = 0;       // atomic: the bits found
+  std::uint64_t value = 0;       // atomic: the bits found; time: nanoseconds
 };
 static_assert(sizeof(answer_head) == 24 && offsetof(answer_head, status) == 8 &&
               offsetof(answer_head, text_bytes) == 12 && offsetof(answer_head, value) == 16);

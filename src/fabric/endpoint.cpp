@@ -103,6 +103,7 @@ void endpoint::send_given_back() {
 
 void endpoint::hear_server(channel_pair& from, place_slot& server) {
   server_.reset(new host_server_end{incoming{from.request, true}, incoming{from.reply, true}, server});
+  if (context_.observed) server_->handled.resize(peers_.size());
 }
 
 void endpoint::send_by_hosts() {
@@ -271,9 +272,10 @@ void endpoint::publish_observed(outgoing& out, cell& c, message_kind kind, std::
 
 // A call is a task, which records itself under its name (arrived_call).
 void endpoint::run_observed(message_handler handler, message& m) {
+  if (m.in.is_servers) ++server_->handled[m.source][m.is_reply ? 1 : 0];
   if (m.kind == message_kind::call) return handler(m);
   const std::uint64_t begin_ns = observed_span::begin(context_);
-  const auto sequence = static_cast<std::uint32_t>(m.in.taken + 1);
+  const std::uint32_t sequence = sequence_of(m);
   handler(m);
   record_event(context_, {.begin_ns = begin_ns,
                           .bytes = m.payload_bytes + m.argument_count * sizeof(std::uint64_t),

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "memory/place_status.h"
+
 namespace situ::detail {
 namespace {
 
@@ -75,6 +77,34 @@ kept_events events_of_place(job_control& control, std::uint32_t place) noexcept 
   add(0, accesses_of(control, place), header.accesses);
   add(2, others_of(control, place), header.others);
   return kept;
+}
+
+std::span<std::byte> shown_bytes(job_control& control, std::uint32_t place, shown_part of) noexcept {
+  place_status& status = control.status(place);
+  switch (of) {
+    case shown_part::row: return control.observation_row(place);
+    case shown_part::names: return {reinterpret_cast<std::byte*>(&status.names), sizeof status.names};
+    case shown_part::placed: return {reinterpret_cast<std::byte*>(&status.placed), sizeof status.placed};
+  }
+  return {};
+}
+
+shown_range shown_first(const job_control& control) noexcept {
+  return {shown_part::row, 0, sizeof(row_header) + control.place_count * sizeof(pair_counts)};
+}
+
+std::vector<shown_range> shown_after_first(job_control& control, std::uint32_t place) {
+  std::vector<shown_range> found;
+  const std::byte* const row = control.observation_row(place).data();
+  if (control.trace)
+    for (const std::span<const trace_event>& run : events_of_place(control, place).runs) {
+      if (run.empty()) continue;
+      const auto begin = reinterpret_cast<const std::byte*>(run.data()) - row;
+      found.push_back({shown_part::row, static_cast<std::uint64_t>(begin), run.size_bytes()});
+    }
+  for (const shown_part each : {shown_part::names, shown_part::placed})
+    found.push_back({each, 0, shown_bytes(control, place, each).size()});
+  return found;
 }
 
 void note_span(const place_context& context) noexcept {

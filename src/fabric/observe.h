@@ -19,6 +19,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/host.h"
 #include "memory/job.h"
@@ -128,6 +129,22 @@ class observed_span {
   std::uint32_t peer_;
   event_kind kind_;
 };
+
+// What an observed place shows of itself, in parts: its row, the names that events have, what it holds of which memory.
+enum class shown_part : std::uint64_t { row, names, placed };
+inline constexpr std::uint64_t shown_parts = 3;
+// A part of a place; of the row as much as there is room for. pre: a part that there is.
+[[nodiscard]] std::span<std::byte> shown_bytes(job_control& control, std::uint32_t place, shown_part of) noexcept;
+// Pieces of a part that have something in them.
+struct shown_range {
+  shown_part of;
+  std::uint64_t begin;
+  std::uint64_t bytes;
+};
+// The counts, and how many events there are.
+[[nodiscard]] shown_range shown_first(const job_control& control) noexcept;
+// The rest, as the first says. pre: the job is observed.
+[[nodiscard]] std::vector<shown_range> shown_after_first(job_control& control, std::uint32_t place);
 
 // What each place holds of which memory, by intent: a table, or nothing where no intent was used. Thread-safe.
 [[nodiscard]] std::string format_placed(job_control& control);

@@ -344,6 +344,7 @@ job job::create(const job_options& options) {
   control->sender_fences = control->oversubscribed || !join_order_of_processes();
   control->stats = options.stats;
   control->trace = options.trace;
+  if (options.tells_itself) control->leaving_rounds = job_control::leaving_rounds_that_tell;
   control->progress = options.progress;
   control->checked = options.checked;
   for (std::uint32_t i = 0; i < places + std::uint32_t{hosts > 1}; ++i) new (&control->slot(i)) place_slot;

@@ -147,6 +147,10 @@ struct job_control {
   bool sender_fences = false;    // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
   bool trace = false;
+  // How often places cross the barrier at the end: once; where place 0 tells at the end what all have counted, it looks
+  // at theirs between the second time and the last.
+  static constexpr std::uint32_t leaving_rounds_that_tell = 3;
+  std::uint32_t leaving_rounds = 1;
   bool progress = false;                   // each place has a second thread to compute on (serve_while)
   bool checked = false;                    // puts, gets and atomics are held against the live blocks
   std::atomic<std::uint64_t> build_id{0};  // of the first place that joins
@@ -182,6 +186,12 @@ struct job_control {
   // The last round of a barrier that all places of that host have come to. Written by the last of them, or, for another
   // host, by this one's server. A host's rounds lie one behind the other. pre: as above.
   [[nodiscard]] signal_word<std::uint64_t>& round_of(host_barrier which, std::uint16_t of_host) noexcept;
+  // Whether place 0 tells what all have counted; else a launcher does.
+  [[nodiscard]] bool tells_itself() const noexcept { return leaving_rounds != 1; }
+  // Whether all places of that host have come to the end of the job. pre: as above.
+  [[nodiscard]] bool is_host_leaving(std::uint16_t of_host) noexcept {
+    return round_of(host_barrier::leaving, of_host).look() >= leaving_rounds;
+  }
   // What a place shows of itself (place_status.h); zeroed, on pages of its own.
   [[nodiscard]] place_status& status(std::uint32_t place) noexcept;
   // Room for one place's statistics and trace; the layout is the fabric's (fabric/observe.h). Empty unless the job was
@@ -198,6 +208,7 @@ struct job_options {
   std::string memory = {};              // what the segments lie in, as memory_kind::parse reads it
   bool stats = false;
   bool trace = false;
+  bool tells_itself = false;  // nobody launches the job: place 0 tells what is counted and traced
   bool progress = false;
   bool checked = false;
   std::vector<place_home> homes = {};  // of all places, where they are of several hosts; empty: all are of one

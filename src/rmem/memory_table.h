@@ -74,11 +74,11 @@ class memory_table {
   outcome pass(application_index who, std::uint64_t session, std::uint64_t number, const capability_secret& secret,
                int& file);
   // The same, to be read, by a capability for `whole` and the right to. Behind the region's pages the file has one more
-  // (notice_bytes). not_supported also where the region would have no room to move to.
-  // Only of regions up to so many bytes, as moving one takes time.
-  void set_most_mapped(std::uint64_t bytes) noexcept { most_mapped_ = bytes; }
+  // (notice_bytes). not_supported also where the region would have no room to move to, or is larger than said below.
   outcome pass_to_read(application_index who, const range& whole, std::uint64_t number, const capability_secret& secret,
                        int& file);
+  // Only regions up to so many bytes are passed to readers, as moving one takes time.
+  void set_most_mapped(std::uint64_t bytes) noexcept { most_mapped_ = bytes; }
   // Which connection has the memory of the region that begins there, or of that whose first capability this is; 0:
   // none.
   [[nodiscard]] std::uint64_t holder_at(std::uint64_t address) const noexcept;

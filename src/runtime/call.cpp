@@ -237,7 +237,7 @@ arrived_call::arrived_call(message& m, const char* code_name)
       before_{current->scheduler->task()},
       call_{m.argument(0)},
       begin_ns_{current->observed ? observed_span::begin(*current) : 0},
-      sequence_{static_cast<std::uint32_t>(m.in.taken + 1)} {
+      sequence_{current->observed ? m.self.sequence_of(m) : 0} {
   current->told_of = current->endpoint->failure_epoch();
   if (!is_valid_finish_key(context_.finish_key))
     throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));

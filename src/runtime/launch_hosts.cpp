@@ -20,12 +20,35 @@
 #include "cluster/records.h"
 #include "cluster/server_greeting.h"
 #include "runtime/host_part.h"
-#include "runtime/launch.h"
+#include "runtime/own_report.h"
 
 namespace situ::detail {
 namespace {
 
 using namespace cluster;
+
+// What each task publishes: the first rank of its host, what it asks for, and the host's name.
+struct task_says {
+  std::uint32_t first_rank = 0;
+  std::uint32_t asks = 0;  // stats 1, trace 2
+  std::string host{};
+
+  [[nodiscard]] std::vector<std::byte> packed() const {
+    std::vector<std::byte> made;
+    const auto name = std::as_bytes(std::span{host});
+    for (const std::span<const std::byte> each : {wire_bytes_of(first_rank), wire_bytes_of(asks), name})
+      made.insert(made.end(), each.begin(), each.end());
+    return made;
+  }
+  static task_says unpacked(std::span<const std::byte> said) {
+    constexpr std::size_t numbers = 2 * sizeof(std::uint32_t);
+    if (said.size() < numbers) throw_error(errc::bad_launch, "a task of another version of Situ");
+    const std::span<const std::byte> name = said.subspan(numbers);
+    return {.first_rank = read_wire<std::uint32_t>(said),
+            .asks = read_wire<std::uint32_t>(said.subspan(sizeof(std::uint32_t))),
+            .host = {reinterpret_cast<const char*>(name.data()), name.size()}};
+  }
+};
 
 // The first task of a host, until the job has begun.
 class host_start {
@@ -40,11 +63,10 @@ class host_start {
     std::vector<std::uint16_t> places(numbers.size());
     std::vector<place_home> homes;
     for (const std::uint32_t first : firsts) homes.push_back({numbers[first], places[numbers[first]]++});
-    part_.emplace(job_options{.place_count = self_.size,
-                              .memory = memory_by_environment(),
-                              .homes = homes,
-                              .host = homes[self_.rank].host},
-                  executable_id());
+    job_options options = options_of_own_job(self_.size, asked_);
+    options.homes = homes;
+    options.host = homes[self_.rank].host;
+    part_.emplace(options, executable_id());
     const std::string key = fmt::format("situ.host.{}", turn_);
     tasks_.publish(key, pack(part_->record()));
     tasks_.fence();
@@ -52,6 +74,8 @@ class host_start {
     for (const auto& [first, number] : numbers) records[number] = unpack(tasks_.read(key, first));
     return std::move(part_->meet(records));
   }
+  // What rank 0 asks for, which counts for all.
+  void observe(const observation& asked) noexcept { asked_ = asked; }
   // All processes here are known.
   void begin() noexcept { part_->begin(server_greeting::begin::alone); }
 
@@ -59,9 +83,7 @@ class host_start {
   [[nodiscard]] std::vector<std::uint32_t> read_firsts() {
     std::vector<std::uint32_t> firsts;
     for (std::uint32_t rank = 0; rank < self_.size; ++rank) {
-      const std::vector<std::byte> said = tasks_.read(fmt::format("situ.first.{}", turn_), rank);
-      if (said.size() < sizeof(std::uint32_t)) throw_error(errc::bad_launch, "a task of another version of Situ");
-      firsts.push_back(read_wire<std::uint32_t>(said));
+      firsts.push_back(task_says::unpacked(tasks_.read(fmt::format("situ.first.{}", turn_), rank)).first_rank);
       if (firsts.back() > rank) throw_error(errc::bad_launch, fmt::format("task {} is on no host", rank));
     }
     return firsts;
@@ -70,6 +92,7 @@ class host_start {
   const foreign_task& self_;
   task_exchange& tasks_;
   const unsigned turn_;
+  observation asked_;
   std::optional<host_part> part_;
 };
 
@@ -93,19 +116,17 @@ job meet_over_hosts(const foreign_task& task) {
     throw_error(errc::bad_launch, fmt::format("{} says that this is task {}, and PMIx that it is task {}",
                                               self.launcher, self.rank, tasks->rank()));
   host_start start{self, *tasks, turn};
-  // The first rank of the host, and the host's name.
-  const std::span<const std::byte> rank = wire_bytes_of(self.ranks_here.front());
-  const std::string name = name_of_host();
-  const std::span<const std::byte> name_bytes = std::as_bytes(std::span{name});
-  std::vector<std::byte> said{rank.begin(), rank.end()};
-  said.insert(said.end(), name_bytes.begin(), name_bytes.end());
+  const observation own = observation_by_environment();
   const std::string key = fmt::format("situ.first.{}", turn);
-  tasks->publish(key, said);
+  tasks->publish(key, task_says{.first_rank = self.ranks_here.front(),
+                                .asks = (own.stats ? 1U : 0U) | (own.trace ? 2U : 0U),
+                                .host = name_of_host()}
+                          .packed());
   ++turn;
   tasks->fence();
-  const std::vector<std::byte> of_first = tasks->read(key, 0);
-  if (of_first.size() > rank.size())
-    choose_network({reinterpret_cast<const char*>(of_first.data() + rank.size()), of_first.size() - rank.size()});
+  const task_says of_first = task_says::unpacked(tasks->read(key, 0));
+  if (!of_first.host.empty()) choose_network(of_first.host);
+  start.observe({.stats = (of_first.asks & 1) != 0, .trace = (of_first.asks & 2) != 0});
   return meet_tasks(self, {.make = [&start] { return start.make(); },
                            .made = [&start] { start.begin(); },
                            .meanwhile = [&tasks] { tasks->fence(); }});

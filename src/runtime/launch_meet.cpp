@@ -28,6 +28,7 @@
 #include "memory/liveness.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
+#include "runtime/own_report.h"
 #include "runtime/standstill.h"
 
 namespace situ::detail {
@@ -186,7 +187,7 @@ job receive_all(const foreign_task& self, const meeting_point& point, const meet
   if (::bind(listener.number(), point.get(), point.bytes) != 0 || ::listen(listener.number(), SOMAXCONN) != 0)
     throw_cannot_meet(self, "its address is taken", ::strerrordesc_np(errno));
   std::optional<job> first;
-  if (!doing.make) first.emplace(job::create({.place_count = self.size, .memory = memory_by_environment()}));
+  if (!doing.make) first.emplace(job::create(options_of_own_job(self.size, observation_by_environment())));
   std::vector<arrived_task> come;
   for (waiting_notice waited; come.size() + 1 < ranks_of(self).size();) {
     if (is_ready(listener, look_ms)) receive_task(self, listener, come);

@@ -43,6 +43,7 @@ class place_network {
   // Waits until each message from here lies in a channel of its target, or its target has ended. Throws
   // place_lost_error.
   void deliver_all();
+  [[nodiscard]] cluster::far_place& far() noexcept { return *far_; }
   place_network(const place_network&) = delete;
   place_network& operator=(const place_network&) = delete;
 

@@ -26,6 +26,7 @@
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
 #include "runtime/launch_hosts.h"
+#include "runtime/own_report.h"
 #include "runtime/place_network.h"
 #include "runtime/process.h"
 #include "runtime/runtime_state.h"
@@ -112,6 +113,7 @@ struct runtime::implementation {
   std::unique_ptr<detail::endpoint> endpoint;
   std::unique_ptr<detail::scheduler> scheduler;
   std::optional<place_network> network;  // of a job over several hosts
+  std::optional<own_report> report;      // of place 0, where the job tells itself what it has counted
   std::unique_ptr<runtime_state> state;
   std::vector<worker> workers;  // the other places of an in-process job
   std::vector<std::string> arguments;
@@ -131,7 +133,7 @@ struct runtime::implementation {
       if (owned_job->control().host_count == 1) neighbour.emplace(owned_job->control(), task->rank);
       join(*owned_job, task->rank, nullptr);
     } else {
-      owned_job.emplace(job::create({.place_count = 1, .memory = memory_by_environment()}));
+      owned_job.emplace(job::create(options_of_own_job(1, observation_by_environment())));
       join(*owned_job, 0, nullptr);
     }
   }
@@ -239,6 +241,7 @@ struct runtime::implementation {
     slot.state.store(place_state::joined, std::memory_order_release);
     SITU_POINT(joined);
     barrier(std::source_location{});  // so that whoever returns from here finds every place
+    if (control.tells_itself() && place == 0) report.emplace(control, network ? &*network : nullptr);
   }
 
   // The world's barrier lies behind the channels of this host's first slice, where every place finds it without being
@@ -257,11 +260,33 @@ struct runtime::implementation {
     state->leaving = team_of(leaving_team_id, first + barrier_block::bytes(places));
   }
 
+  // What all have counted, once.
+  void tell() noexcept {
+    if (report) report->tell();
+    report.reset();
+  }
+
+  // Until all have come others may call; what they send is counted as well. Then all is there to be told.
+  void tell_when_all_have_come() {
+    const auto all_come = [this] {
+      cross_barrier(state->leaving->state(), wait_kind::leave, {});
+      while (endpoint->poll(true)) {}
+    };
+    all_come();
+    scheduler->wait_until([this] { return state->trailing_waits == 0; }, {.note = {.kind = wait_kind::leave}});
+    if (network) network->deliver_all();
+    all_come();
+    tell();
+  }
+
   // Waits for what this place has started, then for the others.
   void leave() noexcept {
     job_control& control = *context.job;
-    if (std::uncaught_exceptions() > exceptions_before) leave_by_exception(context);
-    if (control.slot(context.place).state.load() == place_state::lost) return;
+    if (std::uncaught_exceptions() > exceptions_before) {
+      tell();
+      leave_by_exception(context);
+    }
+    if (control.slot(context.place).state.load() == place_state::lost) return tell();
     const bool is_known_broken = control.failure_epoch.load() != 0;  // the program has been told, or its launcher tells
     try {
       try {
@@ -276,6 +301,7 @@ struct runtime::implementation {
         throw;
       }
       if (network) network->deliver_all();  // else they would come to places that have left
+      if (control.tells_itself()) tell_when_all_have_come();
       cross_barrier(state->leaving->state(), wait_kind::leave, {});
       SITU_POINT(all_have_come);
       // A collective in which this place only sent is over before the others' calls have told what they are.
@@ -287,10 +313,12 @@ struct runtime::implementation {
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
       SITU_POINT(left);
     } catch (const place_lost_error& loss) {
+      tell();
       log(is_known_broken ? log_level::info : log_level::error,
           fmt::format("place {} leaves its job: {}", context.place, loss.what()));
       leave_broken_job(control, context.place);
     } catch (const std::exception& failure) {  // its own: a message that it cannot handle, a collective that differs
+      tell();
       log(log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
       mark_lost(control, context.place, failure.what());
     }

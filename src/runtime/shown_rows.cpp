@@ -11,62 +11,65 @@
 namespace situ::detail {
 namespace {
 
-enum class part : std::uint64_t { row, names, placed };
 struct piece_head {
-  part of;
+  shown_part of;
   std::uint64_t offset;
 };
 constexpr std::size_t longest_piece = std::size_t{1} << 20;
 
-std::span<std::byte> bytes_of(job_control& control, std::uint32_t place, part of) {
-  place_status& status = control.status(place);
-  switch (of) {
-    case part::row: return control.observation_row(place);
-    case part::names: return {reinterpret_cast<std::byte*>(&status.names), sizeof status.names};
-    case part::placed: return {reinterpret_cast<std::byte*>(&status.placed), sizeof status.placed};
-  }
-  return {};
+[[noreturn]] void refuse() { throw_error(errc::bad_message, "a piece of a place's statistics that does not fit"); }
+
+void check_placed(job_control& control, std::uint32_t place) {
+  if (control.status(place).placed.count.load() > placed_table::most_rows) refuse();
 }
 
 }  // namespace
 
 void send_rows(job_control& control, std::uint32_t place, const std::function<void(std::vector<std::byte>)>& send) {
-  const auto send_part = [&](part of, const void* first, std::size_t bytes) {
-    const std::span<const std::byte> all = bytes_of(control, place, of);
-    const auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(first) - all.data());
-    for (std::size_t at = begin; at < begin + bytes; at += longest_piece - sizeof(piece_head)) {
-      const std::size_t size = std::min(longest_piece - sizeof(piece_head), begin + bytes - at);
-      const piece_head head{of, at};
+  const auto send_range = [&](const shown_range& range) {
+    const std::span<const std::byte> all = shown_bytes(control, place, range.of);
+    const std::uint64_t end = range.begin + range.bytes;
+    for (std::uint64_t at = range.begin; at < end; at += longest_piece - sizeof(piece_head)) {
+      const std::size_t size = std::min<std::size_t>(longest_piece - sizeof(piece_head), end - at);
+      const piece_head head{range.of, at};
       std::vector<std::byte> piece(sizeof head + size);
       std::memcpy(piece.data(), &head, sizeof head);
       std::memcpy(piece.data() + sizeof head, all.data() + at, size);
       send(std::move(piece));
     }
   };
-  const std::span<const pair_counts> counts = counts_of_place(control, place);
-  const std::span<const std::byte> row = control.observation_row(place);
-  send_part(part::row, row.data(), sizeof(row_header) + counts.size_bytes());
-  if (control.trace)
-    for (const std::span<const trace_event>& run : events_of_place(control, place).runs)
-      send_part(part::row, run.data(), run.size_bytes());
-  for (const part each : {part::names, part::placed}) {
-    const std::span<const std::byte> all = bytes_of(control, place, each);
-    send_part(each, all.data(), all.size());
-  }
+  send_range(shown_first(control));
+  for (const shown_range& each : shown_after_first(control, place)) send_range(each);
 }
 
 void take_row_piece(job_control& control, std::uint32_t place, std::span<const std::byte> piece) {
   piece_head head{};
-  const auto refuse = [] { throw_error(errc::bad_message, "a piece of a place's statistics that does not fit"); };
   if (piece.size() < sizeof head) refuse();
   std::memcpy(&head, piece.data(), sizeof head);
   piece = piece.subspan(sizeof head);
-  if (head.of > part::placed) refuse();
-  const std::span<std::byte> to = bytes_of(control, place, head.of);
+  if (head.of > shown_part::placed) refuse();
+  const std::span<std::byte> to = shown_bytes(control, place, head.of);
   if (head.offset > to.size() || piece.size() > to.size() - head.offset) refuse();
   std::memcpy(to.data() + head.offset, piece.data(), piece.size());
-  const placed_table& placed = control.status(place).placed;
-  if (placed.count.load() > placed_table::most_rows) refuse();
+  check_placed(control, place);
+}
+
+void fetch_rows(job_control& control, std::uint32_t place, const row_reader& read) {
+  const auto fetch = [&](const shown_range& range) {
+    read(range.of, range.begin, shown_bytes(control, place, range.of).subspan(range.begin, range.bytes));
+  };
+  fetch(shown_first(control));
+  for (const shown_range& each : shown_after_first(control, place)) fetch(each);
+  check_placed(control, place);
+}
+
+void forget_rows(job_control& control, std::uint32_t place) noexcept {
+  const shown_range first = shown_first(control);
+  std::memset(shown_bytes(control, place, first.of).data() + first.begin, 0, first.bytes);
+  for (const shown_part each : {shown_part::names, shown_part::placed}) {
+    const std::span<std::byte> all = shown_bytes(control, place, each);
+    std::memset(all.data(), 0, all.size());
+  }
 }
 
 void set_clock(job_control& control, std::uint32_t place, const clock_difference& clock) {

@@ -256,6 +256,30 @@ void calls_all() {
   barrier();
 }
 
+// Messages of different lengths from each place to each of the other hosts, in turns, and as many answers: a trace that
+// takes one for another has ends of different lengths.
+std::uint32_t answers_come = 0;
+void take_answer(am::reply_token&, std::span<std::byte>, std::uint32_t) { ++answers_come; }
+void take_message(am::token& t, std::span<std::byte> payload, std::uint32_t number) {
+  t.reply_medium<take_answer>(payload.first(payload.size() / 2), number);
+}
+constexpr std::uint32_t messages_of_a_pair = 20;
+
+void sends_messages() {
+  const std::vector<std::byte> bytes(4096);
+  std::uint32_t sent = 0;
+  barrier();
+  for (std::uint32_t i = 0; i < messages_of_a_pair; ++i)
+    for (std::uint32_t target = 0; target < place_count(); ++target) {
+      if (detail::current->job->is_here(target)) continue;
+      const std::size_t length = 200 + 16 * ((here().index() + 1) * messages_of_a_pair + i);
+      am::request_medium<take_message>(place{target}, std::span{bytes}.first(length), i);
+      ++sent;
+    }
+  while (answers_come < sent) progress();
+  barrier();
+}
+
 // Place 0 never comes.
 void stands() {
   if (here().index() != 0) barrier();
@@ -274,6 +298,7 @@ void run(std::string_view what, const char* how) {
   if (what == "fault") return faults();
   if (what == "end") return one_ends(how);
   if (what == "calls") return calls_all();
+  if (what == "messages") return sends_messages();
   if (what == "server") return server_ends();
   if (what == "stand") return stands();
   if (what == "all" || what == "once") {

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/host.h"
+#include "fabric/observe.h"
 #include "support/places.h"
 
 namespace situ {
@@ -261,6 +263,53 @@ TEST_F(hosts, what_is_lost_with_a_host_is_told) {
   });
 }
 
+// --- What an observed place shows
+
+// Of place 1 by its server, and of nobody else.
+TEST_F(hosts, what_an_observed_place_shows_is_read_by_its_server) {
+  run(
+      [](const at_first& at) {
+        using detail::shown_part;
+        put(at.there, std::byte{1});
+        detail::job_control& job = *detail::current->job;
+        for (const shown_part part : {shown_part::row, shown_part::names, shown_part::placed}) {
+          const std::span<const std::byte> there = detail::shown_bytes(job, 1, part);
+          std::vector<std::byte> got(std::min(there.size(), block_bytes) - 5);
+          at.far.look_at(1, part, 5, got);
+          // The other place waits, and asks for nothing meanwhile.
+          if (part != shown_part::row) EXPECT_TRUE(std::equal(got.begin(), got.end(), there.begin() + 5));
+          const auto beyond = error_of([&] { at.far.look_at(1, part, there.size() - 4, std::span{got}.first(5)); });
+          EXPECT_EQ(beyond.code, errc::bad_address);
+        }
+        std::vector<std::byte> first(sizeof(detail::row_header) + 2 * sizeof(detail::pair_counts));
+        at.far.look_at(1, shown_part::row, 0, first);
+        detail::pair_counts counts;
+        std::memcpy(&counts, first.data() + sizeof(detail::row_header), sizeof counts);
+        EXPECT_EQ(counts.messages, detail::counts_of_place(job, 1)[0].messages);
+        EXPECT_NE(counts.messages, 0U);  // of the collective
+        const auto no_part = error_of([&] { at.far.look_at(1, shown_part{3}, 0, first); });
+        EXPECT_EQ(no_part.code, errc::bad_address);
+      },
+      50us, {.stats = true});
+  EXPECT_EQ(denied, 4U);
+}
+
+TEST_F(hosts, a_job_that_counts_nothing_shows_nothing) {
+  run([](const at_first& at) {
+    std::array<std::byte, 8> got;
+    EXPECT_EQ(error_of([&] { at.far.look_at(1, detail::shown_part::names, 0, got); }).code, errc::bad_message);
+  });
+}
+
+TEST_F(hosts, a_server_says_its_time) {
+  run([](const at_first& at) {
+    const std::uint64_t before = detail::steady_ns();
+    const std::uint64_t there = at.far.time_at(1);
+    EXPECT_GE(there, before);
+    EXPECT_LE(there, detail::steady_ns());
+  });
+}
+
 // --- Hostile bytes
 // -----------------------------------------------------------------------------------------------------
 
@@ -293,9 +342,12 @@ TEST_F(hosts, operations_that_are_none_are_denied_and_counted) {
       head.bytes = bytes;
       return head;
     };
-    denied_is(of(static_cast<far_operation>(8), address, 8));
+    denied_is(of(static_cast<far_operation>(detail::cluster::far_operations), address, 8));
     denied_is(of(far_operation::barrier, address, 8));
     denied_is(of(far_operation::barrier, address, 0));  // of no round
+    denied_is(of(far_operation::time, address, 8));
+    denied_is(of(far_operation::shown, address, 8));  // nobody counts
+    denied_is(of(far_operation::shown, address, (1U << 20) + 1));
     denied_is(of(far_operation::put, address, 8));      // no data
     denied_is(of(far_operation::put, address, 8), 16);  // too much
     denied_is(of(far_operation::put, address, 0));

@@ -294,8 +294,49 @@ class Rmem(HostsTest):
         self.in_shared_folder("rmem_replicas")
 
 
+class Observed(HostsTest):
+    """What is looked for in tables and traces of places 0 and 1 at host1, 2 and 3 at host2."""
+
+    # hosts_probe `bytes`: each place puts 3 MiB to each, and gets as much.
+    def assert_table(self, text):
+        for source in range(4):
+            for target in range(4):
+                self.assertRegex(text, rf"(?m)^ +{source} +{target} +1 +3.0 MiB +1 +3.0 MiB ")
+        self.assertEqual(text.count("    from    to".lstrip()), 1, text)  # one table
+
+    def read_trace(self, text):
+        return json.loads(text[text.index('{"displayTimeUnit"'):])["traceEvents"]
+
+    # hosts_probe `messages`: 20 messages of each place to each of the other host, and their answers. Both ends of each
+    # say how long it was, and no two of those that come to a place are of one length.
+    def assert_pairs(self, events):
+        spans = {}
+        for event in events:
+            if event["ph"] == "X" and event["name"] in ("message", "reply", "handler", "handler of a reply"):
+                spans[event["pid"], event["tid"], event["ts"], "handler" in event["name"]] = event
+        flows = {}
+        for event in events:
+            if event["ph"] in "sf":
+                flows.setdefault(event["id"], {})[event["ph"]] = event
+        far = 0
+        for flow in flows.values():
+            self.assertEqual(set(flow), {"s", "f"})
+            sender, receiver = flow["s"], flow["f"]
+            if sender["pid"] // 2 == receiver["pid"] // 2:
+                continue
+            sent = spans[sender["pid"], sender["tid"], sender["ts"], False]
+            handled = spans.get((receiver["pid"], receiver["tid"], receiver["ts"], True))
+            self.assertEqual(sent["args"]["peer"], receiver["pid"])
+            if handled is None:  # a call
+                continue
+            self.assertEqual((handled["args"]["peer"], handled["args"]["bytes"]), (sender["pid"], sent["args"]["bytes"]))
+            self.assertGreater(receiver["ts"] + 1000, sender["ts"])  # us: what round trips leave open
+            far += sent["args"]["bytes"] >= 100
+        self.assertGreaterEqual(far, 2 * 8 * 20)
+
+
 @unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_PROBE"), "there is no mpirun, or no SITU_HOSTS_PROBE")
-class Job(HostsTest):
+class Job(Observed):
     """A job of Situ over two hosts, two places each."""
 
     START = ["2", "mpirun", "--host", "host1:2,host2:2"]
@@ -323,6 +364,46 @@ class Job(HostsTest):
     def test_beside_mpi(self):
         done = hosts(*self.START, os.environ["SITU_HOSTS_MPI_JOB"])
         self.assertEqual((done.returncode, done.stdout), (0, 2 * "4 places beside MPI\n"), done.stderr)
+
+    def run_script(self, text):
+        return hosts("2", "sh", "-ec", f"RUN='{' '.join(self.START[1:])}'; PROBE={os.environ['SITU_HOSTS_PROBE']}\n{text}")
+
+    def test_statistics(self):
+        """The first rank's environment counts: mpirun passes it to its own host alone."""
+        done = self.run_script("SITU_STATS=1 $RUN $PROBE bytes")
+        self.assertEqual((done.returncode, done.stdout), (0, "4 places, 2 here: done\n"), done.stderr)
+        self.assert_table(done.stderr)
+
+    def test_a_trace(self):
+        done = self.run_script("SITU_TRACE=/tmp/trace.json $RUN $PROBE messages && cat /tmp/trace.json; hosts run host2 ls /tmp")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text, _, rest = done.stdout.rpartition("]}")
+        self.assertNotIn("trace.json", rest)
+        events = self.read_trace(text + "]}")
+        self.assertEqual({event["pid"] for event in events if event["ph"] == "X"}, {0, 1, 2, 3})
+        self.assert_pairs(events)
+
+    def test_statistics_without_a_host(self):
+        """One whose server has ended is left out, and nobody waits for it."""
+        done = self.run_script("SITU_STATS=1 $RUN $PROBE server")
+        self.assertRegex(done.stderr, r"what places of host 1 have counted has not come: .*the link to its host")
+        self.assertRegex(done.stderr, r"(?m)^ +0 +0 ")
+        self.assertNotRegex(done.stderr, r"(?m)^ +2 +\d")
+
+    def test_statistics_of_one_host(self):
+        probe = os.environ["SITU_HOSTS_PROBE"]
+        done = hosts("1", "env", "SITU_STATS=1", "mpirun", "--host", "host1:4", probe, "bytes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_table(done.stderr)
+        done = hosts("1", "sh", "-ec", f"SITU_STATS=1 SITU_TRACE=/tmp/trace.json {probe} bytes && cat /tmp/trace.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^ +0 +0 +1 +3.0 MiB +1 +3.0 MiB ")
+        self.assertIn(("put", 0), {(event["name"], event["pid"]) for event in self.read_trace(done.stdout)})
+
+    def test_what_is_asked_for_is_known(self):
+        done = self.run_script("SITU_STATS=much $RUN $PROBE once")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("SITU_STATS in the environment is neither 0 nor 1", done.stderr)
 
     def test_what_is_not_there_is_refused(self):
         done = self.run_probe("refusals")
@@ -377,7 +458,7 @@ class Job(HostsTest):
 
 
 @unittest.skipUnless(os.environ.get("SITU_HOSTS_SITU") and os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_SITU, or no SITU_HOSTS_PROBE")
-class Run(HostsTest):
+class Run(Observed):
     """situ run --hosts: its agents are started by the hosts' ssh."""
 
     SITU = os.environ.get("SITU_HOSTS_SITU", "")
@@ -570,9 +651,7 @@ class Run(HostsTest):
     def test_statistics(self):
         done = self.run_at("--stats", self.PROBE, "bytes")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for source in range(4):
-            for target in range(4):
-                self.assertRegex(done.stderr, rf"(?m)^ +{source} +{target} +1 +3.0 MiB +1 +3.0 MiB ")
+        self.assert_table(done.stderr)
         done = self.run_script("$RUN --stats --grace 1 $PROBE stand & sleep 1.5; hosts run host2 pkill -KILL -f host-agent; wait $! || true")
         self.assertIn("situ: what places at host2 have counted has not come\n", done.stderr)
 
@@ -591,6 +670,9 @@ class Run(HostsTest):
         self.assertGreater(len(far), 4)
         for sender, receiver in far:
             self.assertGreater(receiver["ts"] + 1000, sender["ts"])  # us: what ssh's round trips leave open
+        done = self.run_script("$RUN --trace /tmp/trace.json $PROBE messages && cat /tmp/trace.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_pairs(self.read_trace(done.stdout))
 
     @unittest.skipUnless(os.environ.get("SITU_HOSTS_BENCH"), "there is no SITU_HOSTS_BENCH")
     def test_the_bench(self):
@@ -688,7 +770,7 @@ class Losses(HostsTest):
         self.lose("srun", 3)
 
 
-class Slurm(HostsTest):
+class Slurm(Observed):
     @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE") and os.environ.get("SITU_HOSTS_SITU") and shutil.which("mpirun"), "there is no SITU_HOSTS_PROBE, no SITU_HOSTS_SITU or no mpirun")
     def test_one_binary_for_all_launchers(self):
         probe = f"{os.environ['SITU_HOSTS_PROBE']} once"
@@ -708,6 +790,26 @@ class Slurm(HostsTest):
                      os.environ["SITU_HOSTS_PROBE"], "end", "killed")
         for place in range(3):
             self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
+
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_PROBE")
+    def test_statistics_and_a_trace(self):
+        start = f"srun -N 2 -n 4 --ntasks-per-node=2 --mpi=pmix {os.environ['SITU_HOSTS_PROBE']}"
+        done = hosts("--slurm", "2", "sh", "-ec", f"SITU_STATS=1 {start} bytes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_table(done.stderr)
+        done = hosts("--slurm", "2", "sh", "-ec", f"SITU_TRACE=/tmp/trace.json {start} messages && cat /tmp/trace.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        events = self.read_trace(done.stdout)
+        self.assertEqual({event["pid"] for event in events if event["ph"] == "X"}, {0, 1, 2, 3})
+        self.assert_pairs(events)
+
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_PROBE")
+    def test_statistics_of_a_place_that_was_killed(self):
+        """Its host's server has them."""
+        done = hosts("--slurm", "2", "sh", "-c", "SITU_STATS=1 srun -N 2 -n 4 --ntasks-per-node=2 --mpi=pmix --no-kill --kill-on-bad-exit=0 "
+                     f"{os.environ['SITU_HOSTS_PROBE']} end killed")
+        self.assertRegex(done.stderr, r"(?m)^ +0 +2 +1 +8 B ")
+        self.assertRegex(done.stderr, r"(?m)^ +3 +\d")
 
     @unittest.skipUnless(os.environ.get("SITU_HOSTS_BODIES"), "there is no SITU_HOSTS_BODIES")
     def test_bodies_of_tests(self):

@@ -90,6 +90,47 @@ TEST(shown_rows, a_ring_that_is_full_comes_whole) {
   for (std::uint64_t i = 0; i < ring_capacity; ++i) ASSERT_EQ(events[i].begin_ns, i + 7);
 }
 
+TEST(shown_rows, are_fetched_as_they_are_sent) {
+  const job there = observed_job();
+  const job here = observed_job();
+  for (std::uint32_t place = 0; place < places; ++place) fill(there.control(), place);
+  for (std::uint64_t i = 0; i < ring_capacity + 7; ++i)
+    write_event(there.control(), 1, i, {.begin_ns = i, .end_ns = i + 1});
+  for (std::uint32_t place = 0; place < places; ++place) {
+    std::uint64_t read = 0;
+    fetch_rows(here.control(), place, [&](shown_part of, std::uint64_t offset, std::span<std::byte> to) {
+      read += to.size();
+      const std::span<const std::byte> from = shown_bytes(there.control(), place, of).subspan(offset, to.size());
+      std::memcpy(to.data(), from.data(), to.size());
+    });
+    if (place != 1) EXPECT_LT(read, std::uint64_t{1} << 18);  // what is empty is not asked for
+  }
+  EXPECT_EQ(format_statistics(here.control()), format_statistics(there.control()));
+  const std::vector<trace_event> events = events_of(here.control(), 1);
+  ASSERT_EQ(events.size(), ring_capacity);
+  for (std::uint64_t i = 0; i < ring_capacity; ++i) ASSERT_EQ(events[i].begin_ns, i + 7);
+}
+
+// What has come of a place before the way to it ended is not shown.
+TEST(shown_rows, are_forgotten) {
+  const job here = observed_job();
+  const job empty = observed_job();
+  fill(here.control(), 1);
+  forget_rows(here.control(), 1);
+  EXPECT_EQ(format_statistics(here.control()), format_statistics(empty.control()));
+  EXPECT_TRUE(events_of(here.control(), 1).empty());
+}
+
+// More memories than a place can show.
+TEST(shown_rows, that_do_not_fit_are_refused) {
+  const job here = observed_job();
+  const auto e = test::error_of([&] {
+    fetch_rows(here.control(), 1,
+               [](shown_part, std::uint64_t, std::span<std::byte> to) { std::memset(to.data(), 0xff, to.size()); });
+  });
+  EXPECT_EQ(e.code, errc::bad_message);
+}
+
 TEST(shown_rows, clocks_are_brought_together) {
   const job here = observed_job();
   fill(here.control(), 0);

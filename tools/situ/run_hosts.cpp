@@ -459,13 +459,7 @@ class hosts_launch {
     }
     if (link.trips_left > 1) return ask_time(link, link.trips_left - 1);
     link.trips_left = 0;
-    clock_difference& clock = link.clock;
-    if (clock.first_ns == 0) {
-      clock.first_ns = link.there_ns;
-      clock.ahead_at_first_ns = link.ahead_ns;
-    }
-    clock.last_ns = link.there_ns;
-    clock.ahead_at_last_ns = link.ahead_ns;
+    link.clock.look(link.there_ns, link.ahead_ns);
     if (is_ending_) release_when_measured();
   }
 

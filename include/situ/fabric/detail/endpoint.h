@@ -208,6 +208,13 @@ class endpoint {
   // for damaged.
   void set_missing_code_handler(message_handler handler) noexcept { missing_code_handler_ = handler; }
 
+  // Which of its sender's messages on that channel this is, from 1 on, as the sender counts them. pre: this place is
+  // observed, and the message is being handled.
+  [[nodiscard]] std::uint32_t sequence_of(const message& m) const noexcept {
+    return m.in.is_servers ? server_->handled[m.source][m.is_reply ? 1 : 0]
+                           : static_cast<std::uint32_t>(m.in.taken + 1);
+  }
+
   // Depth of active-message handlers on the stack: inside one nothing may block or send a request.
   [[nodiscard]] bool in_handler() const noexcept { return handler_depth_ != 0; }
 
@@ -232,6 +239,8 @@ class endpoint {
   struct host_server_end {
     incoming request_in, reply_in;
     place_slot& slot;
+    // In an observed job: messages of each place so far, requests and replies. Those of a pair come in order.
+    std::vector<std::array<std::uint32_t, 2>> handled{};
   };
 
   void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
