@@ -167,7 +167,6 @@ std::span<const std::byte> memory_table::memory_of(std::uint64_t number,
                                                    const capability_secret& secret) const noexcept {
   const slot* const found = find(number, secret);
   if (found == nullptr) return {};
-  if (found->of->next) return memory_at(found->of->address);
   return {found->of->file.mapped.data() + (found->begin - found->of->address), found->end - found->begin};
 }
 

@@ -88,8 +88,8 @@ class memory_table {
   [[nodiscard]] bool is_owner(application_index who, std::uint64_t address) const noexcept;
   // pre: a region begins there.
   void free(std::uint64_t address) noexcept;
-  // The memory of the region that begins there, and what is no longer there when a capability ends: what it is for, or
-  // all of a region that moves; empty where there is none.
+  // The memory of the region that begins there, and what a capability is for (all of a region that moves when it ends);
+  // empty where there is none.
   [[nodiscard]] std::span<const std::byte> memory_at(std::uint64_t address) const noexcept;
   [[nodiscard]] std::span<const std::byte> memory_of(std::uint64_t number,
                                                      const capability_secret& secret) const noexcept;
