@@ -18,7 +18,7 @@
 namespace situ::detail::cluster {
 namespace {
 
-constexpr std::size_t most_pieces = 8;  // of one operation under way: 8 MiB, more than a network holds at a time
+constexpr std::size_t most_pieces = 16;  // of one operation under way: 2 MiB
 
 std::byte* moved_by(std::byte* origin, std::ptrdiff_t elements, std::size_t element_bytes) noexcept {
   return origin + elements * static_cast<std::ptrdiff_t>(element_bytes);

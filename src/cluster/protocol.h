@@ -41,12 +41,13 @@ enum class far_operation : std::uint8_t {
 };
 inline constexpr std::uint8_t far_operations = 10;
 
-// Larger operations are cut into such: a server copies for some 200 us at most before it looks at others.
-inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20;
-// Up to so many the data comes with the message; the data of a longer put, or answer to a get, goes to its place at
-// once. Boxes and signals are no longer than that.
+// Larger operations are cut into such, several of which are under way at once: one end copies a piece while another one
+// is on its way. Over TCP 1 MiB is fastest so (64 to 192 KiB were tried; docs/design/cluster.md).
+inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{128} << 10;
+// Up to so many the data of a put, or answer to a get, is copied when it is sent, and lies in the message when it is
+// received; longer data goes to its place at once. Boxes and signals are no longer than that.
 inline constexpr std::uint64_t most_eager_bytes = std::uint64_t{32} << 10;
-// Whether the data comes with its message, and is copied when it is sent: the record of an active message does, too.
+// The record of an active message is copied as well.
 [[nodiscard]] constexpr bool is_eager(wire_message kind, std::uint64_t bytes) noexcept {
   return kind == wire_message::message || bytes <= most_eager_bytes;
 }

@@ -71,24 +71,12 @@ struct message_out {
 }  // namespace
 
 struct ucx_wire::implementation {
-  // Data that comes after its head.
-  struct late_data {
-    void* described;  // by UCX
-    wire_peer from;
-    wire_message kind;
-    std::vector<std::byte> head;
-    std::byte* room;
-    std::size_t bytes;
-    void* request = nullptr;
-  };
   // What has come before the greeting of who sent it.
   struct early_message {
     end_name from;
     wire_message kind;
     std::vector<std::byte> head;
     std::vector<std::byte> data;
-    void* described = nullptr;  // by UCX: the data is still to be fetched
-    std::size_t bytes = 0;      // of it
   };
   static constexpr std::size_t most_early_bytes = std::size_t{64} << 20;  // of all senders
 
@@ -104,8 +92,6 @@ struct ucx_wire::implementation {
   std::vector<early_message> early;
   std::size_t early_bytes = 0;
   std::uint64_t dropped = 0;
-  std::vector<late_data> announced;
-  std::vector<late_data> coming;
   std::vector<std::vector<std::byte>> greetings;  // addresses that are not yet connected to
   std::vector<wire_peer> ended;                   // and not yet told
   wire_receiver* receiver = nullptr;              // while progress() runs
@@ -141,8 +127,6 @@ struct ucx_wire::implementation {
   implementation(const implementation&) = delete;
   implementation& operator=(const implementation&) = delete;
   ~implementation() {
-    for (const early_message& each : early)
-      if (each.described != nullptr) ucp_am_data_release(worker.get(), each.described);
     for (const ucp_ep_h each : peers)
       if (each != nullptr) close(each);
     worker.reset();  // its callbacks use all of this
@@ -251,35 +235,34 @@ struct ucx_wire::implementation {
 
   // --- What comes ----------------------------------------------------------------------------------------------------
 
+  // All data comes with its head (send()).
   ucs_status_t come(wire_message kind, std::span<const std::byte> head, void* data, std::size_t bytes,
                     const ucp_am_recv_param_t& params) {
     if (receiver == nullptr) return UCS_OK;  // this end is about to go
     if (head.size() < sizeof(end_name)) return drop("one without a sender");
+    if ((params.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return drop("one whose data shall come later");
     const auto from_name = read_wire<end_name>(head);
     head = head.subspan(sizeof(end_name));
-    const bool is_late = (params.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    const std::span<const std::byte> content{static_cast<const std::byte*>(data), is_late ? 0 : bytes};
+    const std::span<const std::byte> content{static_cast<const std::byte*>(data), bytes};
     const auto from = numbers.find(from_name);
-    if (from == numbers.end()) {
-      // A greeting is taken in after what comes with it.
-      const std::size_t size = sizeof(early_message) + head.size() + content.size();
-      if (early_bytes + size > most_early_bytes) return drop("one of somebody unknown");
-      early_bytes += size;
-      early.push_back({from_name, kind, {head.begin(), head.end()}, {content.begin(), content.end()}});
-      if (!is_late) return UCS_OK;
-      early.back().described = data;
-      early.back().bytes = bytes;
-      return UCS_INPROGRESS;
-    }
-    if (peers[from->second] == nullptr) return UCS_OK;  // it has been given up
-    if (!is_late) {
-      receiver->received(from->second, kind, head, content);
+    if (from != numbers.end()) {
+      give(from->second, kind, head, content);
       return UCS_OK;
     }
-    std::byte* const room = receiver->room_for(from->second, kind, head, bytes);
-    if (room == nullptr) return UCS_OK;  // UCX drops it
-    announced.push_back({data, from->second, kind, {head.begin(), head.end()}, room, bytes});
-    return UCS_INPROGRESS;
+    // A greeting is taken in after what comes with it.
+    const std::size_t size = sizeof(early_message) + head.size() + content.size();
+    if (early_bytes + size > most_early_bytes) return drop("one of somebody unknown");
+    early_bytes += size;
+    early.push_back({from_name, kind, {head.begin(), head.end()}, {content.begin(), content.end()}});
+    return UCS_OK;
+  }
+  void give(wire_peer from, wire_message kind, std::span<const std::byte> head, std::span<const std::byte> data) {
+    if (peers[from] == nullptr) return;  // it has been given up
+    if (is_eager(kind, data.size())) return receiver->received(from, kind, head, data);
+    std::byte* const room = receiver->room_for(from, kind, head, data.size());
+    if (room == nullptr) return;
+    std::memcpy(room, data.data(), data.size());
+    receiver->received(from, kind, head, {room, data.size()});
   }
   ucs_status_t drop(std::string_view what) noexcept {
     constexpr std::uint64_t most_logged = 16;
@@ -288,32 +271,12 @@ struct ucx_wire::implementation {
     return UCS_OK;
   }
 
-  void fetch(late_data each) {
-    ucp_request_param_t how{};
-    each.request = ucp_am_recv_data_nbx(worker.get(), each.described, each.room, each.bytes, &how);
-    if (UCS_PTR_IS_ERR(each.request)) return;  // its end is told in another way
-    if (each.request == nullptr) return give(each);
-    coming.push_back(std::move(each));
-  }
-  void give(const late_data& each) { receiver->received(each.from, each.kind, each.head, {each.room, each.bytes}); }
-
   bool progress(wire_receiver& to) {
     receiver = &to;
     bool worked = false;
     while (ucp_worker_progress(worker.get()) != 0) {
       worked = true;
       if (!greetings.empty()) greet_all();
-    }
-    for (late_data& each : std::exchange(announced, {})) fetch(std::move(each));
-    for (late_data& each : std::exchange(coming, {})) {
-      const ucs_status_t status = ucp_request_check_status(each.request);
-      if (status == UCS_INPROGRESS) {
-        coming.push_back(std::move(each));
-        continue;
-      }
-      ucp_request_free(each.request);
-      if (status == UCS_OK) give(each);
-      worked = true;
     }
     if (!ended.empty()) tell_ended();
     receiver = nullptr;
@@ -329,18 +292,8 @@ struct ucx_wire::implementation {
         continue;
       }
       early_bytes -= sizeof(early_message) + each.head.size() + each.data.size();
-      if (each.described != nullptr)
-        make_room(from->second, each);
-      else if (peers[from->second] != nullptr)
-        receiver->received(from->second, each.kind, each.head, each.data);
+      give(from->second, each.kind, each.head, each.data);
     }
-  }
-
-  void make_room(wire_peer from, early_message& of) {
-    const bool is_there = peers[from] != nullptr;  // it has not been given up
-    std::byte* const room = is_there ? receiver->room_for(from, of.kind, of.head, of.bytes) : nullptr;
-    if (room == nullptr) return ucp_am_data_release(worker.get(), of.described);
-    announced.push_back({of.described, from, of.kind, std::move(of.head), room, of.bytes});
   }
 
   // --- What goes -----------------------------------------------------------------------------------------------------
@@ -363,7 +316,7 @@ struct ucx_wire::implementation {
     }
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    how.flags = is_copied ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
+    how.flags = UCP_AM_SEND_FLAG_EAGER;  // a rendezvous is two more ways, each to somebody who sleeps
     how.user_data = this;
     how.cb.send = [](void* request, ucs_status_t, void* self) {
       auto& here = *static_cast<implementation*>(self);

@@ -20,8 +20,8 @@ using wire_peer = std::uint32_t;
 class wire_receiver {
  public:
   virtual ~wire_receiver() = default;
-  // Data that is not is_eager() comes after its head: returns where it goes; received() comes once it is there,
-  // with other messages between them or not. Null: it is refused, who waits has been told, and received() does not
+  // Data that is not is_eager() may come after its head: returns where it goes; received() comes once it is there, with
+  // other messages between them or not. Null: it is refused, who waits has been told, and received() does not
   // come.
   virtual std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
                               std::uint64_t bytes) noexcept = 0;

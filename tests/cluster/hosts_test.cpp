@@ -99,7 +99,7 @@ TEST_F(hosts, long_operations_are_cut_and_come_whole) {
     EXPECT_TRUE(std::equal(sent.begin(), sent.end(), mine.local() + 7));
     deallocate(mine);
   });
-  EXPECT_EQ(done, 9U);  // three of 3 MiB
+  EXPECT_EQ(done, 3 * block_bytes / detail::cluster::most_piece_bytes);  // three of 3 MiB
 }
 
 TEST_F(hosts, a_long_put_that_does_not_fit_writes_nothing) {
@@ -118,7 +118,7 @@ TEST_F(hosts, a_long_put_that_does_not_fit_writes_nothing) {
     EXPECT_EQ(get(begin), first);
     EXPECT_EQ(get(at.there), before);
   });
-  EXPECT_EQ(denied, 3U);  // each piece, for itself or for what comes after it
+  EXPECT_EQ(denied, 16U);  // all pieces that were under way at once, for themselves or for what comes after them
 }
 
 TEST_F(hosts, boxes_are_cut_whatever_their_shape) {
@@ -347,12 +347,12 @@ TEST_F(hosts, operations_that_are_none_are_denied_and_counted) {
     denied_is(of(far_operation::barrier, address, 0));  // of no round
     denied_is(of(far_operation::time, address, 8));
     denied_is(of(far_operation::shown, address, 8));  // nobody counts
-    denied_is(of(far_operation::shown, address, (1U << 20) + 1));
+    denied_is(of(far_operation::shown, address, detail::cluster::most_piece_bytes + 1));
     denied_is(of(far_operation::put, address, 8));      // no data
     denied_is(of(far_operation::put, address, 8), 16);  // too much
     denied_is(of(far_operation::put, address, 0));
     denied_is(of(far_operation::get, address, 0));
-    denied_is(of(far_operation::get, address, (1U << 20) + 1));
+    denied_is(of(far_operation::get, address, detail::cluster::most_piece_bytes + 1));
     denied_is(of(far_operation::get, address, UINT64_MAX));
     denied_is(of(far_operation::get, 0, 8));
     denied_is(of(far_operation::get, UINT64_MAX - 3, 8));
