@@ -181,7 +181,7 @@ constexpr limit limits[] = {
     {"reopen", "addresses_taken", "the machine's pages: as many by hand are the row `pages`"},
     {"reopen", "cold", "the disk"},
     {"remote_pages_in_order", "",
-     "not profiled; by count, some 0.9 system calls a page: those that bring it, and protect and drop others"},
+     "half of the processor time is the kernel's for pages of the region's file, which are made for each page that comes, mapped, unmapped and freed; frames that are used again would save it, and are not built"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };
 
