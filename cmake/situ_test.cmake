@@ -2,7 +2,8 @@
 # one GoogleTest executable, bin/tests/NAME, and one ctest test of the same name.
 #   LINKS        what the test uses, e.g. situ::memory; GoogleTest and GoogleMock come by themselves. A test with a main of its own
 #                keeps it (gtest_main is a static archive: its main is taken only where there is none).
-#   LABELS       `fast` unless given; `make asan` builds (target fast_tests) and runs those, `make tsan` those that are not `sequential` as well;
+#   LABELS       `fast` unless given; `make asan` builds (target fast_tests) and runs those, `make tsan` those that are not `sequential` as well, which
+#                have one thread, or threads whose ways others go too; `slow` what `make test` alone has;
 #                `nightly` what takes minutes or gigabytes: `make nightly` runs those, `make test` and CI do not.
 #   TIMEOUT      the watchdog, 60 s unless given; sanitized builds get four times as long.
 #   DEPENDS      programs that the test starts. They lie in SITU_TEST_BIN_DIR.
