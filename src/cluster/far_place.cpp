@@ -331,7 +331,8 @@ void far_place::arrive(host_barrier which, std::uint64_t round) noexcept {
 
 std::uint64_t far_place::time_at(std::uint16_t host) {
   operation_head head{.what = static_cast<std::uint8_t>(far_operation::time)};
-  head.address = slice_of(context_.job->first_place_of(host));
+  const auto first = std::find(homes().begin(), homes().end(), place_home{host, 0});
+  head.address = slice_of(static_cast<std::uint32_t>(first - homes().begin()));
   return perform(head, {});
 }
 
