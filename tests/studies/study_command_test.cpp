@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -61,7 +62,7 @@ TEST(study_command, remote_memory_is_measured_and_simulated) {
   const ended done = run("run rmem --quick --json " + files.file("rmem.json"));
   ASSERT_EQ(done.code, 0) << done.output;
   const auto parts = nlohmann::json::parse(text_of(files.file("rmem.json")))["parts"];
-  ASSERT_EQ(parts.size(), 5U);
+  ASSERT_EQ(parts.size(), 6U);
   const auto cells_of = [&](std::size_t part) { return parts[part]["grids"][0]["lines"]; };
   ASSERT_EQ(cells_of(0).size(), 25U);
   for (const auto& line : cells_of(0))  // touches, local, the optimum, four policies
@@ -73,6 +74,13 @@ TEST(study_command, remote_memory_is_measured_and_simulated) {
         EXPECT_GT(std::stod(line[i].get<std::string>()), 0) << line;
   EXPECT_EQ(cells_of(3).size(), 12U);
   EXPECT_EQ(cells_of(4).size(), 5U);
+  // Modelled: the same everywhere.
+  EXPECT_EQ(cells_of(5).size(), 12U);
+  EXPECT_EQ(parts[5]["rows"].size(), 6U);
+  for (const auto& row : parts[5]["rows"])
+    if (row["from"] == "calibrated") EXPECT_LT(std::abs(row["deviation_percent"].get<double>()), 2) << row;
+  EXPECT_EQ(parts[5]["rows"][1]["from"], "predicted");
+  EXPECT_NEAR(parts[5]["rows"][1]["ours"].get<double>(), 1.19, 0.01);
 }
 
 TEST(study_command, writes_a_table_a_page_and_figures) {
