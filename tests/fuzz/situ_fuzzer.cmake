@@ -1,5 +1,5 @@
 # situ_fuzzer(NAME CORPUS directory SOURCES files... [LIBRARIES ...] [OPTIONS ...]): a libFuzzer target, bin/tests/NAME, and a ctest test of
-# the same name that runs it for SITU_FUZZ_SECONDS from the kept corpus (a minute in CI, a few seconds elsewhere).
+# the same name that runs it for SITU_FUZZ_SECONDS from the kept corpus (25 in CI, a few elsewhere).
 #
 # Built by clang with its own objects of what it tests, whatever compiler builds the rest; where there is no clang with a fuzzer runtime,
 # and in sanitized builds (which replay the corpus), there is no such target. What it finds lies in its work directory, and becomes a
