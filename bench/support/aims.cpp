@@ -181,7 +181,8 @@ constexpr limit limits[] = {
     {"reopen", "addresses_taken", "the machine's pages: as many by hand are the row `pages`"},
     {"reopen", "cold", "the disk"},
     {"remote_pages_in_order", "",
-     "half of the processor time is the kernel's for pages of the region's file, which are made for each page that comes, mapped, unmapped and freed; frames that are used again would save it, and are not built"},
+     "half of the processor time is the kernel's for pages of the region's file, which are made for each page that "
+     "comes, mapped, unmapped and freed; frames that are used again would save it, and are not built"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };
 
