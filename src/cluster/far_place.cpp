@@ -237,12 +237,12 @@ void far_place::move_part(pieces& under_way, access how, const strided_box& part
       part.dimensions == 0 || (part.dimensions == 1 && part.far_strides[0] == 1 && part.near_strides[0] == 1);
   if (is_dense)
     return how == access::put ? under_way.put(part.far, part.near, bytes) : under_way.get(part.near, part.far, bytes);
-  if (bytes <= most_eager_bytes && part.dimensions <= most_box_dimensions) return under_way.move_box(how, part);
+  if (bytes <= most_copied_bytes && part.dimensions <= most_box_dimensions) return under_way.move_box(how, part);
 
   const std::size_t inner_bytes =
       bytes_in({.extents = part.extents + 1, .dimensions = part.dimensions - 1, .element_bytes = part.element_bytes});
-  const bool fits = inner_bytes <= most_eager_bytes && part.dimensions <= most_box_dimensions;
-  const std::size_t at_once = fits ? most_eager_bytes / inner_bytes : 1;
+  const bool fits = inner_bytes <= most_copied_bytes && part.dimensions <= most_box_dimensions;
+  const std::size_t at_once = fits ? most_copied_bytes / inner_bytes : 1;
   std::vector<std::size_t> extents{part.extents, part.extents + part.dimensions};
   for (std::size_t i = 0; i < part.extents[0]; i += at_once) {
     strided_box next = part;
@@ -275,12 +275,12 @@ std::uint64_t far_place::atomic(const word_request& request) {
 // All but what one message holds is put before; the signal is set after that.
 void far_place::put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) {
   const auto* data = static_cast<const std::byte*>(from);
-  if (bytes > most_eager_bytes) {
-    const std::size_t before = bytes - most_eager_bytes;
+  if (bytes > most_copied_bytes) {
+    const std::size_t before = bytes - most_copied_bytes;
     put(to, data, before);
     to += before;
     data += before;
-    bytes = most_eager_bytes;
+    bytes = most_copied_bytes;
   }
   operation_head head{.what = static_cast<std::uint8_t>(far_operation::put_signal),
                       .how = signal.adds ? operation_head::adds : std::uint8_t{0},
@@ -331,8 +331,7 @@ void far_place::arrive(host_barrier which, std::uint64_t round) noexcept {
 
 std::uint64_t far_place::time_at(std::uint16_t host) {
   operation_head head{.what = static_cast<std::uint8_t>(far_operation::time)};
-  const auto first = std::find(homes().begin(), homes().end(), place_home{host, 0});
-  head.address = slice_of(static_cast<std::uint32_t>(first - homes().begin()));
+  head.address = slice_of(first_place_of(homes(), host));
   return perform(head, {});
 }
 

@@ -224,7 +224,7 @@ std::span<const std::byte> operations::move_box(const parsed_operation& asked, a
                  [&](std::byte* there, std::size_t i) { std::memcpy(there, data.data() + i * element, element); });
     return {};
   }
-  box_.resize(most_eager_bytes);
+  box_.resize(most_copied_bytes);
   for_elements(asked.head.address, box,
                [&](const std::byte* there, std::size_t i) { std::memcpy(box_.data() + i * element, there, element); });
   return {box_.data(), box.bytes};

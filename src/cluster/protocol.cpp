@@ -14,14 +14,14 @@ const char* parse_box(std::span<const std::byte> rest, std::uint64_t bytes, box_
   rest = rest.subspan(sizeof(box_head));
   if (head.dimensions == 0 || head.dimensions > most_box_dimensions) return "a box of too many dimensions, or none";
   if (rest.size() != std::size_t{16} * head.dimensions) return "a box whose shape is cut off, or too long";
-  if (head.element_bytes == 0 || head.element_bytes > most_eager_bytes)
+  if (head.element_bytes == 0 || head.element_bytes > most_copied_bytes)
     return "a box of elements of no size, or too large";
   box.dimensions = head.dimensions;
   box.element_bytes = head.element_bytes;
   box.bytes = head.element_bytes;
   for (std::uint32_t d = 0; d < head.dimensions; ++d) {
     const auto extent = read_wire<std::uint64_t>(rest.subspan(std::size_t{8} * d));
-    if (extent == 0 || extent > most_eager_bytes / box.bytes) return "a box that is empty or too large";
+    if (extent == 0 || extent > most_copied_bytes / box.bytes) return "a box that is empty or too large";
     box.bytes *= extent;
     box.extents[d] = extent;
     box.strides[d] = read_wire<std::ptrdiff_t>(rest.subspan(std::size_t{8} * (head.dimensions + d)));
@@ -52,7 +52,7 @@ const char* check_bytes(const operation_head& head, std::uint64_t data_bytes) no
   if (!has_bytes) return nullptr;
   const bool is_reaching = what == far_operation::put || what == far_operation::get;
   const bool is_long = is_reaching || what == far_operation::shown;
-  if (head.bytes == 0 || head.bytes > (is_long ? most_piece_bytes : most_eager_bytes))
+  if (head.bytes == 0 || head.bytes > (is_long ? most_piece_bytes : most_copied_bytes))
     return "an operation of no bytes, or too many";
   if (is_reaching && head.second > most_reach) return "an operation that goes on beyond any memory";
   return nullptr;

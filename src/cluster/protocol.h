@@ -46,10 +46,10 @@ inline constexpr std::uint8_t far_operations = 10;
 inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{128} << 10;
 // Up to so many the data of a put, or answer to a get, is copied when it is sent, and lies in the message when it is
 // received; longer data goes to its place at once. Boxes and signals are no longer than that.
-inline constexpr std::uint64_t most_eager_bytes = std::uint64_t{32} << 10;
-// The record of an active message is copied as well.
-[[nodiscard]] constexpr bool is_eager(wire_message kind, std::uint64_t bytes) noexcept {
-  return kind == wire_message::message || bytes <= most_eager_bytes;
+inline constexpr std::uint64_t most_copied_bytes = std::uint64_t{32} << 10;
+// Whether data is: that of an active message's record always.
+[[nodiscard]] constexpr bool is_copied(wire_message kind, std::uint64_t bytes) noexcept {
+  return kind == wire_message::message || bytes <= most_copied_bytes;
 }
 // What a put or get reaches at most, with the pieces that come after: longer than any slice.
 inline constexpr std::uint64_t most_reach = std::uint64_t{1} << 48;

@@ -258,7 +258,7 @@ struct ucx_wire::implementation {
   }
   void give(wire_peer from, wire_message kind, std::span<const std::byte> head, std::span<const std::byte> data) {
     if (peers[from] == nullptr) return;  // it has been given up
-    if (is_eager(kind, data.size())) return receiver->received(from, kind, head, data);
+    if (is_copied(kind, data.size())) return receiver->received(from, kind, head, data);
     std::byte* const room = receiver->room_for(from, kind, head, data.size());
     if (room == nullptr) return;
     std::memcpy(room, data.data(), data.size());
@@ -298,8 +298,7 @@ struct ucx_wire::implementation {
 
   // --- What goes -----------------------------------------------------------------------------------------------------
 
-  void send(wire_peer to, unsigned id, bool is_copied, std::span<const std::byte> head,
-            std::span<const std::byte> data) {
+  void send(wire_peer to, unsigned id, bool copies, std::span<const std::byte> head, std::span<const std::byte> data) {
     if (to >= peers.size() || peers[to] == nullptr) return;
     std::unique_ptr<message_out> out;
     if (free.empty()) {
@@ -310,7 +309,7 @@ struct ucx_wire::implementation {
     }
     std::memcpy(out->head.data(), &name, sizeof name);
     if (!head.empty()) std::memcpy(out->head.data() + sizeof name, head.data(), head.size());
-    if (is_copied) {
+    if (copies) {
       out->data.assign(data.begin(), data.end());
       data = out->data;
     }
@@ -346,7 +345,7 @@ bool ucx_wire::is_idle() const noexcept { return self_->under_way.empty(); }
 
 void ucx_wire::send(wire_peer to, wire_message kind, std::span<const std::byte> head,
                     std::span<const std::byte> data) noexcept {
-  self_->send(to, static_cast<unsigned>(kind), is_eager(kind, data.size()), head, data);
+  self_->send(to, static_cast<unsigned>(kind), is_copied(kind, data.size()), head, data);
 }
 
 void ucx_wire::give_up(wire_peer peer) noexcept { self_->give_up(peer); }

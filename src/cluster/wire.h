@@ -20,8 +20,8 @@ using wire_peer = std::uint32_t;
 class wire_receiver {
  public:
   virtual ~wire_receiver() = default;
-  // Data that is not is_eager() may come after its head: returns where it goes; received() comes once it is there, with
-  // other messages between them or not. Null: it is refused, who waits has been told, and received() does not
+  // Data that is not is_copied() may come after its head: returns where it goes; received() comes once it is there,
+  // with other messages between them or not. Null: it is refused, who waits has been told, and received() does not
   // come.
   virtual std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
                               std::uint64_t bytes) noexcept = 0;
@@ -35,7 +35,7 @@ class wire_receiver {
 class host_wire {
  public:
   virtual ~host_wire() = default;
-  // The head is copied, and data that is_eager(). Other data stays there until the other end has answered,
+  // The head is copied, and data that is_copied(). Other data stays there until the other end has answered,
   // or is memory of a slice; it may change. A message to an end that is not there any more is dropped: its end is told
   // in another way.
   virtual void send(wire_peer to, wire_message kind, std::span<const std::byte> head,

@@ -226,10 +226,12 @@ std::span<place_home> job_control::homes() noexcept {
   return {reinterpret_cast<place_home*>(first), place_count};
 }
 
+std::uint32_t first_place_of(std::span<const place_home> homes, std::uint16_t host) noexcept {
+  const auto found = std::find(homes.begin(), homes.end(), place_home{host, 0});
+  return static_cast<std::uint32_t>(found - homes.begin());
+}
 std::uint32_t job_control::first_place_of(std::uint16_t of_host) noexcept {
-  const std::span<const place_home> all = homes();
-  const auto found = std::find(all.begin(), all.end(), place_home{of_host, 0});
-  return static_cast<std::uint32_t>(found - all.begin());
+  return detail::first_place_of(homes(), of_host);
 }
 
 host_address& job_control::address_of(std::uint16_t of_host) noexcept {

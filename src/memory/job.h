@@ -119,6 +119,9 @@ struct host_address {
 };
 static_assert(sizeof(host_address) == 1024);
 
+// The first place of a host. pre: a host of these homes. cost: linear in the places.
+[[nodiscard]] std::uint32_t first_place_of(std::span<const place_home> homes, std::uint16_t host) noexcept;
+
 struct job_control {
   static constexpr std::uint64_t expected_magic = 0x31306a7574697300;  // "\0situj01"
   static constexpr std::uint32_t address_rounds = 32;

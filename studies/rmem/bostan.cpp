@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rmem/portals.h"
+#include "rmem/rmem.h"
 #include "support/machine_files.h"
 
 namespace situ::studies::rmem {
@@ -24,9 +25,6 @@ namespace {
 //   open, which only RMem has. How these two pairs are divided changes no figure here.
 constexpr library_times libraries{
     .send_mail = 9, .take_mail = 4, .open = 10, .prepare = 137, .permit = 10, .write = 15.5};
-
-constexpr std::array<std::uint64_t, 12> kilobytes{1, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192, 210};
-constexpr std::array<std::uint32_t, 5> peer_counts{1, 2, 4, 8, 16};
 
 struct way {
   protocol by;
@@ -75,7 +73,7 @@ study_part on_bostan(const study_context& context) {
     to.lines.push_back(std::move(cells));
   };
   std::map<std::uint64_t, line> by_size;
-  for (const std::uint64_t each : kilobytes) {
+  for (const std::uint64_t each : block_kilobytes) {
     if (context.stopped()) return part;
     context.tell(fmt::format("{} KB", each));
     const line got = by_size[each] = measure(each << 10, 1);

@@ -256,9 +256,8 @@ std::map<Point, std::vector<double>> in_random_order(const study_context& contex
 
 study_part sizes(const study_context& context) {
   study_part part{.name = "sizes", .title = "One peer, 1 to 210 KB: MB/s"};
-  constexpr std::array<std::uint64_t, 12> kilobytes{1, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192, 210};
   std::vector<std::pair<bool, std::uint64_t>> points;
-  for (const std::uint64_t each : kilobytes)
+  for (const std::uint64_t each : block_kilobytes)
     for (const bool is_write : {false, true}) points.emplace_back(is_write, each);
   peers one{1, 256 << 10};
   const auto samples = in_random_order(context, points, context.is_quick ? 3 : 30, [&](const auto& point) {
@@ -267,7 +266,7 @@ study_part sizes(const study_context& context) {
   });
   grid table{"", {"KB", "read", "write"}, {}};
   plot drawn{"Remote memory, one peer", "KB", "MB/s", {{"read", {}}, {"write", {}}}};
-  for (const std::uint64_t each : kilobytes) {
+  for (const std::uint64_t each : block_kilobytes) {
     std::vector<std::string> line{fmt::format("{}", each)};
     for (const bool is_write : {false, true}) {
       const auto found = samples.find({is_write, each});
@@ -289,11 +288,10 @@ study_part sizes(const study_context& context) {
 
 study_part several(const study_context& context) {
   study_part part{.name = "peers", .title = "1 to 16 peers at 64 KB: MB/s together"};
-  constexpr std::array<std::size_t, 5> counts{1, 2, 4, 8, 16};
   std::map<std::size_t, std::unique_ptr<peers>> made;
-  for (const std::size_t each : counts) made[each] = std::make_unique<peers>(each, 64 << 10);
+  for (const std::size_t each : peer_counts) made[each] = std::make_unique<peers>(each, 64 << 10);
   std::vector<std::pair<bool, std::size_t>> points;
-  for (const std::size_t each : counts)
+  for (const std::size_t each : peer_counts)
     for (const bool is_write : {false, true}) points.emplace_back(is_write, each);
   const auto samples = in_random_order(context, points, context.is_quick ? 3 : 30, [&](const auto& point) {
     context.tell(fmt::format("{} peers", point.second));
@@ -301,7 +299,7 @@ study_part several(const study_context& context) {
     return made[point.second]->bandwidth(point.first, 64 << 10, operations);
   });
   grid table{"", {"peers", "read", "a peer", "write", "a peer"}, {}};
-  for (const std::size_t each : counts) {
+  for (const std::size_t each : peer_counts) {
     std::vector<std::string> line{fmt::format("{}", each)};
     for (const bool is_write : {false, true}) {
       const auto found = samples.find({is_write, each});

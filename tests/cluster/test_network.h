@@ -64,7 +64,7 @@ class test_network {
   void send_as(wire_peer from, wire_peer to, wire_message kind, std::span<const std::byte> head,
                std::span<const std::byte> data) {
     parcel sent{from, to, kind, {head.begin(), head.end()}, {}, data};
-    if (is_eager(kind, data.size())) {
+    if (is_copied(kind, data.size())) {
       sent.copied.assign(data.begin(), data.end());
       sent.data = sent.copied;
     }
@@ -130,7 +130,7 @@ class test_network {
       }
       for (auto& each : come) {
         if (given_up_.contains(each->from)) continue;
-        if (is_eager(each->kind, each->data.size())) {
+        if (is_copied(each->kind, each->data.size())) {
           receiver.received(each->from, each->kind, each->head, each->data);
         } else {
           each->room = receiver.room_for(each->from, each->kind, each->head, each->data.size());

@@ -55,6 +55,17 @@ std::vector<trace_event> events_of(job_control& control, std::uint32_t place) {
   return all;
 }
 
+// More events than a ring holds: the first seven are gone.
+void overfill(job_control& control, std::uint32_t place) {
+  for (std::uint64_t i = 0; i < ring_capacity + 7; ++i)
+    write_event(control, place, i, {.begin_ns = i, .end_ns = i + 1});
+}
+void expect_the_last_events(job_control& control, std::uint32_t place) {
+  const std::vector<trace_event> events = events_of(control, place);
+  ASSERT_EQ(events.size(), ring_capacity);
+  for (std::uint64_t i = 0; i < ring_capacity; ++i) ASSERT_EQ(events[i].begin_ns, i + 7);
+}
+
 TEST(shown_rows, make_the_same_table_elsewhere) {
   const job there = observed_job();
   const job here = observed_job();
@@ -76,8 +87,7 @@ TEST(shown_rows, make_the_same_table_elsewhere) {
 TEST(shown_rows, a_ring_that_is_full_comes_whole) {
   const job there = observed_job();
   const job here = observed_job();
-  for (std::uint64_t i = 0; i < ring_capacity + 7; ++i)
-    write_event(there.control(), 1, i, {.begin_ns = i, .end_ns = i + 1});
+  overfill(there.control(), 1);
   std::size_t pieces = 0;
   send_rows(there.control(), 1, [&](const std::vector<std::byte>& piece) {
     ++pieces;
@@ -85,17 +95,14 @@ TEST(shown_rows, a_ring_that_is_full_comes_whole) {
     take_row_piece(here.control(), 1, piece);
   });
   EXPECT_GT(pieces, 7U);
-  const std::vector<trace_event> events = events_of(here.control(), 1);
-  ASSERT_EQ(events.size(), ring_capacity);
-  for (std::uint64_t i = 0; i < ring_capacity; ++i) ASSERT_EQ(events[i].begin_ns, i + 7);
+  expect_the_last_events(here.control(), 1);
 }
 
 TEST(shown_rows, are_fetched_as_they_are_sent) {
   const job there = observed_job();
   const job here = observed_job();
   for (std::uint32_t place = 0; place < places; ++place) fill(there.control(), place);
-  for (std::uint64_t i = 0; i < ring_capacity + 7; ++i)
-    write_event(there.control(), 1, i, {.begin_ns = i, .end_ns = i + 1});
+  overfill(there.control(), 1);
   for (std::uint32_t place = 0; place < places; ++place) {
     std::uint64_t read = 0;
     fetch_rows(here.control(), place, [&](shown_part of, std::uint64_t offset, std::span<std::byte> to) {
@@ -106,9 +113,7 @@ TEST(shown_rows, are_fetched_as_they_are_sent) {
     if (place != 1) EXPECT_LT(read, std::uint64_t{1} << 18);  // what is empty is not asked for
   }
   EXPECT_EQ(format_statistics(here.control()), format_statistics(there.control()));
-  const std::vector<trace_event> events = events_of(here.control(), 1);
-  ASSERT_EQ(events.size(), ring_capacity);
-  for (std::uint64_t i = 0; i < ring_capacity; ++i) ASSERT_EQ(events[i].begin_ns, i + 7);
+  expect_the_last_events(here.control(), 1);
 }
 
 // What has come of a place before the way to it ended is not shown.
