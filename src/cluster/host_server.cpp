@@ -195,6 +195,8 @@ bool host_server::is_over() {
     return is_over_for(each.told) && each.told == control_.slot(each.place).state.load();
   };
   if (!std::all_of(own_.begin(), own_.end(), has_left)) return false;
+  // Place 0 still fetches what was counted here, from a host that has not said bye.
+  if (control_.tells_itself() && !is_over_for(control_.slot(0).state.load())) return false;
   if (!said_bye_) {
     tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::bye), .host = control_.host}));
     said_bye_ = clock::now();
