@@ -134,10 +134,9 @@ void measure_pages(rmem::client& client, const std::string& endpoint, const rmem
   const rmem::capability all = client.allocate(paged_bytes);
   constexpr std::size_t pages = paged_bytes / page_bytes;
   const int rounds = is_quick() ? 1 : 15;
-  const auto region_of = [&](rmem::prefetch ahead, bool is_sole_writer) {
-    return rmem::region{rmem::client{endpoint, key},
-                        all,
-                        {.local_bytes = paged_bytes / 16, .ahead = ahead, .is_sole_writer = is_sole_writer}};
+  const auto region_of = [&](rmem::prefetch ahead, rmem::fetcher fetches = rmem::fetcher::own_thread) {
+    return rmem::region{
+        rmem::client{endpoint, key}, all, {.local_bytes = paged_bytes / 16, .ahead = ahead, .fetches = fetches}};
   };
   std::vector<std::byte> here(most_bytes, std::byte{1});
   std::uint64_t state = 1;
@@ -145,19 +144,21 @@ void measure_pages(rmem::client& client, const std::string& endpoint, const rmem
     return (state = state * 6364136223846793005U + 1442695040888963407U) >> 33 & (pages - 1);
   };
   if (is_wanted("remote_page_random")) {
-    rmem::region far = region_of(rmem::prefetch::none, false);
+    rmem::region far = region_of(rmem::prefetch::none);
+    rmem::region by_itself = region_of(rmem::prefetch::none, rmem::fetcher::toucher);
     const std::size_t operations = is_quick() ? 50 : 1000;
-    std::vector<samples> each{{"client_read"}, {"touch"}, {"change"}};
+    std::vector<samples> each{{"client_read"}, {"touch"}, {"change"}, {"touch_itself"}};
     for (int i = 0; i < rounds; ++i) {
       each[0].ns.push_back(
           time_of(operations, [&] { client.read(all, any_page() * page_bytes, std::span{here}.first(page_bytes)); }));
       each[1].ns.push_back(time_of(operations, [&] { keep(far.data()[any_page() * page_bytes]); }));
       each[2].ns.push_back(time_of(operations, [&] { far.data()[any_page() * page_bytes] ^= std::byte{1}; }));
+      each[3].ns.push_back(time_of(operations, [&] { keep(by_itself.data()[any_page() * page_bytes]); }));
     }
     print("remote_page_random", each);
   }
   if (is_wanted("remote_pages_in_order")) {
-    rmem::region far = region_of(rmem::prefetch::majority, false);
+    rmem::region far = region_of(rmem::prefetch::majority);
     std::vector<samples> each{{"client_read"}, {"touch"}, {"change"}};
     const std::size_t some = is_quick() ? pages / 16 : pages;
     const auto per_page = [&](const auto& walk) {
@@ -179,7 +180,7 @@ void measure_pages(rmem::client& client, const std::string& endpoint, const rmem
     print("remote_pages_in_order", each);
   }
   if (is_wanted("cached_page")) {
-    rmem::region far = region_of(rmem::prefetch::majority, false);
+    rmem::region far = region_of(rmem::prefetch::majority);
     std::vector<samples> each{{"plain"}, {"touch"}};
     const auto sum = [&](const std::byte* from) {
       std::uint64_t total = 0;

@@ -26,7 +26,10 @@ std::vector<comparison_case> all_rmem_cases() {
            "a page of a region that is absent, by touching it (aim: 8 us more than the read)",
            "page",
            0,
-           {{"client_read", "itself: client::read of 4 KiB"}, {"touch", "client_read"}, {"change", "client_read"}}},
+           {{"client_read", "itself: client::read of 4 KiB"},
+            {"touch", "client_read"},
+            {"touch_itself", "client_read"},
+            {"change", "client_read"}}},
           {"remote_pages_in_order",
            "64 MiB of a region in order, 1 of 16 has room",
            "page",
@@ -52,7 +55,7 @@ const job_bench& rmem_bench() {
           "server and echo another. `situ_two_steps` writes by "
           "header, acknowledgment and data, as the paper does. Of a region's pages, `touch` loads one byte, `change` "
           "one "
-          "that is then written back.",
+          "that is then written back; where `touch_itself` is, who touches fetches (`fetcher::toucher`).",
       .help = "Remote memory beside a blocking TCP echo of the same bytes",
       .cases = all_rmem_cases(),
       .programs = {{.name = "situ_bench_rmem",
@@ -60,7 +63,7 @@ const job_bench& rmem_bench() {
                               "remote_write_4096", "remote_write_1M", "remote_fetch_add", "remote_page_random",
                               "remote_pages_in_order", "cached_page"},
                     .places = 1}},
-      .subjects = {"echo", "situ", "situ_two_steps", "client_read", "touch", "change", "plain"}};
+      .subjects = {"echo", "situ", "situ_two_steps", "client_read", "touch", "touch_itself", "change", "plain"}};
   return made;
 }
 

@@ -230,6 +230,14 @@ void client::read(const capability& from, std::uint64_t offset, std::span<std::b
   });
 }
 
+void client::start_read(const capability& from, std::uint64_t offset, std::span<std::byte> to) {
+  const request_head head = head_of(operation::read, from, offset, to.size());
+  impl_->at(server_of(from.address), [&](link& with) { with.start_read(head, to); });
+}
+bool client::finish_read(const capability& from) noexcept {
+  return impl_->at(server_of(from.address), [](link& with) { return with.finish_read(); });
+}
+
 void client::write(const capability& to, std::uint64_t offset, std::span<const std::byte> from) {
   request_head head = head_of(operation::write, to, offset, from.size());
   impl_->at(server_of(to.address), [&](link& with) {

@@ -51,6 +51,7 @@ struct outcome_unknown : error {
 }  // namespace
 
 void link::close() noexcept {
+  coming_.reset();
   silent_since_ns_ = 0;
   socket_ = descriptor{};
   passed_ = descriptor{};
@@ -81,6 +82,7 @@ bool link::stands() noexcept {
 
 // One that the server has closed meanwhile is not written to: the request that is lost there may not be sent twice.
 void link::connect() {
+  take_in_coming();
   if (socket_) {
     if (stands()) return;
     close();
@@ -156,6 +158,7 @@ auto link::carry_on(request_head& head, const Once& once) {
 }
 
 link::taken_socket link::release() {
+  take_in_coming();
   taken_socket taken{
       std::move(socket_),
       {in_.begin() + static_cast<std::ptrdiff_t>(in_begin_), in_.begin() + static_cast<std::ptrdiff_t>(in_end_)}};
@@ -330,24 +333,53 @@ std::optional<descriptor> link::ask_for_memory(request_head head) {
   return std::move(passed_);
 }
 
-bool link::is_still(std::uint64_t connection) noexcept { return connection == connection_ && socket_ && stands(); }
+bool link::is_still(std::uint64_t connection) noexcept {
+  take_in_coming();
+  return connection == connection_ && socket_ && stands();
+}
 void link::demand(std::uint64_t connection) {
   if (!is_still(connection)) lose("it has closed the connection");
+}
+
+void link::receive_bytes(const request_head& asked, std::span<std::byte> to) {
+  for (bool more = true; more;) {
+    const answer_head got = receive_head(asked);
+    more = (got.flags & flag_more) != 0;
+    if (got.body_bytes > to.size() || (more ? got.body_bytes == 0 : got.body_bytes != to.size()))
+      disbelieve("not as many bytes as were asked for");
+    receive(to.first(got.body_bytes));
+    to = to.subspan(got.body_bytes);
+  }
 }
 
 void link::read(request_head head, std::span<const std::byte> body, std::span<std::byte> to) {
   carry_on(head, [&] {
     begin(head, body, {});
-    std::span<std::byte> left = to;
-    for (bool more = true; more;) {
-      const answer_head got = receive_head(head);
-      more = (got.flags & flag_more) != 0;
-      if (got.body_bytes > left.size() || (more ? got.body_bytes == 0 : got.body_bytes != left.size()))
-        disbelieve("not as many bytes as were asked for");
-      receive(left.first(got.body_bytes));
-      left = left.subspan(got.body_bytes);
-    }
+    receive_bytes(head, to);
   });
+}
+
+void link::start_read(request_head head, std::span<std::byte> to) {
+  head.id = ++last_id_;
+  begin(head, {}, {});
+  has_come_ = false;
+  coming_ = head;
+  coming_to_ = to;
+}
+
+void link::take_in_coming() noexcept {
+  if (!coming_) return;
+  const request_head head = *std::exchange(coming_, std::nullopt);
+  try {
+    receive_bytes(head, coming_to_);
+    has_come_ = true;
+  } catch (const not_serving&) {  // what follows asks another
+  } catch (const std::exception&) {}
+}
+
+bool link::finish_read() noexcept {
+  take_in_coming();
+  return std::exchange(has_come_, false);
 }
 
 void link::write(request_head head, std::span<const std::byte> body, std::span<const std::byte> from) {

@@ -47,6 +47,11 @@ class link {
   // A read of head.bytes, and a write of them.
   void read(request_head head, std::span<const std::byte> body, std::span<std::byte> to);
   void write(request_head head, std::span<const std::byte> body, std::span<const std::byte> from);
+  // A read whose answer is taken in later: by finish_read(), or before the next request goes out. One at a time; one
+  // before it is finished first. `to` lives until then. Throws link_lost where it cannot be sent.
+  void start_read(request_head head, std::span<std::byte> to);
+  // Whether its bytes are there. It is not tried again: where it was lost or refused, a read says why.
+  [[nodiscard]] bool finish_read() noexcept;
   // The file of a region's memory. None where it does not come: over TCP, from replicas, where the server has none to
   // pass.
   [[nodiscard]] std::optional<descriptor> ask_for_memory(request_head head);
@@ -77,6 +82,8 @@ class link {
   void receive(std::span<std::byte> to);
   std::size_t receive_some(std::span<std::byte> to);
   answer_head receive_head(const request_head& asked);
+  void receive_bytes(const request_head& asked, std::span<std::byte> to);
+  void take_in_coming() noexcept;
   [[noreturn]] void refuse(const answer_head& head);
   [[noreturn]] void lose(const std::string& why);
   [[noreturn]] void disbelieve(const std::string& what);
@@ -98,6 +105,9 @@ class link {
   descriptor passed_;             // that has come, and nobody has taken
   welcome told_{};
   std::uint64_t last_id_ = 0;
+  std::optional<request_head> coming_;  // of start_read(), until it is taken in
+  std::span<std::byte> coming_to_;
+  bool has_come_ = false;
   std::array<std::byte, 8192> in_;  // bytes that came with others
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;

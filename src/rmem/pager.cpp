@@ -3,19 +3,21 @@
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/host.h"
+#include "rmem/protocol.h"
 
 namespace situ::rmem::detail {
 namespace {
@@ -26,6 +28,7 @@ constexpr std::uint64_t least_budget_pages = 16;
 constexpr std::size_t most_written_at_once = 256;
 constexpr std::uint64_t most_evicted_at_once = 16;
 constexpr std::uint64_t most_noted_at_once = 32;
+constexpr std::uint64_t no_page = ~std::uint64_t{0};
 
 void demand(bool holds, const std::string& otherwise) {
   if (!holds) throw_error(errc::bad_argument, otherwise);
@@ -46,42 +49,21 @@ void append_differences(const std::byte* now, const std::byte* before, std::uint
   }
 }
 
-void write_file(int file, std::uint64_t offset, std::span<const std::byte> from) {
-  while (!from.empty()) {
-    const ssize_t written = ::pwrite(file, from.data(), from.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0)
-      throw_error(errc::out_of_memory,
-                  fmt::format("no memory for {} bytes of remote pages: {}", from.size(), std::strerror(errno)));
-    offset += static_cast<std::uint64_t>(written);
-    from = from.subspan(static_cast<std::size_t>(written));
-  }
-}
+thread_local const pager* working_here = nullptr;
 
 }  // namespace
 
-situ::detail::page_file memory_file(const char* name, std::uint64_t bytes) {
-  situ::detail::page_file made = situ::detail::page_file::create(memory_kind{}, name);
-  made.resize(bytes);
-  return made;
-}
+// Works on a pager's state while it lives.
+class pager::work {
+ public:
+  explicit work(pager& on) : held_{on.working_} { working_here = &on; }
+  ~work() { working_here = nullptr; }
+  work(const work&) = delete;
+  work& operator=(const work&) = delete;
 
-file_mapping::file_mapping(int file, std::size_t bytes, int protection) : begin_{nullptr}, bytes_{bytes} {
-  replace(file, protection);
-}
-void file_mapping::replace(int file, int protection) {
-  const int how = MAP_SHARED | MAP_NORESERVE | (begin_ != nullptr ? MAP_FIXED : 0);
-  void* const made = ::mmap(begin_, bytes_, protection, how, file, 0);
-  if (made == MAP_FAILED)
-    throw_error(errc::out_of_memory,
-                fmt::format("no room for {} bytes of addresses: {}", bytes_, std::strerror(errno)));
-  begin_ = static_cast<std::byte*>(made);
-  // A child has nobody who fetches, and a dump would wait for pages.
-  ::madvise(made, bytes_, MADV_DONTFORK);
-  ::madvise(made, bytes_, MADV_DONTDUMP);
-  ::madvise(made, bytes_, MADV_NOHUGEPAGE);
-}
-file_mapping::~file_mapping() { ::munmap(begin_, bytes_); }
+ private:
+  std::lock_guard<std::mutex> held_;
+};
 
 pager::pager(client through, const capability& of, const region_options& options)
     : client_{std::move(through)},
@@ -90,11 +72,12 @@ pager::pager(client through, const capability& of, const region_options& options
       pages_{(of.bytes + page_bytes - 1) / page_bytes},
       budget_pages_{options.local_bytes / page_bytes},
       may_write_{includes(of.may, rights::write)},
-      file_{memory_file("situ-rmem-region", pages_ * page_bytes)},
-      own_{file_.descriptor(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
-      program_{file_.descriptor(), pages_ * page_bytes, may_write_ ? PROT_READ | PROT_WRITE : PROT_READ},
+      faults_{options.fetches == fetcher::toucher ? user_faults::told::by_signal : user_faults::told::by_descriptor},
+      store_{make_page_store(faults_, pages_, static_cast<std::uint32_t>(std::min(budget_pages_, pages_)), may_write_)},
       bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
-      territory_{program_.begin(), program_.bytes(), may_write_ ? PROT_READ | PROT_WRITE : PROT_READ},
+      territory_{store_->program(), pages_ * page_bytes, may_write_ ? PROT_READ | PROT_WRITE : PROT_READ,
+                 options.fetches == fetcher::toucher ? [this](const user_fault& touch) { return serve_here(touch); }
+                                                     : territory::server{}},
       frame_of_page_{static_cast<std::atomic<std::uint32_t>*>(std::calloc(pages_, sizeof(std::uint32_t))), std::free},
       ahead_{options.ahead,
              static_cast<std::uint32_t>(std::min<std::uint64_t>(options.prefetch_pages, budget_pages_ / 4))} {
@@ -108,7 +91,6 @@ pager::pager(client through, const capability& of, const region_options& options
   frames_.resize(most_frames);
   for (frame_number each = most_frames; each-- > 0;) empty_frames_.push_back(each);
   policy_ = make_replacement_policy(options.replace, most_frames);
-  faults_.watch(program_.begin(), program_.bytes());
   thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
 }
 
@@ -117,8 +99,10 @@ pager::~pager() {
   (void)::eventfd_write(bell_.get(), 1);
 }
 
-std::byte* pager::program_page(std::uint64_t page) const noexcept { return program_.begin() + page * page_bytes; }
-std::byte* pager::own_page(std::uint64_t page) const noexcept { return own_.begin() + page * page_bytes; }
+pager::frame_number pager::number_of(const frame& of) const noexcept {
+  return static_cast<frame_number>(&of - frames_.data());
+}
+std::byte* pager::program_page(std::uint64_t page) const noexcept { return store_->program() + page * page_bytes; }
 std::uint64_t pager::bytes_of_page(std::uint64_t page) const noexcept {
   return std::min<std::uint64_t>(page_bytes, of_.bytes - page * page_bytes);
 }
@@ -131,30 +115,62 @@ pager::frame* pager::frame_at(std::uint64_t page) noexcept {
 
 void pager::run(const std::stop_token& stop) {
   pollfd both[2] = {{faults_.descriptor_number(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};
+  const auto is_sending = [this] {
+    const work held{*this};
+    return coming_ && !coming_->is_here;
+  };
   while (!stop.stop_requested()) {
-    if (::poll(both, 2, -1) < 0 && errno != EINTR) continue;
+    // What the server is sending is taken in where nobody waits: it gives up clients that take nothing.
+    const int found = ::poll(both, 2, is_sending() ? 0 : -1);
+    if (found < 0 && errno != EINTR) continue;
+    if (found == 0) {
+      const work held{*this};
+      take_in_coming();
+    }
+    if (found <= 0) continue;
     if ((both[1].revents & POLLIN) != 0) {
       eventfd_t rung = 0;
       (void)::eventfd_read(bell_.get(), &rung);
       do_requests();
     }
     if ((both[0].revents & POLLIN) == 0) continue;
-    if (const std::optional<user_fault> fault = faults_.next()) serve(*fault);
+    if (const std::optional<user_fault> fault = faults_.next()) {
+      const work held{*this};
+      serve(*fault);
+    }
   }
 }
 
+// In the handler of a signal. False where the pager itself touches, which would wait for itself.
+bool pager::serve_here(const user_fault& fault) {
+  if (working_here == this) return false;
+  const work held{*this};
+  serve(fault);
+  if (coming_ && !coming_->is_here) (void)::eventfd_write(bell_.get(), 1);
+  return true;
+}
+
 void pager::serve(const user_fault& fault) {
-  const std::uint64_t page = (fault.address - reinterpret_cast<std::uintptr_t>(program_.begin())) / page_bytes;
-  frame* const found = frame_at(page);
+  const std::uint64_t page = (fault.address - reinterpret_cast<std::uintptr_t>(store_->program())) / page_bytes;
+  frame* found = frame_at(page);
+  if (found != nullptr && is_mapped(*found) && !fault.is_protected && store_->is_gone({page, number_of(*found)})) {
+    forget_given_back(*found);
+    found = nullptr;
+  }
   if (found == nullptr) return serve_missing(page, fault.is_write);
   try {
-    if (!found->is_mapped) {
+    if (!is_mapped(*found)) {
       ++counts_.seen;
-      policy_->touched(static_cast<frame_number>(found - frames_.data()));
+      policy_->touched(number_of(*found));
       const bool was_mark = std::exchange(found->is_mark, false);
       if (fault.is_write) note_change(*found);
-      map_frame(*found);
-      if (was_mark) fetch_ahead(page, true);
+      map_touched(std::array{page}, page);
+      if (!was_mark) return;
+      // Who touches goes on meanwhile.
+      if (options_.fetches == fetcher::toucher)
+        (void)ask([this, page] { fetch_ahead(page); });
+      else
+        fetch_ahead(page);
     } else if (fault.is_write) {
       note_changes_from(page);
     } else {
@@ -168,55 +184,74 @@ void pager::serve(const user_fault& fault) {
 void pager::serve_missing(std::uint64_t page, bool is_write) {
   ++counts_.missing;
   try {
-    const page_run run = ahead_.after(page, false);
-    std::vector<std::uint64_t> pages{page};
-    for (std::int64_t i = 0; i < run.count; ++i) {
-      const auto each = static_cast<std::uint64_t>(run.first + i * run.distance);
-      if (each < pages_ && each != page && frame_at(each) == nullptr) pages.push_back(each);
+    std::vector<std::uint64_t> pages;
+    if (coming_ && page >= coming_->pages.front() && page <= coming_->pages.back()) {
+      pages = coming_->pages;  // the program was faster than the mark before it
+    } else {
+      pages = absent_pages(ahead_.after(page, false));
+      if (const auto at = std::lower_bound(pages.begin(), pages.end(), page); at == pages.end() || *at != page)
+        pages.insert(at, page);
     }
-    const std::size_t mark = pages.size() >= 3 ? pages[pages.size() / 2] : pages_;
-    std::sort(pages.begin(), pages.end());
+    std::uint64_t mark = pages.size() >= 3 ? pages[pages.size() / 2] : no_page;
+    if (mark == page) mark = pages[pages.size() / 2 + 1];
     try {
-      fetch_pages(pages);
+      fetch_pages(pages, mark);
     } catch (const error&) {
       if (pages.size() == 1) throw;
       pages = {page};  // what was not asked for is no reason
-      fetch_pages(pages);
+      fetch_pages(pages, no_page);
     }
     counts_.prefetched_pages += pages.size() - 1;
-    if (pages.size() > 1 && mark < pages_) {
+    if (pages.size() > 1 && mark != no_page) {
       frame_at(mark)->is_mark = true;
       std::erase(pages, mark);
     }
     if (is_write) note_change(*frame_at(page));
-    map_pages(pages);
+    map_touched(pages, page);
   } catch (const error& why) {
     fail_page(page, why);
   }
 }
 
-void pager::fetch_ahead(std::uint64_t page, bool is_mark) {
-  const page_run run = ahead_.after(page, is_mark);
+// Those of a run that are within the region and not here, in ascending order.
+std::vector<std::uint64_t> pager::absent_pages(const page_run& of) {
   std::vector<std::uint64_t> pages;
-  for (std::int64_t i = 0; i < run.count; ++i) {
-    const auto each = static_cast<std::uint64_t>(run.first + i * run.distance);
+  for (std::int64_t i = 0; i < of.count; ++i) {
+    const auto each = static_cast<std::uint64_t>(of.first + i * of.distance);
     if (each < pages_ && frame_at(each) == nullptr) pages.push_back(each);
   }
+  std::sort(pages.begin(), pages.end());
+  return pages;
+}
+
+void pager::fetch_ahead(std::uint64_t touched) {
+  std::vector<std::uint64_t> pages =
+      coming_ && coming_->mark == touched ? coming_->pages : absent_pages(ahead_.after(touched, true));
   if (pages.empty()) return;
   const std::uint64_t mark = pages[pages.size() / 2];
-  std::sort(pages.begin(), pages.end());
   try {
-    fetch_pages(pages);
+    fetch_pages(pages, mark);
   } catch (const error&) {
     return;  // who needs them will be told
   }
   counts_.prefetched_pages += pages.size();
   frame_at(mark)->is_mark = true;
   std::erase(pages, mark);
-  map_pages(pages);
+  (void)map_pages(pages);
+}
+
+void pager::map_touched(std::span<const std::uint64_t> pages, std::uint64_t touched) {
+  if (map_pages(pages)) return;
+  if (const frame* const one = frame_at(touched); one != nullptr && !is_mapped(*one))
+    throw_error(errc::not_supported, "the kernel does not map it; pages of a region cannot be locked (mlock)");
 }
 
 void pager::fail_page(std::uint64_t page, const error& why) {
+  // The pager looks at mapped pages there, where nothing may be looked at from now on.
+  if (const frame* const one = frame_at(page); one != nullptr && is_mapped(*one)) {
+    store_->unmap(std::array{page_store::held{page, number_of(*one)}});
+    if (is_mapped(*one)) return faults_.wake(program_page(page), page_bytes);  // a device has it: once more
+  }
   territory_.fail(
       program_page(page),
       {why.code(), fmt::format("remote memory at {} (byte {} of the region at {:#x} of server {}) cannot be "
@@ -228,28 +263,46 @@ void pager::fail_page(std::uint64_t page, const error& why) {
 
 // --- coming ---
 
-// pre: absent, in ascending order.
-void pager::fetch_pages(const std::vector<std::uint64_t>& pages) {
+// pre: absent, in ascending order. mark: whose touch will be told, or none of them.
+void pager::fetch_pages(std::span<const std::uint64_t> pages, std::uint64_t mark) {
   make_room(pages.size(), [](std::uint64_t) { return false; });
+  store_->keep();  // what the last one has brought and nobody has mapped
+  if (!take_coming(pages)) read_pages(pages);
+  const std::vector<page_store::held> taken = take_frames(pages);
   try {
-    read_pages(pages);
+    store_->fill(taken, fetched_.data());
   } catch (...) {
-    for (const std::uint64_t each : pages)  // half of them may be there
-      (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        static_cast<off_t>(each * page_bytes), page_bytes);
+    for (const page_store::held& each : taken) empty_frames_.push_back(each.frame);
     throw;
   }
-  for (const std::uint64_t each : pages) {
-    const frame_number number = empty_frames_.back();
-    empty_frames_.pop_back();
-    frames_[number].page = each;
-    policy_->came(number, each);
-    frame_of_page_[each].store(number + 1, std::memory_order_release);
+  for (const auto& [page, number] : taken) {
+    frames_[number].page = page;
+    policy_->came(number, page);
+    frame_of_page_[page].store(number + 1, std::memory_order_release);
   }
   counts_.fetched_pages += pages.size();
+  if (mark != no_page) ask_beyond(mark, pages.size());
 }
 
-// By way of a buffer that stays in the cache: a write into the file needs no fault for a page, nor zeros in it first.
+// Empty ones, in ascending order: those that follow each other go together later.
+std::vector<page_store::held> pager::take_frames(std::span<const std::uint64_t> pages) {
+  const auto begin = empty_frames_.end() - static_cast<std::ptrdiff_t>(pages.size());
+  std::sort(begin, empty_frames_.end());
+  std::vector<page_store::held> taken;
+  for (std::size_t i = 0; i < pages.size(); ++i) taken.push_back({pages[i], begin[static_cast<std::ptrdiff_t>(i)]});
+  empty_frames_.erase(begin, empty_frames_.end());
+  return taken;
+}
+
+// In the order of their pages.
+std::vector<page_store::held> pager::held_by(std::span<const frame_number> which) const {
+  std::vector<page_store::held> all;
+  for (const frame_number each : which) all.push_back({frames_[each].page, each});
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.page < b.page; });
+  return all;
+}
+
+// Into fetched_, where each has a whole page's bytes.
 void pager::read_pages(std::span<const std::uint64_t> pages) {
   std::vector<remote_part> parts;
   std::uint64_t all = 0;
@@ -258,45 +311,115 @@ void pager::read_pages(std::span<const std::uint64_t> pages) {
     parts.push_back({first * page_bytes, bytes});
     all += bytes;
   });
-  staging_.resize(all);
+  fetched_.resize(pages.size() * page_bytes);
+  const std::span<std::byte> to = std::span{fetched_}.first(all);
   if (parts.size() == 1)
-    client_.read(of_, parts.front().offset, staging_);
+    client_.read(of_, parts.front().offset, to);
   else
-    client_.gather(of_, parts, staging_);
-  const std::byte* from = staging_.data();
-  for (const remote_part& each : parts) {
-    write_file(file_.descriptor(), each.offset, {from, each.bytes});
-    from += each.bytes;
+    client_.gather(of_, parts, to);
+  std::fill(fetched_.begin() + static_cast<std::ptrdiff_t>(all), fetched_.end(), std::byte{0});
+}
+
+// The run that was asked for beyond the last one, into fetched_, if these pages are that. If some of them are, it is
+// out of date from now on.
+bool pager::take_coming(std::span<const std::uint64_t> pages) {
+  if (!coming_ || pages.front() > coming_->pages.back() || pages.back() < coming_->pages.front()) return false;
+  take_in_coming();
+  if (!coming_) return false;
+  const bool is_that = std::equal(pages.begin(), pages.end(), coming_->pages.begin(), coming_->pages.end());
+  if (is_that) std::swap(fetched_, beyond_);
+  coming_.reset();
+  return is_that;
+}
+
+// Has the server send the run behind the one that has just come, whose mark this is.
+void pager::ask_beyond(std::uint64_t mark, std::size_t pages) {
+  if (pages < ahead_.most_pages()) return;
+  if (coming_ && !std::exchange(coming_->was_passed_over, true)) return;
+  take_in_coming();
+  coming_.reset();
+  std::vector<std::uint64_t> beyond = absent_pages(ahead_.after(mark, true));
+  if (beyond.empty() || beyond.back() - beyond.front() != beyond.size() - 1) return;
+  const std::uint64_t bytes = (beyond.size() - 1) * page_bytes + bytes_of_page(beyond.back());
+  if (bytes > most_transfer) return;
+  beyond_.resize(beyond.size() * page_bytes);
+  std::fill(beyond_.begin() + static_cast<std::ptrdiff_t>(bytes), beyond_.end(), std::byte{0});
+  try {
+    client_.start_read(of_, beyond.front() * page_bytes, std::span{beyond_}.first(bytes));
+    coming_ = coming_run{.mark = mark, .pages = std::move(beyond)};
+  } catch (const error&) {  // who needs them will be told
   }
 }
 
-void pager::map_frame(frame& which) { map_pages(std::array{which.page}); }
+// Nothing is left of it in the connection then. What could not be had is asked for when it is needed.
+void pager::take_in_coming() {
+  if (!coming_ || coming_->is_here) return;
+  if (client_.finish_read(of_))
+    coming_->is_here = true;
+  else
+    coming_.reset();
+}
 
-// pre: present; clean ones become protected.
-void pager::map_pages(std::span<const std::uint64_t> pages) {
+// Whether the kernel has mapped all of them. pre: present; clean ones become protected.
+bool pager::map_pages(std::span<const std::uint64_t> pages) {
   for (const std::uint64_t each : pages) {
     frame* const one = frame_at(each);
     if (one != nullptr && may_write_ && !tracks_writes_) note_change(*one);
   }
-  std::vector<std::uint64_t> clean;
+  std::vector<page_store::held> clean;
+  std::vector<page_store::held> writable;
   for (const std::uint64_t each : pages) {
-    frame* const one = frame_at(each);
+    const frame* const one = frame_at(each);
     if (one == nullptr) continue;  // it went, to make room for a copy of another
-    one->is_mapped = true;
-    if (one->is_changed || !may_write_)
-      (void)faults_.map(program_page(each), page_bytes, false);
-    else
-      clean.push_back(each);
+    (one->is_changed || !may_write_ ? writable : clean).push_back({each, number_of(*one)});
   }
-  for_each_run(clean, [&](std::uint64_t first, std::uint64_t end) {
-    if (faults_.map(program_page(first), (end - first) * page_bytes, true)) return;
-    // This kernel maps pages for writing only: each counts as changed from now on, and is compared when it goes.
-    tracks_writes_ = false;
-    for (std::uint64_t page = first; page < end; ++page) {
-      if (frame* const one = frame_at(page)) note_change(*one);
-      if (frame_at(page) != nullptr) (void)faults_.map(program_page(page), page_bytes, false);
-    }
+  const bool are_mapped = store_->map(writable, false, {}) == page_store::outcome::all;
+  return (clean.empty() || map_protected(clean)) && are_mapped;
+}
+
+bool pager::map_protected(std::span<const page_store::held> clean) {
+  // Those that were written before they were protected, and what they held: they are changed ones.
+  std::vector<std::pair<frame_number, std::unique_ptr<std::byte[]>>> written;
+  const page_store::outcome got = store_->map(clean, true, [&](const page_store::held& which, const std::byte* before) {
+    auto fetched = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
+    std::memcpy(fetched.get(), before, page_bytes);
+    written.emplace_back(which.frame, std::move(fetched));
   });
+  for (auto& [number, before] : written) {
+    frame& of = frames_[number];
+    of.is_changed = true;
+    ++counts_.first_writes;
+    if (options_.is_sole_writer) continue;
+    of.fetched = std::move(before);
+    ++copies_;
+  }
+  if (!written.empty()) {
+    try {
+      make_room(0, [](std::uint64_t) { return false; });
+    } catch (const error&) {  // they are more than the budget until something may go: nothing written is lost
+    }
+  }
+  if (got != page_store::outcome::cannot_protect) return got == page_store::outcome::all;
+  // This kernel maps pages for writing only: each counts as changed from now on, and is compared when it goes.
+  tracks_writes_ = false;
+  for (const auto& [page, number] : clean) {
+    if (frame* const one = frame_at(page)) note_change(*one);
+    if (frame_at(page) != nullptr) (void)store_->map(std::array{page_store::held{page, number}}, false, {});
+  }
+  return true;
+}
+
+// What was changed of it is gone as well, as with any private memory that is given back; what is fetched is the
+// server's.
+void pager::forget_given_back(frame& of) {
+  const frame_number number = number_of(of);
+  policy_->gone(number);
+  store_->drop(std::array{page_store::held{of.page, number}});
+  frame_of_page_[of.page].store(0, std::memory_order_release);
+  if (of.fetched != nullptr) --copies_;
+  if (of.pins > 0) --pinned_pages_;
+  of = {};
+  empty_frames_.push_back(number);
 }
 
 // The page may be written from now on; who mapped it protected allows it.
@@ -313,7 +436,7 @@ void pager::note_change(frame& of) {
     }
     --of.pins;
     of.fetched = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
-    std::memcpy(of.fetched.get(), own_page(of.page), page_bytes);
+    std::memcpy(of.fetched.get(), view(of), page_bytes);
     ++copies_;
   }
   of.is_changed = true;
@@ -327,10 +450,10 @@ void pager::note_changes_from(std::uint64_t page) {
   std::uint64_t end = page;
   for (; end < pages_ && end < page + write_run_; ++end) {
     frame* const each = frame_at(end);
-    if (each == nullptr || !each->is_mapped || (end > page && each->is_changed)) break;
+    if (each == nullptr || !is_mapped(*each) || (end > page && each->is_changed)) break;
     note_change(*each);
   }
-  faults_.allow_writes(program_page(page), (end - page) * page_bytes);
+  store_->allow_writes(page, end);
 }
 
 // --- going ---
@@ -359,7 +482,7 @@ void pager::make_room(std::uint64_t pages, const std::function<bool(std::uint64_
     std::erase_if(watch, [&](frame_number each) {
       return std::find(victims.begin(), victims.end(), each) != victims.end() || frames_[each].pins > 0;
     });
-    unmap(watch);
+    store_->unmap(held_by(watch));
     if (victims.empty())
       throw_error(errc::out_of_memory,
                   fmt::format("the region's budget is {} pages, {} of them are pinned, and {} more are needed",
@@ -379,18 +502,12 @@ void pager::evict(std::vector<frame_number>& victims) {
     for (const frame_number each : victims) policy_->came(each, frames_[each].page);
     throw;
   }
-  std::vector<std::uint64_t> pages;
+  store_->drop(held_by(victims));
   for (const frame_number each : victims) {
-    pages.push_back(frames_[each].page);
     frame_of_page_[frames_[each].page].store(0, std::memory_order_release);
     frames_[each] = {};
     empty_frames_.push_back(each);
   }
-  std::sort(pages.begin(), pages.end());
-  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
-    (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                      static_cast<off_t>(first * page_bytes), static_cast<off_t>((end - first) * page_bytes));
-  });
   counts_.evicted_pages += victims.size();
 }
 
@@ -399,44 +516,42 @@ void pager::write_frames(std::span<const frame_number> which) {
   for (std::size_t begin = 0; begin < which.size(); begin += most_written_at_once) {
     const auto some = which.subspan(begin, std::min(most_written_at_once, which.size() - begin));
     std::vector<remote_part> parts;
-    staging_.clear();
+    changes_.clear();
+    std::vector<frame_number> held;
+    std::copy_if(some.begin(), some.end(), std::back_inserter(held),
+                 [&](auto each) { return frames_[each].pins == 0; });
+    store_->hold(held_by(held));
+    // System calls may write to pinned ones meanwhile, of which nothing is told: what is sent is what they hold now,
+    // and they stay changed.
+    std::map<frame_number, std::unique_ptr<std::byte[]>> pinned;
     for (const frame_number number : some) {
       const frame& each = frames_[number];
-      faults_.protect(program_page(each.page), page_bytes);
       const std::uint64_t bytes = bytes_of_page(each.page);
-      const std::byte* const now = own_page(each.page);
+      const std::byte* now = view(each);
+      if (each.pins > 0) {
+        auto& kept = pinned[number] = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
+        now = static_cast<const std::byte*>(std::memcpy(kept.get(), now, page_bytes));
+      }
       if (each.fetched != nullptr) {
-        append_differences(now, each.fetched.get(), bytes, each.page * page_bytes, parts, staging_);
+        append_differences(now, each.fetched.get(), bytes, each.page * page_bytes, parts, changes_);
       } else {
         parts.push_back({each.page * page_bytes, bytes});
-        staging_.insert(staging_.end(), now, now + bytes);
+        changes_.insert(changes_.end(), now, now + bytes);
       }
     }
-    if (!parts.empty()) client_.scatter(of_, parts, staging_);
-    counts_.written_bytes += staging_.size();
+    if (!parts.empty()) client_.scatter(of_, parts, changes_);
+    counts_.written_bytes += changes_.size();
     counts_.written_pages += some.size();
     for (const frame_number number : some) {
       frame& each = frames_[number];
-      if (each.pins > 0) {  // system calls may write there, of which nothing is told: it stays a changed one
-        if (each.fetched != nullptr) std::memcpy(each.fetched.get(), own_page(each.page), page_bytes);
-        faults_.allow_writes(program_page(each.page), page_bytes);
+      if (each.pins > 0) {
+        if (each.fetched != nullptr) each.fetched = std::move(pinned[number]);
         continue;
       }
       if (std::exchange(each.fetched, nullptr) != nullptr) --copies_;
       each.is_changed = false;
     }
   }
-}
-
-// The next touch of them is told.
-void pager::unmap(std::span<const frame_number> which) {
-  std::vector<std::uint64_t> pages;
-  for (const frame_number each : which)
-    if (std::exchange(frames_[each].is_mapped, false)) pages.push_back(frames_[each].page);
-  std::sort(pages.begin(), pages.end());
-  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
-    ::madvise(program_page(first), (end - first) * page_bytes, MADV_DONTNEED);
-  });
 }
 
 // --- what is asked for ---
@@ -461,6 +576,7 @@ void pager::do_requests() {
       next = std::move(requests_.front());
       requests_.pop_front();
     }
+    const work held{*this};
     next();
   }
 }
@@ -481,8 +597,18 @@ void pager::write_back(bool forget) {
     // In the order of their addresses, so that what lies side by side goes by one request.
     std::sort(changed.begin(), changed.end(),
               [&](frame_number a, frame_number b) { return frames_[a].page < frames_[b].page; });
+    std::vector<std::uint64_t> mapped;
+    for (const frame_number each : changed)
+      if (is_mapped(frames_[each])) mapped.push_back(frames_[each].page);
     write_frames(changed);
-    if (!forget) return;
+    if (forget) {
+      take_in_coming();
+      coming_.reset();
+    } else {
+      std::erase_if(mapped, [&](std::uint64_t page) { return is_mapped(*frame_at(page)); });
+      (void)map_pages(mapped);
+      return;
+    }
     std::vector<bool> is_empty(frames_.size());
     for (const frame_number each : empty_frames_) is_empty[each] = true;
     std::vector<frame_number> victims;
@@ -502,8 +628,8 @@ void pager::keep_all_fetched(std::uint64_t first_page, std::uint64_t pages) {
     if (frame_at(page) == nullptr) absent.push_back(page);
     if (absent.size() < most && page + 1 < first_page + pages) continue;
     if (!absent.empty()) {
-      fetch_pages(absent);
-      map_pages(absent);
+      fetch_pages(absent, no_page);
+      (void)map_pages(absent);
     }
     absent.clear();
   }
@@ -538,10 +664,10 @@ void pager::pin(std::uint64_t first_page, std::uint64_t pages) {
           }
         }
         found.is_mark = false;
-        if (found.is_mapped)
-          faults_.allow_writes(program_page(page), page_bytes);
+        if (is_mapped(found))
+          store_->allow_writes(page, page + 1);
         else
-          map_frame(found);
+          (void)map_pages(std::array{page});
       }
     } catch (...) {
       for (std::uint64_t i = 0; i < done; ++i)

@@ -312,7 +312,7 @@ void program_memory::fetch_ahead(process& of, std::uint64_t page) {
 void program_memory::serve_copy(process& to, std::uint64_t page) {
   const bool is_held = to.held.has(page);
   if (is_held) ++counts_.copied_pages;
-  to.faults.copy(to.address(page), is_held ? content_of(page) : zeros.data());
+  (void)to.faults.copy(to.address(page), is_held ? content_of(page) : zeros.data(), page_bytes, false);
 }
 
 // --- coming ---
@@ -429,7 +429,7 @@ void program_memory::preserve(std::uint64_t page) {
   if (holders_ == 0) return;
   for (auto& [number, each] : processes_) {
     if (!each.held.has(page)) continue;
-    if (each.faults.copy(each.address(page), content_of(page))) ++counts_.copied_pages;
+    if (each.faults.copy(each.address(page), content_of(page), page_bytes, false) > 0) ++counts_.copied_pages;
   }
 }
 

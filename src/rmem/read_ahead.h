@@ -20,6 +20,7 @@ struct page_run {
 class read_ahead {
  public:
   read_ahead(prefetch how, std::uint32_t most_pages) noexcept : how_{how}, most_{most_pages} {}
+  [[nodiscard]] std::uint32_t most_pages() const noexcept { return most_; }
   // A touch of this page was told: it was missing, or the mark within a run that was fetched ahead. What to fetch
   // beside it; pages may lie outside the region.
   [[nodiscard]] page_run after(std::uint64_t page, bool is_mark) noexcept;

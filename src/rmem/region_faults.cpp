@@ -5,10 +5,12 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -33,7 +35,16 @@ struct guard {
 };
 thread_local guard* innermost = nullptr;
 
-struct sigaction handler_before;
+constexpr std::array signals{SIGSEGV, SIGBUS};
+std::array<struct sigaction, signals.size()> handlers_before{};
+struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
+
+detail::user_fault fault_of(std::uintptr_t address, const void* context) noexcept {
+  const auto error = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR];  // of a page fault, on x86-64
+  return {.address = address & ~(situ::detail::page_bytes - 1),
+          .is_write = (error & 2) != 0,
+          .is_protected = (error & 1) != 0};
+}
 
 void say(const std::string& text) noexcept {
   constexpr char begins[] = "situ: ";
@@ -46,7 +57,15 @@ void handle(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (const std::atomic<territory*>& each : regions) {
     territory* const of = each.load(std::memory_order_acquire);
-    if (of == nullptr || !of->has(address) || of->failure() == nullptr) continue;
+    if (of == nullptr || !of->has(address)) continue;
+    if (signal == SIGBUS) {
+      const int error_before = errno;
+      const bool is_served = info->si_code > 0 && of->serve(fault_of(address, context));
+      errno = error_before;
+      if (is_served) return;
+      break;
+    }
+    if (of->failure() == nullptr) continue;
     if (innermost != nullptr) {
       innermost->failed = of;
       innermost->why = of->failure();
@@ -56,19 +75,21 @@ void handle(int signal, siginfo_t* info, void* context) {
     break;
   }
   // What would have happened without us.
-  if ((handler_before.sa_flags & SA_SIGINFO) != 0) return handler_before.sa_sigaction(signal, info, context);
-  if (handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN)
-    return handler_before.sa_handler(signal);
-  ::sigaction(signal, &handler_before, nullptr);  // the touch is repeated
+  const struct sigaction& before = handler_before(signal);
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
+  ::sigaction(signal, &before, nullptr);  // the touch is repeated
 }
 
-void install_handler() {
+void install_handlers() {
   static const bool is_installed = [] {
     struct sigaction ours{};
     ours.sa_sigaction = handle;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     ::sigemptyset(&ours.sa_mask);
-    return ::sigaction(SIGSEGV, &ours, &handler_before) == 0;
+    bool is_done = true;
+    for (const int signal : signals) is_done &= ::sigaction(signal, &ours, &handler_before(signal)) == 0;
+    return is_done;
   }();
   (void)is_installed;
 }
@@ -77,9 +98,9 @@ void install_handler() {
 
 namespace detail {
 
-territory::territory(std::byte* begin, std::size_t bytes, int protection)
-    : begin_{begin}, bytes_{bytes}, protection_{protection} {
-  install_handler();
+territory::territory(std::byte* begin, std::size_t bytes, int protection, server serves)
+    : begin_{begin}, bytes_{bytes}, protection_{protection}, serves_{std::move(serves)} {
+  install_handlers();
   for (; number_ < most_regions; ++number_) {
     territory* expected = nullptr;
     if (regions[number_].compare_exchange_strong(expected, this)) return;

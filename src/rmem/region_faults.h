@@ -1,5 +1,6 @@
-// Touches of pages that could not be fetched: such a page is made inaccessible, so who touches it gets SIGSEGV, and the
-// handler here ends the call of `guarded` that it is in, or the process with a sentence.
+// Touches of a region's pages that become signals. SIGBUS: who touches fetches the page itself (fetcher::toucher).
+// SIGSEGV: it could not be fetched, and was made inaccessible; the handler ends the call of `guarded` that it is in, or
+// the process with a sentence.
 #pragma once
 
 #include <situ/base/error.h>
@@ -8,9 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+
+#include "rmem/user_faults.h"
 
 namespace situ::rmem::detail {
 
@@ -23,8 +27,10 @@ struct region_failure {
 // The addresses of a region, as the handler knows them; one of at most 256 of a process.
 class territory {
  public:
-  // Installs the handler with the first. Throws out_of_memory where there are too many.
-  territory(std::byte* begin, std::size_t bytes, int protection);
+  // Serves a touch in the thread that touches; false where it cannot.
+  using server = std::function<bool(const user_fault&)>;
+  // Installs the handlers with the first. Throws out_of_memory where there are too many.
+  territory(std::byte* begin, std::size_t bytes, int protection, server serves);
   ~territory();
   territory(const territory&) = delete;
   territory& operator=(const territory&) = delete;
@@ -38,12 +44,14 @@ class territory {
   [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
     return address - reinterpret_cast<std::uintptr_t>(begin_) < bytes_;
   }
+  [[nodiscard]] bool serve(const user_fault& touch) const { return serves_ && serves_(touch); }
   [[nodiscard]] const region_failure* failure() const noexcept { return latest_.load(std::memory_order_acquire); }
 
  private:
   std::byte* begin_;
   std::size_t bytes_;
   int protection_;
+  server serves_;
   std::size_t number_ = 0;
   std::atomic<const region_failure*> latest_{nullptr};
   std::mutex lock_;  // of what follows

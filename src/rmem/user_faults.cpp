@@ -21,6 +21,16 @@ namespace {
 
 // Newer than the kernel headers of Debian 12.
 constexpr std::uint64_t continue_mode_protected = 2;
+constexpr std::uint64_t feature_move = 1 << 16;
+constexpr std::uint64_t move_mode_wakes_nobody = 1;
+struct move_request {
+  std::uint64_t to;
+  std::uint64_t from;
+  std::uint64_t bytes;
+  std::uint64_t mode;
+  std::int64_t moved;
+};
+constexpr unsigned long uffdio_move = _IOWR(UFFDIO, 0x05, move_request);
 constexpr std::uint64_t features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                                    UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
 
@@ -45,33 +55,37 @@ int ask(int descriptor, unsigned long what, Argument& with) noexcept {
 
 }  // namespace
 
-user_faults::user_faults() {
+user_faults::user_faults(told how) : nobody_waits_{how == told::by_signal} {
   long made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (made < 0) made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
   if (made < 0) refuse("it is refused");
   descriptor_ = descriptor{static_cast<int>(made)};
-  begin();
+  begin(features | (nobody_waits_ ? UFFD_FEATURE_SIGBUS : 0));
 }
 
-user_faults::user_faults(descriptor of_process) : descriptor_{std::move(of_process)} { begin(); }
+user_faults::user_faults(descriptor of_process) : descriptor_{std::move(of_process)} { begin(features); }
 
-void user_faults::begin() {
-  uffdio_api api{UFFD_API, features, 0};
+void user_faults::begin(std::uint64_t features) {
+  uffdio_api api{UFFD_API, features | feature_move, 0};
+  can_move_ = pretended_kernel.load(std::memory_order_relaxed) == kernel::this_one &&
+              ::ioctl(descriptor_.get(), UFFDIO_API, &api) == 0;
+  if (can_move_) return;
+  api = {UFFD_API, features, 0};
   if (::ioctl(descriptor_.get(), UFFDIO_API, &api) != 0) refuse("this one is older");
 }
 
-void user_faults::watch(std::byte* begin, std::size_t bytes) {
-  uffdio_register all{};
-  all.range = range_of(begin, bytes);
-  all.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
+void user_faults::watch(std::byte* begin, std::size_t bytes, std::uint64_t how) {
+  uffdio_register all{range_of(begin, bytes), how, 0};
   if (::ioctl(descriptor_.get(), UFFDIO_REGISTER, &all) != 0) refuse("a mapping is not taken");
 }
-
+void user_faults::watch(std::byte* begin, std::size_t bytes) {
+  watch(begin, bytes, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
+}
 void user_faults::watch_private(std::byte* begin, std::size_t bytes) {
-  uffdio_register all{};
-  all.range = range_of(begin, bytes);
-  all.mode = UFFDIO_REGISTER_MODE_MISSING;
-  if (::ioctl(descriptor_.get(), UFFDIO_REGISTER, &all) != 0) refuse("private memory is not taken");
+  watch(begin, bytes, UFFDIO_REGISTER_MODE_MISSING);
+}
+void user_faults::watch_moved(std::byte* begin, std::size_t bytes) {
+  watch(begin, bytes, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP);
 }
 
 std::optional<user_fault> user_faults::next() noexcept {
@@ -90,7 +104,7 @@ std::optional<user_fault> user_faults::next() noexcept {
 }
 
 bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) noexcept {
-  if (is_protected && pretend_old_kernel.load(std::memory_order_relaxed)) return false;
+  if (is_protected && pretended_kernel.load(std::memory_order_relaxed) == kernel::before_6_4) return false;
   std::size_t step = bytes;
   while (bytes > 0) {
     uffdio_continue pages{};
@@ -110,12 +124,34 @@ bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) no
   return true;
 }
 
-bool user_faults::copy(std::byte* to, const std::byte* page) noexcept {
-  uffdio_copy one{reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(page),
-                  situ::detail::page_bytes, 0, 0};
-  if (ask(descriptor_.get(), UFFDIO_COPY, one) == 0) return true;
-  wake(to, situ::detail::page_bytes);
-  return false;
+// Calls some(done) until all bytes are, or it fails: it begins behind those that are done, and adds what it has done.
+// The kernel ends such a call early where the address space changes meanwhile.
+template <class Some>
+std::size_t user_faults::in_parts(std::size_t bytes, const Some& some) noexcept {
+  for (std::size_t done = 0;;)
+    if (some(done) || errno != EAGAIN || done == bytes) return done;
+}
+
+std::size_t user_faults::copy(std::byte* to, const std::byte* from, std::size_t bytes, bool is_protected) noexcept {
+  const std::size_t copied = in_parts(bytes, [&](std::size_t& done) {
+    uffdio_copy pages{reinterpret_cast<std::uintptr_t>(to + done), reinterpret_cast<std::uintptr_t>(from + done),
+                      bytes - done, is_protected ? UFFDIO_COPY_MODE_WP : 0, 0};
+    const bool is_all = ::ioctl(descriptor_.get(), UFFDIO_COPY, &pages) == 0;
+    if (pages.copy > 0) done += static_cast<std::size_t>(pages.copy);
+    return is_all;
+  });
+  if (copied < bytes) wake(to + copied, bytes - copied);
+  return copied;
+}
+
+std::size_t user_faults::move(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  return in_parts(bytes, [&](std::size_t& done) {
+    move_request pages{reinterpret_cast<std::uintptr_t>(to + done), reinterpret_cast<std::uintptr_t>(from + done),
+                       bytes - done, move_mode_wakes_nobody, 0};
+    const bool is_all = ::ioctl(descriptor_.get(), uffdio_move, &pages) == 0;
+    if (pages.moved > 0) done += static_cast<std::size_t>(pages.moved);
+    return is_all;
+  });
 }
 
 void user_faults::protect(std::byte* begin, std::size_t bytes) noexcept {
@@ -127,6 +163,7 @@ void user_faults::allow_writes(std::byte* begin, std::size_t bytes) noexcept {
   if (ask(descriptor_.get(), UFFDIO_WRITEPROTECT, pages) != 0) wake(begin, bytes);
 }
 void user_faults::wake(std::byte* begin, std::size_t bytes) noexcept {
+  if (nobody_waits_) return;
   uffdio_range pages = range_of(begin, bytes);
   ::ioctl(descriptor_.get(), UFFDIO_WAKE, &pages);
 }

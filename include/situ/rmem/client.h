@@ -83,7 +83,8 @@ struct remote_part {
 
 namespace detail {
 class file_mapping;
-}
+class pager;
+}  // namespace detail
 
 // The memory of a region whose server is on this host, mapped (client::map). Movable; unmaps itself.
 class mapped_region {
@@ -209,6 +210,13 @@ class client {
   void drain(std::string_view server);
 
  private:
+  friend class detail::pager;
+  // A read of bytes that lie one behind the other, whose answer is taken in by finish_read(), or before the next request
+  // goes to that server; `to` lives until then. Throws link_lost where it cannot be sent. finish_read: whether its bytes
+  // are there; where not, a read says why.
+  void start_read(const capability& from, std::uint64_t offset, std::span<std::byte> to);
+  [[nodiscard]] bool finish_read(const capability& from) noexcept;
+
   class impl;
   std::unique_ptr<impl> impl_;
 };

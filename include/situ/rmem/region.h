@@ -14,8 +14,10 @@
 //
 // Needs Linux 5.19, and userfaultfd to be allowed. System calls on absent pages work where the process may have the
 // kernel's own touches told to it (root, or vm.unprivileged_userfaultfd=1); else they fail with EFAULT: pin the bytes,
-// or fetch them first. A forked child has no such memory. Transparent to threads.
-// cost: a touch of a page that is not here is a read of the client and some 8 us; of one that is, nothing.
+// or fetch them first. A forked child has no such memory. Transparent to threads. Pages are neither locked (mlock) nor
+// given back (madvise) by the program.
+// cost: a touch of a page that is not here is a read of the client and some 20 us, or 8 where who touches fetches it
+// (fetcher::toucher); of one that is here, nothing.
 #pragma once
 
 #include <situ/rmem/capability.h>
@@ -49,6 +51,15 @@ enum class prefetch : std::uint8_t {
   majority,  // along the distance that most of the last faults have, in growing windows
 };
 
+// Who fetches the page that is touched.
+enum class fetcher : std::uint8_t {
+  own_thread,  // of the region, which is woken, and wakes who touches
+  // Who touches, in a handler of SIGBUS: without these two wake-ups. System calls on absent pages fail with EFAULT for
+  // all users, so what they are given is fetched or pinned before. Who touches holds no lock that `malloc` or the region's
+  // client needs, has SIGBUS unblocked, and 16 KiB of stack left, or an alternate one (as Situ's own threads have).
+  toucher,
+};
+
 // How a region behaves.
 struct region_options {
   std::uint64_t local_bytes = 0;  // budget: most bytes of pages, and of their copies to compare with, that lie here
@@ -57,6 +68,7 @@ struct region_options {
   std::uint32_t prefetch_pages = 128;  // most pages that are fetched at once
   // Nobody else writes to these bytes: pages are written back whole, and no copies of them are kept.
   bool is_sole_writer = false;
+  fetcher fetches = fetcher::own_thread;
 };
 
 // What a region has done so far.

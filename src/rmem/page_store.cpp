@@ -1,0 +1,317 @@
+#include "rmem/page_store.h"
+
+#include <situ/base/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/host.h"
+
+namespace situ::rmem::detail {
+namespace {
+
+using situ::detail::page_bytes;
+
+[[noreturn]] void refuse_memory(std::uint64_t bytes) {
+  throw_error(errc::out_of_memory,
+              fmt::format("no memory for {} bytes of remote pages: {}", bytes, std::strerror(errno)));
+}
+
+// Calls what(part) for each part of which the pages follow each other, and the frames too where that matters.
+template <class What>
+void for_each_part(page_store::pages which, bool frames_follow, std::size_t most, const What& what) {
+  while (!which.empty()) {
+    std::size_t end = 1;
+    while (end < std::min(most, which.size()) && which[end].page == which[end - 1].page + 1 &&
+           (!frames_follow || which[end].frame == which[end - 1].frame + 1))
+      ++end;
+    what(which.first(end));
+    which = which.subspan(end);
+  }
+}
+
+// --- pages in a memory file ---
+
+class pages_of_file final : public page_store {
+ public:
+  pages_of_file(user_faults& faults, std::uint64_t pages, std::uint32_t frames, bool may_write)
+      : faults_{faults},
+        file_{memory_file("situ-rmem-region", pages * page_bytes)},
+        own_{file_.descriptor(), pages * page_bytes, PROT_READ | PROT_WRITE},
+        program_{file_.descriptor(), pages * page_bytes, may_write ? PROT_READ | PROT_WRITE : PROT_READ},
+        is_mapped_(frames) {
+    faults_.watch(program_.begin(), program_.bytes());
+  }
+  [[nodiscard]] std::byte* program() const noexcept override { return program_.begin(); }
+
+  // A write into the file needs no fault for a page, nor zeros in it first.
+  void fill(pages which, const std::byte* bytes) override {
+    for_each_part(which, false, which.size(), [&](pages part) {
+      const std::size_t length = part.size() * page_bytes;
+      for (std::size_t done = 0; done < length;) {
+        const ssize_t written = ::pwrite(file_.descriptor(), bytes + done, length - done,
+                                         static_cast<off_t>(part[0].page * page_bytes + done));
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+          const int why = errno;
+          drop(which);  // half of them may be there
+          errno = why;
+          refuse_memory(length);
+        }
+        done += static_cast<std::size_t>(written);
+      }
+      bytes += length;
+    });
+  }
+  void keep() override {}
+  void drop(pages which) noexcept override {
+    for_each_part(which, false, which.size(), [&](pages part) {
+      (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        static_cast<off_t>(part[0].page * page_bytes), static_cast<off_t>(part.size() * page_bytes));
+      for (const held& each : part) is_mapped_[each.frame] = false;
+    });
+  }
+  [[nodiscard]] bool is_mapped(std::uint32_t frame) const noexcept override { return is_mapped_[frame]; }
+  [[nodiscard]] outcome map(pages which, bool is_protected, const on_written&) override {
+    bool can = true;
+    for_each_part(which, false, which.size(), [&](pages part) {
+      can = can && faults_.map(at(part[0].page), part.size() * page_bytes, is_protected);
+      if (can)
+        for (const held& each : part) is_mapped_[each.frame] = true;
+    });
+    return can ? outcome::all : outcome::cannot_protect;
+  }
+  void unmap(pages which) noexcept override {
+    for_each_part(which, false, which.size(), [&](pages part) {
+      ::madvise(at(part[0].page), part.size() * page_bytes, MADV_DONTNEED);
+      for (const held& each : part) is_mapped_[each.frame] = false;
+    });
+  }
+  void hold(pages which) noexcept override {
+    for_each_part(which, false, which.size(),
+                  [&](pages part) { faults_.protect(at(part[0].page), part.size() * page_bytes); });
+  }
+  void allow_writes(std::uint64_t first_page, std::uint64_t end) noexcept override {
+    faults_.allow_writes(at(first_page), (end - first_page) * page_bytes);
+  }
+  [[nodiscard]] const std::byte* view(const held& which) const noexcept override {
+    return own_.begin() + which.page * page_bytes;
+  }
+  [[nodiscard]] bool is_gone(const held&) const noexcept override { return false; }  // the file has it
+
+ private:
+  [[nodiscard]] std::byte* at(std::uint64_t page) const noexcept { return program_.begin() + page * page_bytes; }
+
+  user_faults& faults_;
+  situ::detail::page_file file_;
+  file_mapping own_;
+  file_mapping program_;
+  std::vector<bool> is_mapped_;
+};
+
+// --- pages that are moved ---
+
+class moved_pages final : public page_store {
+ public:
+  moved_pages(user_faults& faults, std::uint64_t pages, std::uint32_t frames)
+      : faults_{faults},
+        own_{-1, frames * page_bytes, PROT_READ | PROT_WRITE},
+        program_{-1, pages * page_bytes, PROT_READ | PROT_WRITE},
+        states_(frames, state::without_memory),
+        lent_(frames),
+        before_(most_at_once * page_bytes) {
+    faults_.watch_moved(program_.begin(), program_.bytes());
+    faults_.watch_moved(own_.begin(), own_.bytes());
+  }
+  [[nodiscard]] std::byte* program() const noexcept override { return program_.begin(); }
+
+  void fill(pages which, const std::byte* bytes) override {
+    filled_.assign(which.begin(), which.end());
+    for (const held& each : which) {
+      state& its = states_[each.frame];
+      if (its == state::has_memory) {
+        std::memcpy(slot(each), bytes, page_bytes);
+      } else {
+        its = state::lent;
+        lent_[each.frame] = bytes;
+      }
+      bytes += page_bytes;
+    }
+  }
+  void keep() override {
+    for (const held& each : filled_) {
+      if (states_[each.frame] != state::lent) continue;
+      // A store would wait for the pager.
+      if (faults_.copy(slot(each), lent_[each.frame], page_bytes, false) == 0) refuse_memory(page_bytes);
+      states_[each.frame] = state::has_memory;
+    }
+    filled_.clear();
+  }
+  // The memory of runs is kept, where each page costs less than a page that comes alone costs by being moved.
+  void drop(pages which) noexcept override {
+    for_each_part(which, false, which.size(), [&](pages part) {
+      if (part.size() >= least_run) unmap(part);
+      for (const held& each : part) {
+        state& its = states_[each.frame];
+        // Of one that a device has what the device still writes goes nowhere.
+        if (its == state::mapped) ::madvise(at(each.page), page_bytes, dont_need_locked);
+        if (its != state::has_memory) its = state::without_memory;
+      }
+    });
+  }
+  [[nodiscard]] bool is_mapped(std::uint32_t frame) const noexcept override { return states_[frame] == state::mapped; }
+
+  // The kernel moves pages unprotected: a write may come between. So what a page held is kept until it is protected,
+  // and compared.
+  [[nodiscard]] outcome map(pages which, bool is_protected, const on_written& written) override {
+    std::size_t all = 0;
+    for_each_run_of(which, state::lent, [&](pages run) {
+      for_each_part(run, false, run.size(), [&](pages part) {
+        const auto copy = [&](std::size_t first, std::size_t count) {
+          return faults_.copy(at(part[first].page), lent_[part[first].frame], count * page_bytes, is_protected);
+        };
+        all += for_each_done(part, copy, state::mapped, [](std::size_t, std::size_t) {});
+      });
+    });
+    std::vector<held> moved;  // not from one list: those above are mapped by now
+    for (const held& each : which)
+      if (states_[each.frame] == state::has_memory) moved.push_back(each);
+    for_each_part(moved, true, is_protected ? most_at_once : which.size(), [&](pages part) {
+      if (is_protected) std::memcpy(before_.data(), slot(part[0]), part.size() * page_bytes);
+      const auto move = [&](std::size_t first, std::size_t count) {
+        return faults_.move(at(part[first].page), slot(part[first]), count * page_bytes);
+      };
+      all += for_each_done(part, move, state::mapped, [&](std::size_t begin, std::size_t end) {
+        if (!is_protected) return;
+        faults_.protect(at(part[begin].page), (end - begin) * page_bytes);
+        for (; begin < end; ++begin) {
+          const std::byte* const was = before_.data() + begin * page_bytes;
+          if (std::memcmp(at(part[begin].page), was, page_bytes) != 0) written(part[begin], was);
+        }
+      });
+    });
+    for_each_part(which, false, which.size(),
+                  [&](pages part) { faults_.wake(at(part[0].page), part.size() * page_bytes); });
+    return all == which.size() ? outcome::all : outcome::some;
+  }
+  void unmap(pages which) noexcept override {
+    for_each_run_of(which, state::mapped, [&](pages run) {
+      for_each_part(run, true, run.size(), [&](pages part) {
+        const auto move = [&](std::size_t first, std::size_t count) {
+          return faults_.move(slot(part[first]), at(part[first].page), count * page_bytes);
+        };
+        (void)for_each_done(part, move, state::has_memory, [](std::size_t, std::size_t) {});
+      });
+    });
+  }
+  void hold(pages which) noexcept override {
+    unmap(which);
+    for (const held& each : which)
+      if (states_[each.frame] == state::mapped) faults_.protect(at(each.page), page_bytes);
+  }
+  void allow_writes(std::uint64_t first_page, std::uint64_t end) noexcept override {
+    faults_.allow_writes(at(first_page), (end - first_page) * page_bytes);
+  }
+  [[nodiscard]] const std::byte* view(const held& which) const noexcept override {
+    if (states_[which.frame] == state::lent) return lent_[which.frame];
+    return states_[which.frame] == state::mapped ? at(which.page) : slot(which);
+  }
+  [[nodiscard]] bool is_gone(const held& which) const noexcept override {
+    constexpr std::uint64_t here_or_swapped = std::uint64_t{3} << 62;  // the kernel's Documentation, pagemap
+    const descriptor map{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+    std::uint64_t entry = here_or_swapped;
+    const auto at_entry =
+        static_cast<off_t>(reinterpret_cast<std::uintptr_t>(at(which.page)) / page_bytes * sizeof entry);
+    return ::pread(map.get(), &entry, sizeof entry, at_entry) == sizeof entry && (entry & here_or_swapped) == 0;
+  }
+
+ private:
+  enum class state : std::uint8_t { without_memory, lent, has_memory, mapped };
+  static constexpr std::size_t most_at_once = 32;  // so that what is compared is still in the cache
+  static constexpr std::size_t least_run = 8;
+  static constexpr int dont_need_locked = 24;  // MADV_DONTNEED_LOCKED, newer than the headers of Debian 12
+
+  // Calls what(run) for each run of pages of the list, one behind the other there, that are in this state.
+  template <class What>
+  void for_each_run_of(pages which, state in, const What& what) {
+    for (std::size_t begin = 0; begin < which.size();) {
+      std::size_t end = begin;
+      while (end < which.size() && states_[which[end].frame] == in) ++end;
+      if (begin < end) what(which.subspan(begin, end - begin));
+      begin = std::max(end, begin + 1);
+    }
+  }
+  // Has pages of a part done by act(first, count), which gives how many bytes it has done, from the first on; then they
+  // are in this state, and then(begin, end) is called for those that went at once. All at once where the kernel does
+  // that; else one by one, and some stay. How many were done.
+  template <class Act, class Then>
+  std::size_t for_each_done(pages part, const Act& act, state into, const Then& then) {
+    std::size_t all = 0;
+    std::size_t most = part.size();
+    for (std::size_t begin = 0; begin < part.size();) {
+      const std::size_t wanted = std::min(most, part.size() - begin);
+      const std::size_t done = act(begin, wanted) / page_bytes;
+      for (const held& each : part.subspan(begin, done)) states_[each.frame] = into;
+      if (done > 0) then(begin, begin + done);
+      all += done;
+      begin += done;
+      if (done == wanted) continue;
+      if (wanted == 1) ++begin;
+      most = 1;
+    }
+    return all;
+  }
+  [[nodiscard]] std::byte* at(std::uint64_t page) const noexcept { return program_.begin() + page * page_bytes; }
+  [[nodiscard]] std::byte* slot(const held& which) const noexcept {
+    return own_.begin() + std::uint64_t{which.frame} * page_bytes;
+  }
+
+  user_faults& faults_;
+  file_mapping own_;
+  file_mapping program_;
+  std::vector<state> states_;
+  std::vector<const std::byte*> lent_;  // by frame: the bytes of those that are lent
+  std::vector<held> filled_;            // last
+  std::vector<std::byte> before_;
+};
+
+}  // namespace
+
+situ::detail::page_file memory_file(const char* name, std::uint64_t bytes) {
+  situ::detail::page_file made = situ::detail::page_file::create(memory_kind{}, name);
+  made.resize(bytes);
+  return made;
+}
+
+file_mapping::file_mapping(int file, std::size_t bytes, int protection) : begin_{nullptr}, bytes_{bytes} {
+  replace(file, protection);
+}
+void file_mapping::replace(int file, int protection) {
+  const int how =
+      (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE | (begin_ != nullptr ? MAP_FIXED : 0);
+  void* const made = ::mmap(begin_, bytes_, protection, how, file, 0);
+  if (made == MAP_FAILED)
+    throw_error(errc::out_of_memory,
+                fmt::format("no room for {} bytes of addresses: {}", bytes_, std::strerror(errno)));
+  begin_ = static_cast<std::byte*>(made);
+  // A child has nobody who fetches, and a dump would wait for pages.
+  ::madvise(made, bytes_, MADV_DONTFORK);
+  ::madvise(made, bytes_, MADV_DONTDUMP);
+  ::madvise(made, bytes_, MADV_NOHUGEPAGE);
+}
+file_mapping::~file_mapping() { ::munmap(begin_, bytes_); }
+
+std::unique_ptr<page_store> make_page_store(user_faults& faults, std::uint64_t pages, std::uint32_t frames,
+                                            bool may_write) {
+  if (may_write && faults.can_move()) return std::make_unique<moved_pages>(faults, pages, frames);
+  return std::make_unique<pages_of_file>(faults, pages, frames, may_write);
+}
+
+}  // namespace situ::rmem::detail
