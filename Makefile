@@ -8,7 +8,7 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-numa test-hosts test-losses test-modelled nightly asan tsan dev reference format lint tidy clean packages packages-lint
+.PHONY: help run build test test-numa test-hosts test-losses test-modelled nightly asan tsan build-asan build-tsan dev reference format lint tidy clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -47,13 +47,14 @@ test-modelled: packages build/release/build.ninja  ## the tests of places on mod
 nightly: build  ## the tests that take minutes to an hour, or gigabytes: one at a time
 	@JOBS=1 .ci/run_tests build/release -L '^nightly$$'
 
-asan: packages build/asan/build.ninja  ## the fast tests under AddressSanitizer and UBSan
-	@cmake --build build/asan -j $(JOBS) --target fast_tests
+asan: build-asan  ## the fast tests under AddressSanitizer and UBSan
 	@.ci/run_tests build/asan -L '^fast$$'
 
-tsan: packages build/tsan/build.ninja  ## the fast tests that have more than one thread under ThreadSanitizer
-	@cmake --build build/tsan -j $(JOBS) --target fast_tests
+tsan: build-tsan  ## the fast tests that have more than one thread under ThreadSanitizer
 	@.ci/run_tests build/tsan -L '^fast$$' -LE '^sequential$$'
+
+build-asan build-tsan: build-%: packages build/%/build.ninja
+	@cmake --build build/$* -j $(JOBS) --target fast_tests
 
 dev: packages build/dev/build.ninja  ## build Debug with all assertions: build/dev
 	@cmake --build build/dev -j $(JOBS)

@@ -1,4 +1,4 @@
-# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL] [DRIVER] [AS_USED] [HUGE_PAGES]):
+# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL] [DRIVER] [AS_USED] [HUGE_PAGES] [TOGETHER]):
 # one GoogleTest executable, bin/tests/NAME, and one ctest test of the same name.
 #   LINKS        what the test uses, e.g. situ::memory; GoogleTest and GoogleMock come by themselves. A test with a main of its own
 #                keeps it (gtest_main is a static archive: its main is taken only where there is none).
@@ -11,6 +11,7 @@
 #   HUGE_PAGES   takes reserved huge pages where some are free: not beside others that do.
 #   AS_USED      compiled at -O3 in Release, as programs are: what tests lock-free code of headers, or measures. The others are at -O1, in two thirds of the
 #                time; what they test lies in the modules, which are at -O3.
+#   TOGETHER     its sources have no names in common, and are compiled as one.
 #   DRIVER       only starts programs and reads what they print: not sanitized itself. (Sanitizers triple the time that gcc takes for a JSON parser.)
 # Exit code 77 from a main of one's own reports the test as skipped, as in automake.
 # In the code: SITU_TEST_BIN_DIR, SITU_TEST_SOURCE_DIR (tests/), #include "support/...", and private headers as in src.
@@ -21,7 +22,7 @@ set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0
 add_custom_target(fast_tests)
 
 function(situ_test name)
-  cmake_parse_arguments(arg "SERIAL;DRIVER;AS_USED;HUGE_PAGES" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;DRIVER;AS_USED;HUGE_PAGES;TOGETHER" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "situ_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -30,6 +31,9 @@ function(situ_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  if(arg_TOGETHER)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
+  endif()
   target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options GTest::gmock GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   if(NOT arg_AS_USED)

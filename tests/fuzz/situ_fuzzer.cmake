@@ -1,7 +1,7 @@
-# situ_fuzzer(NAME CORPUS directory SOURCES files... [LIBRARIES ...] [OPTIONS ...]): a libFuzzer target, bin/tests/NAME, and a ctest test of
+# situ_fuzzer(NAME CORPUS directory SOURCES files... [LIBRARIES ...]): a libFuzzer target, bin/tests/NAME, and a ctest test of
 # the same name that runs it for SITU_FUZZ_SECONDS from the kept corpus (25 in CI, a few elsewhere).
 #
-# Built by clang with its own objects of what it tests, whatever compiler builds the rest; where there is no clang with a fuzzer runtime,
+# Built by clang with objects of what it tests that all fuzzers share, whatever compiler builds the rest; where there is no clang with a fuzzer runtime,
 # and in sanitized builds (which replay the corpus), there is no such target. What it finds lies in its work directory, and becomes a
 # file of the corpus once it is mended.
 set(SITU_FUZZ_OPTIONS -fsanitize=address,undefined -fno-sanitize-recover=all)
@@ -23,19 +23,24 @@ function(situ_fuzzer name)
   if(NOT SITU_FUZZ_WORKS OR SITU_SANITIZE)
     return()
   endif()
-  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;LIBRARIES;OPTIONS" ${ARGN})
+  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;LIBRARIES" ${ARGN})
   set(flags -std=c++20 -O1 -g ${SITU_FUZZ_OPTIONS} -DSITU_ASSERT_LEVEL=3
-    -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/tests ${arg_OPTIONS})
+    -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/tests)
   set(objects)
   foreach(source ${arg_SOURCES})
     string(REPLACE "/" "_" stem ${source})
-    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.dir/${stem}.o)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/fuzzers.dir/${stem}.o)
+    list(APPEND objects ${object})
+    get_property(is_known GLOBAL PROPERTY SITU_FUZZ_OBJECT_${stem})
+    if(is_known)
+      continue()
+    endif()
+    set_property(GLOBAL PROPERTY SITU_FUZZ_OBJECT_${stem} ON)
     add_custom_command(OUTPUT ${object}
       COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${SITU_FUZZ_CXX} ${flags} -fsanitize=fuzzer-no-link -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/${source} -o ${object}
       DEPENDS ${PROJECT_SOURCE_DIR}/${source} DEPFILE ${object}.d VERBATIM)
-    list(APPEND objects ${object})
   endforeach()
-  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name}.dir)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name}.dir ${CMAKE_CURRENT_BINARY_DIR}/fuzzers.dir)
   set(program ${PROJECT_BINARY_DIR}/bin/tests/${name})
   list(TRANSFORM arg_LIBRARIES PREPEND -l)
   add_custom_command(OUTPUT ${program}
