@@ -59,7 +59,8 @@ function(situ_modelled_sources target out)
 endfunction()
 
 function(situ_model_options target)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  # Compiled one by one: modelled times depend on what the compiler sees together, and are compared over years.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
   # Here, not in a variable: who adds Situ as a folder of its build calls this from outside.
   target_compile_options(${target} PRIVATE
     -fsanitize=thread -U__SANITIZE_THREAD__ -Wno-tsan -fsanitize-coverage=trace-pc
