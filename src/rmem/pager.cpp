@@ -281,7 +281,7 @@ void pager::fetch_pages(std::span<const std::uint64_t> pages, std::uint64_t mark
     frame_of_page_[page].store(number + 1, std::memory_order_release);
   }
   counts_.fetched_pages += pages.size();
-  if (mark != no_page) ask_beyond(mark, pages.size());
+  if (mark != no_page) ask_beyond(mark, pages);
 }
 
 // Empty ones, in ascending order: those that follow each other go together later.
@@ -332,23 +332,29 @@ bool pager::take_coming(std::span<const std::uint64_t> pages) {
   return is_that;
 }
 
-// Has the server send the run behind the one that has just come, whose mark this is.
-void pager::ask_beyond(std::uint64_t mark, std::size_t pages) {
-  if (pages < ahead_.most_pages()) return;
+// Has the server send the run behind the one that has just come, of pages that follow each other; `mark` is its mark.
+void pager::ask_beyond(std::uint64_t mark, std::span<const std::uint64_t> pages) {
+  const auto follow_each_other = [](std::span<const std::uint64_t> all) {
+    return !all.empty() && all.back() - all.front() == all.size() - 1;
+  };
+  if (pages.size() < ahead_.most_pages() || !follow_each_other(pages)) return;
   if (coming_ && !std::exchange(coming_->was_passed_over, true)) return;
   take_in_coming();
   coming_.reset();
+  const read_ahead before = ahead_;
   std::vector<std::uint64_t> beyond = absent_pages(ahead_.after(mark, true));
-  if (beyond.empty() || beyond.back() - beyond.front() != beyond.size() - 1) return;
-  const std::uint64_t bytes = (beyond.size() - 1) * page_bytes + bytes_of_page(beyond.back());
-  if (bytes > most_transfer) return;
-  beyond_.resize(beyond.size() * page_bytes);
-  std::fill(beyond_.begin() + static_cast<std::ptrdiff_t>(bytes), beyond_.end(), std::byte{0});
-  try {
-    client_.start_read(of_, beyond.front() * page_bytes, std::span{beyond_}.first(bytes));
-    coming_ = coming_run{.mark = mark, .pages = std::move(beyond)};
-  } catch (const error&) {  // who needs them will be told
+  if (follow_each_other(beyond) && beyond.size() * page_bytes <= most_transfer) {
+    const std::uint64_t bytes = (beyond.size() - 1) * page_bytes + bytes_of_page(beyond.back());
+    beyond_.resize(beyond.size() * page_bytes);
+    std::fill(beyond_.begin() + static_cast<std::ptrdiff_t>(bytes), beyond_.end(), std::byte{0});
+    try {
+      client_.start_read(of_, beyond.front() * page_bytes, std::span{beyond_}.first(bytes));
+      coming_ = coming_run{.mark = mark, .pages = std::move(beyond)};
+      return;
+    } catch (const error&) {  // who needs them will be told
+    }
   }
+  ahead_ = before;  // it is asked for when the mark is touched
 }
 
 // Nothing is left of it in the connection then. What could not be had is asked for when it is needed.
@@ -679,8 +685,11 @@ void pager::pin(std::uint64_t first_page, std::uint64_t pages) {
 
 void pager::unpin(std::uint64_t first_page, std::uint64_t pages) {
   ask([=, this] {
-    for (std::uint64_t i = 0; i < pages; ++i)
-      if (--frame_at(first_page + i)->pins == 0) --pinned_pages_;
+    for (std::uint64_t i = 0; i < pages; ++i) {
+      frame* const one = frame_at(first_page + i);
+      if (one == nullptr || one->pins == 0) continue;  // the program has given it back
+      if (--one->pins == 0) --pinned_pages_;
+    }
   }).get();
 }
 

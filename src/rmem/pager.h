@@ -88,7 +88,7 @@ class pager {
   void fetch_pages(std::span<const std::uint64_t> pages, std::uint64_t mark);
   void read_pages(std::span<const std::uint64_t> pages);
   [[nodiscard]] bool take_coming(std::span<const std::uint64_t> pages);
-  void ask_beyond(std::uint64_t mark, std::size_t pages);
+  void ask_beyond(std::uint64_t mark, std::span<const std::uint64_t> pages);
   void take_in_coming();
   [[nodiscard]] std::vector<std::uint64_t> absent_pages(const page_run& of);
   [[nodiscard]] std::vector<page_store::held> take_frames(std::span<const std::uint64_t> pages);

@@ -60,7 +60,7 @@ void handle(int signal, siginfo_t* info, void* context) {
     if (of == nullptr || !of->has(address)) continue;
     if (signal == SIGBUS) {
       const int error_before = errno;
-      const bool is_served = info->si_code > 0 && of->serve(fault_of(address, context));
+      const bool is_served = info->si_code == BUS_ADRERR && of->serve(fault_of(address, context));
       errno = error_before;
       if (is_served) return;
       break;

@@ -371,6 +371,25 @@ TEST_P(rmem_region_by, pages_in_order_need_few_fetches) {
   EXPECT_LT(counted.seen, 60U);
 }
 
+TEST_P(rmem_region_by, pages_at_a_distance_need_few_fetches) {
+  const capability mine = one.allocate(3000 * page);
+  region far = region_of(mine, {.local_bytes = 300 * page, .prefetch_pages = 32});
+  for (std::uint64_t at = 0; at < far.size(); at += 3 * page) (void)*static_cast<volatile std::byte*>(far.data() + at);
+  const rmem::region_statistics counted = far.counted();
+  EXPECT_LT(counted.fetched_pages, 1100U);
+  EXPECT_LT(counted.missing, GetParam() == fetcher::toucher ? 100U : 20U);
+}
+
+TEST_P(rmem_region_by, pinned_pages_that_are_given_back_are_no_more_pinned) {
+  const capability mine = one.allocate(64 * page);
+  region far = region_of(mine, {.local_bytes = 32 * page});
+  for (int round = 0; round < 20; ++round) {  // more than the budget, were they counted
+    const rmem::pinned kept = far.pin(8 * page, 2 * page);
+    ASSERT_EQ(::madvise(far.data() + 8 * page, page, MADV_DONTNEED), 0);
+    ASSERT_EQ(far.data()[8 * page], std::byte{0});
+  }
+}
+
 // --- when it goes wrong ---
 
 TEST_P(rmem_region_by, a_page_that_cannot_be_fetched_is_an_error_where_it_is_guarded) {
