@@ -215,8 +215,8 @@ void one_ends(std::string_view how) {
   barrier();
   if (here().index() == 3) {
     ::usleep(300'000);  // until the others are out of that one
-    if (how == "killed" || how == "outlived") ::raise(SIGKILL);
-    std::exit(0);  // in order for mpirun, which would end the others else
+    if (how == "killed") ::raise(SIGKILL);
+    std::exit(0);  // in order for mpirun and srun, which would end the others else
   }
   std::string heard = "nothing";
   try {

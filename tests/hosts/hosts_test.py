@@ -685,7 +685,7 @@ class Slurm(Observed):
         self.assert_pairs(events)
 
     @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_PROBE")
-    def test_statistics_of_a_place_that_was_killed(self):
+    def test_statistics_of_a_place_that_ended_long_before(self):
         """Its host's server has them, which stays until place 0 has told."""
         done = hosts("--slurm", "2", "sh", "-c", "SITU_STATS=1 srun -N 2 -n 4 --ntasks-per-node=2 --mpi=pmix --no-kill --kill-on-bad-exit=0 "
                      f"{os.environ['SITU_HOSTS_PROBE']} end outlived")
