@@ -136,17 +136,19 @@ class moved_pages final : public page_store {
     filled_.assign(which.begin(), which.end());
     for (const held& each : which) {
       state& its = states_[each.frame];
+      lent_[each.frame] = bytes;
       if (its == state::has_memory) {
+        its = state::filled;
         std::memcpy(slot(each), bytes, page_bytes);
       } else {
         its = state::lent;
-        lent_[each.frame] = bytes;
       }
       bytes += page_bytes;
     }
   }
   void keep() override {
     for (const held& each : filled_) {
+      if (states_[each.frame] == state::filled) states_[each.frame] = state::has_memory;
       if (states_[each.frame] != state::lent) continue;
       // A store would wait for the pager.
       if (faults_.copy(slot(each), lent_[each.frame], page_bytes, false) == 0) refuse_memory(page_bytes);
@@ -162,7 +164,7 @@ class moved_pages final : public page_store {
         state& its = states_[each.frame];
         // Of one that a device has what the device still writes goes nowhere.
         if (its == state::mapped) ::madvise(at(each.page), page_bytes, dont_need_locked);
-        if (its != state::has_memory) its = state::without_memory;
+        its = its == state::has_memory || its == state::filled ? state::has_memory : state::without_memory;
       }
     });
   }
@@ -182,9 +184,12 @@ class moved_pages final : public page_store {
     });
     std::vector<held> moved;  // not from one list: those above are mapped by now
     for (const held& each : which)
-      if (states_[each.frame] == state::has_memory) moved.push_back(each);
+      if (states_[each.frame] == state::has_memory || states_[each.frame] == state::filled) moved.push_back(each);
     for_each_part(moved, true, is_protected ? most_at_once : which.size(), [&](pages part) {
-      if (is_protected) std::memcpy(before_.data(), slot(part[0]), part.size() * page_bytes);
+      // What was given to fill() is still there; else a copy is needed.
+      const bool is_new =
+          std::all_of(part.begin(), part.end(), [&](const held& each) { return states_[each.frame] == state::filled; });
+      if (is_protected && !is_new) std::memcpy(before_.data(), slot(part[0]), part.size() * page_bytes);
       const auto move = [&](std::size_t first, std::size_t count) {
         return faults_.move(at(part[first].page), slot(part[first]), count * page_bytes);
       };
@@ -192,7 +197,7 @@ class moved_pages final : public page_store {
         if (!is_protected) return;
         faults_.protect(at(part[begin].page), (end - begin) * page_bytes);
         for (; begin < end; ++begin) {
-          const std::byte* const was = before_.data() + begin * page_bytes;
+          const std::byte* const was = is_new ? lent_[part[begin].frame] : before_.data() + begin * page_bytes;
           if (std::memcmp(at(part[begin].page), was, page_bytes) != 0) written(part[begin], was);
         }
       });
@@ -233,7 +238,8 @@ class moved_pages final : public page_store {
   }
 
  private:
-  enum class state : std::uint8_t { without_memory, lent, has_memory, mapped };
+  // filled: has memory, and lent_ says where the same bytes are.
+  enum class state : std::uint8_t { without_memory, lent, filled, has_memory, mapped };
   static constexpr std::size_t most_at_once = 32;  // so that what is compared is still in the cache
   static constexpr std::size_t least_run = 8;
   static constexpr int dont_need_locked = 24;  // MADV_DONTNEED_LOCKED, newer than the headers of Debian 12
@@ -277,7 +283,7 @@ class moved_pages final : public page_store {
   file_mapping own_;
   file_mapping program_;
   std::vector<state> states_;
-  std::vector<const std::byte*> lent_;  // by frame: the bytes of those that are lent
+  std::vector<const std::byte*> lent_;  // by frame: the bytes of those that are lent or filled
   std::vector<held> filled_;            // last
   std::vector<std::byte> before_;
 };
