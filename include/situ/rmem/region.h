@@ -16,8 +16,8 @@
 // kernel's own touches told to it (root, or vm.unprivileged_userfaultfd=1); else they fail with EFAULT: pin the bytes,
 // or fetch them first. A forked child has no such memory. Transparent to threads. Pages are neither locked (mlock) nor
 // given back (madvise) by the program.
-// cost: a touch of a page that is not here is a read of the client and some 20 us, or 8 where who touches fetches it
-// (fetcher::toucher); of one that is here, nothing.
+// cost: a touch of a page that is not here is a read of the client and some 25 to 35 us, or 15 to 20 where who touches
+// fetches it (fetcher::toucher), on the machine of docs/results; of one that is here, nothing.
 #pragma once
 
 #include <situ/rmem/capability.h>
