@@ -211,9 +211,9 @@ class client {
 
  private:
   friend class detail::pager;
-  // A read of bytes that lie one behind the other, whose answer is taken in by finish_read(), or before the next request
-  // goes to that server; `to` lives until then. Throws link_lost where it cannot be sent. finish_read: whether its bytes
-  // are there; where not, a read says why.
+  // A read of bytes that lie one behind the other, whose answer is taken in by finish_read(), or before the next
+  // request goes to that server; `to` lives until then. Throws link_lost where it cannot be sent. finish_read: whether
+  // its bytes are there; where not, a read says why.
   void start_read(const capability& from, std::uint64_t offset, std::span<std::byte> to);
   [[nodiscard]] bool finish_read(const capability& from) noexcept;
 

@@ -55,8 +55,9 @@ enum class prefetch : std::uint8_t {
 enum class fetcher : std::uint8_t {
   own_thread,  // of the region, which is woken, and wakes who touches
   // Who touches, in a handler of SIGBUS: without these two wake-ups. System calls on absent pages fail with EFAULT for
-  // all users, so what they are given is fetched or pinned before. Who touches holds no lock that `malloc` or the region's
-  // client needs, has SIGBUS unblocked, and 16 KiB of stack left, or an alternate one (as Situ's own threads have).
+  // all users, so what they are given is fetched or pinned before. Who touches holds no lock that `malloc` or the
+  // region's client needs, has SIGBUS unblocked, and 16 KiB of stack left, or an alternate one (as Situ's own threads
+  // have).
   toucher,
 };
 
