@@ -196,6 +196,7 @@ class moved_pages final : public page_store {
       all += for_each_done(part, move, state::mapped, [&](std::size_t begin, std::size_t end) {
         if (!is_protected) return;
         faults_.protect(at(part[begin].page), (end - begin) * page_bytes);
+        const reads_of_program unseen;
         for (; begin < end; ++begin) {
           const std::byte* const was = is_new ? lent_[part[begin].frame] : before_.data() + begin * page_bytes;
           if (std::memcmp(at(part[begin].page), was, page_bytes) != 0) written(part[begin], was);

@@ -442,6 +442,7 @@ void pager::note_change(frame& of) {
     }
     --of.pins;
     of.fetched = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
+    const reads_of_program unseen;
     std::memcpy(of.fetched.get(), view(of), page_bytes);
     ++copies_;
   }
@@ -536,6 +537,7 @@ void pager::write_frames(std::span<const frame_number> which) {
       const std::byte* now = view(each);
       if (each.pins > 0) {
         auto& kept = pinned[number] = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
+        const reads_of_program unseen;
         now = static_cast<const std::byte*>(std::memcpy(kept.get(), now, page_bytes));
       }
       if (each.fetched != nullptr) {
