@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/host.h"
+#include "base/racing_reads.h"
 
 namespace situ::rmem::detail {
 namespace {
@@ -182,7 +183,7 @@ class moved_pages final : public page_store {
         all += for_each_done(part, copy, state::mapped, [](std::size_t, std::size_t) {});
       });
     });
-    std::vector<held> moved;  // not from one list: those above are mapped by now
+    std::vector<held> moved;  // the others; those above are mapped by now, and may lie between these
     for (const held& each : which)
       if (states_[each.frame] == state::has_memory || states_[each.frame] == state::filled) moved.push_back(each);
     for_each_part(moved, true, is_protected ? most_at_once : which.size(), [&](pages part) {
@@ -196,7 +197,7 @@ class moved_pages final : public page_store {
       all += for_each_done(part, move, state::mapped, [&](std::size_t begin, std::size_t end) {
         if (!is_protected) return;
         faults_.protect(at(part[begin].page), (end - begin) * page_bytes);
-        const reads_of_program unseen;
+        const situ::detail::racing_reads looks;
         for (; begin < end; ++begin) {
           const std::byte* const was = is_new ? lent_[part[begin].frame] : before_.data() + begin * page_bytes;
           if (std::memcmp(at(part[begin].page), was, page_bytes) != 0) written(part[begin], was);

@@ -17,27 +17,7 @@
 #include "memory/page_file.h"
 #include "rmem/user_faults.h"
 
-#if defined(__SANITIZE_THREAD__)
-extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
-extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
-#endif
-
 namespace situ::rmem::detail {
-
-// While it lives, this thread reads pages that the program has. The kernel keeps who writes away, or it is looked for
-// whether somebody has written; ThreadSanitizer sees neither.
-class reads_of_program {
- public:
-#if defined(__SANITIZE_THREAD__)
-  reads_of_program() { AnnotateIgnoreReadsBegin(__FILE__, __LINE__); }
-  ~reads_of_program() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
-#else
-  reads_of_program() {}
-  ~reads_of_program() {}
-#endif
-  reads_of_program(const reads_of_program&) = delete;
-  reads_of_program& operator=(const reads_of_program&) = delete;
-};
 
 // A memory file, whose size stays: who else has it cannot shorten it under a mapping. Throws as page_file does.
 [[nodiscard]] situ::detail::page_file memory_file(const char* name, std::uint64_t bytes);

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "base/racing_reads.h"
 #include "rmem/protocol.h"
 
 namespace situ::rmem::detail {
@@ -442,7 +443,7 @@ void pager::note_change(frame& of) {
     }
     --of.pins;
     of.fetched = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
-    const reads_of_program unseen;
+    const situ::detail::racing_reads looks;
     std::memcpy(of.fetched.get(), view(of), page_bytes);
     ++copies_;
   }
@@ -537,7 +538,7 @@ void pager::write_frames(std::span<const frame_number> which) {
       const std::byte* now = view(each);
       if (each.pins > 0) {
         auto& kept = pinned[number] = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
-        const reads_of_program unseen;
+        const situ::detail::racing_reads looks;
         now = static_cast<const std::byte*>(std::memcpy(kept.get(), now, page_bytes));
       }
       if (each.fetched != nullptr) {

@@ -43,8 +43,8 @@ class user_faults {
   // Maps pages that the file has, and wakes who waits for them. Protected ones tell their first write. False where the
   // kernel cannot map protected pages (before Linux 6.4): nothing was done then.
   [[nodiscard]] bool map(std::byte* begin, std::size_t bytes, bool is_protected) noexcept;
-  // Gives private memory pages, and wakes who waits for them. How many bytes could be given, from the first on: not one
-  // that it has already, or nobody any more.
+  // Gives private memory pages, and wakes who waits for them. How many bytes it took, from the first on: up to a page
+  // that it has already.
   std::size_t copy(std::byte* to, const std::byte* from, std::size_t bytes, bool is_protected) noexcept;
   // Moves pages of this process's private memory, and wakes nobody. How many bytes could be moved, from the first on.
   std::size_t move(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;

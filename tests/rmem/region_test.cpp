@@ -226,12 +226,25 @@ TEST_P(rmem_region_by, what_is_coming_is_not_older_than_a_refresh) {
   region far = region_of(mine, {.local_bytes = 500 * page, .prefetch_pages = 64});
   std::vector<std::byte> after = before;
   for (std::byte& each : after) each ^= std::byte{0xff};
-  for (std::uint64_t last = 200; last < 1200; last += 200) {
-    const std::vector<std::byte>& there = last / 200 % 2 == 0 ? after : before;
-    one.write(mine, 0, there);
+  const auto touch = [&](std::uint64_t begin, std::uint64_t end, const std::vector<std::byte>& there) {
+    for (std::uint64_t at = begin; at < end; ++at) ASSERT_EQ(far.data()[at * page], there[at * page]) << at;
+  };
+  for (std::uint64_t last = 200; last < 1000; last += 200) {
+    const bool is_odd = last / 200 % 2 == 1;
+    touch(0, last, is_odd ? before : after);
+    one.write(mine, 0, is_odd ? after : before);
     far.refresh();
-    for (std::uint64_t at = 0; at < last; ++at) ASSERT_EQ(far.data()[at * page], there[at * page]) << at << ' ' << last;
+    touch(last, last + 150, is_odd ? after : before);  // where the stream was about to go
   }
+}
+
+// A run of which some pages are here already is not asked for beforehand, but when its mark is touched.
+TEST_P(rmem_region_by, a_stream_goes_on_past_pages_that_are_here) {
+  const capability mine = one.allocate(2000 * page);
+  region far = region_of(mine, {.local_bytes = 2200 * page, .prefetch_pages = 32});
+  for (std::uint64_t at = 100; at < 2000; at += 50) far.fetch(at * page, page).get();
+  for (std::uint64_t at = 0; at < far.size(); at += page) (void)*static_cast<volatile std::byte*>(far.data() + at);
+  EXPECT_LT(far.counted().missing, GetParam() == fetcher::toucher ? 70U : 20U);
 }
 
 // Streams that take turns, and one whose pages somebody fetches by the way: what has been asked for ahead is of one of
@@ -330,6 +343,28 @@ TEST_P(rmem_region_by, bytes_are_fetched_meanwhile) {
   EXPECT_EQ(far.data()[60 * page], pattern(100 * page)[60 * page]);
   EXPECT_EQ(far.counted().missing, 0U);
   far.fetch(0, 0).get();
+}
+
+// Of what system calls and threads write there meanwhile nothing is told.
+TEST_F(rmem_region, pinned_bytes_may_change_while_they_are_written_back) {
+  constexpr std::uint64_t words = 4 * page / 8;
+  const capability mine = one.allocate(100 * page);
+  region far = region_of(mine, {.local_bytes = 64 * page});
+  const rmem::pinned kept = far.pin(0, 4 * page);
+  auto* const all = reinterpret_cast<std::uint64_t*>(far.data());
+  for (int round = 0; round < 10; ++round) {
+    {
+      std::jthread writer{[&] {
+        std::mt19937 random{1};
+        for (int i = 0; i < 20'000 / share; ++i) std::atomic_ref{all[random() % words]} += 1;
+      }};
+      for (int i = 0; i < 20; ++i) far.write_back();
+    }
+    far.write_back();
+    std::vector<std::byte> got(4 * page);
+    one.read(mine, 0, got);
+    ASSERT_TRUE(std::equal(got.begin(), got.end(), far.data())) << round;
+  }
 }
 
 TEST_F(rmem_region, an_allocator_may_have_it) {
