@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <random>
 #include <set>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/racing_reads.h"
 #include "cluster/wire.h"
 
 namespace situ::test {
@@ -125,7 +127,10 @@ class test_network {
       }
       const bool worked = !come.empty() || !announced_.empty();
       for (auto& each : std::exchange(announced_, {})) {
+        std::optional<detail::racing_reads> of_slices;  // what an answer brings may change meanwhile (wire.h)
+        if (each->kind == wire_message::answer) of_slices.emplace();
         std::memcpy(each->room, each->data.data(), each->data.size());
+        of_slices.reset();
         receiver.received(each->from, each->kind, each->head, {each->room, each->data.size()});
       }
       for (auto& each : come) {

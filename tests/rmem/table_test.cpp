@@ -38,8 +38,13 @@ TEST(rmem_table, takes_capabilities_in_any_order_at_once_and_uses_each_slot_once
                                         number_of(slots[i % regions]),
                                         &secret}));
   // Where each looks through the slots that are free it takes more than ten times as long as this allows.
+#if defined(__SANITIZE_THREAD__)
+  constexpr auto most = 20s;  // it is ten times as slow
+#else
+  constexpr auto most = 2s;
+#endif
   const auto took = std::chrono::steady_clock::now() - begun;
-  EXPECT_LT(took, 2s);
+  EXPECT_LT(took, most);
   RecordProperty("milliseconds", static_cast<int>(took / 1ms));
   EXPECT_EQ(table.capability_count(), slots.size());
 
