@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/host.h"
 #include "base/racing_reads.h"
+#include "rmem/region_faults.h"
 
 namespace situ::rmem::detail {
 namespace {
@@ -102,8 +105,11 @@ class pages_of_file final : public page_store {
   void allow_writes(std::uint64_t first_page, std::uint64_t end) noexcept override {
     faults_.allow_writes(at(first_page), (end - first_page) * page_bytes);
   }
-  [[nodiscard]] const std::byte* view(const held& which) const noexcept override {
-    return own_.begin() + which.page * page_bytes;
+  [[nodiscard]] const std::byte* view(const held& which, std::byte* copy) const override {
+    const std::byte* const bytes = own_.begin() + which.page * page_bytes;
+    if (!is_mapped_[which.frame]) return bytes;
+    const situ::detail::racing_reads looks;
+    return static_cast<const std::byte*>(std::memcpy(copy, bytes, page_bytes));
   }
   [[nodiscard]] bool is_gone(const held&) const noexcept override { return false; }  // the file has it
 
@@ -121,8 +127,9 @@ class pages_of_file final : public page_store {
 
 class moved_pages final : public page_store {
  public:
-  moved_pages(user_faults& faults, std::uint64_t pages, std::uint32_t frames)
+  moved_pages(user_faults& faults, std::uint64_t pages, std::uint32_t frames, descriptor page_map)
       : faults_{faults},
+        page_map_{std::move(page_map)},
         own_{-1, frames * page_bytes, PROT_READ | PROT_WRITE},
         program_{-1, pages * page_bytes, PROT_READ | PROT_WRITE},
         states_(frames, state::without_memory),
@@ -197,10 +204,13 @@ class moved_pages final : public page_store {
       all += for_each_done(part, move, state::mapped, [&](std::size_t begin, std::size_t end) {
         if (!is_protected) return;
         faults_.protect(at(part[begin].page), (end - begin) * page_bytes);
-        const situ::detail::racing_reads looks;
-        for (; begin < end; ++begin) {
-          const std::byte* const was = is_new ? lent_[part[begin].frame] : before_.data() + begin * page_bytes;
-          if (std::memcmp(at(part[begin].page), was, page_bytes) != 0) written(part[begin], was);
+        const gone_pages gone{*this, part[begin].page, end - begin};
+        for (std::size_t i = begin; i < end; ++i) {
+          if (gone[i - begin]) continue;
+          const std::byte* const was = is_new ? lent_[part[i].frame] : before_.data() + i * page_bytes;
+          bool is_same = true;
+          if (look_at(part[i], [&] { is_same = std::memcmp(at(part[i].page), was, page_bytes) == 0; }) && !is_same)
+            written(part[i], was);
         }
       });
     });
@@ -226,18 +236,13 @@ class moved_pages final : public page_store {
   void allow_writes(std::uint64_t first_page, std::uint64_t end) noexcept override {
     faults_.allow_writes(at(first_page), (end - first_page) * page_bytes);
   }
-  [[nodiscard]] const std::byte* view(const held& which) const noexcept override {
+  [[nodiscard]] const std::byte* view(const held& which, std::byte* copy) const override {
     if (states_[which.frame] == state::lent) return lent_[which.frame];
-    return states_[which.frame] == state::mapped ? at(which.page) : slot(which);
+    if (states_[which.frame] != state::mapped) return slot(which);
+    if (is_gone(which)) return nullptr;
+    return look_at(which, [&] { std::memcpy(copy, at(which.page), page_bytes); }) ? copy : nullptr;
   }
-  [[nodiscard]] bool is_gone(const held& which) const noexcept override {
-    constexpr std::uint64_t here_or_swapped = std::uint64_t{3} << 62;  // the kernel's Documentation, pagemap
-    const descriptor map{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
-    std::uint64_t entry = here_or_swapped;
-    const auto at_entry =
-        static_cast<off_t>(reinterpret_cast<std::uintptr_t>(at(which.page)) / page_bytes * sizeof entry);
-    return ::pread(map.get(), &entry, sizeof entry, at_entry) == sizeof entry && (entry & here_or_swapped) == 0;
-  }
+  [[nodiscard]] bool is_gone(const held& which) const noexcept override { return gone_pages{*this, which.page, 1}[0]; }
 
  private:
   // filled: has memory, and lent_ says where the same bytes are.
@@ -246,6 +251,28 @@ class moved_pages final : public page_store {
   static constexpr std::size_t least_run = 8;
   static constexpr int dont_need_locked = 24;  // MADV_DONTNEED_LOCKED, newer than the headers of Debian 12
 
+  // Which pages from one on the program has given back: some may go right after.
+  class gone_pages {
+   public:
+    gone_pages(const moved_pages& of, std::uint64_t first, std::size_t count) noexcept {
+      entries_.fill(here_or_swapped);
+      const auto place = reinterpret_cast<std::uintptr_t>(of.at(first)) / page_bytes * sizeof entries_[0];
+      (void)::pread(of.page_map_.get(), entries_.data(), count * sizeof entries_[0], static_cast<off_t>(place));
+    }
+    [[nodiscard]] bool operator[](std::size_t i) const noexcept { return (entries_[i] & here_or_swapped) == 0; }
+
+   private:
+    static constexpr std::uint64_t here_or_swapped = std::uint64_t{3} << 62;  // the kernel's Documentation, pagemap
+    std::array<std::uint64_t, most_at_once> entries_;
+  };
+  // Calls look(), which touches a mapped page; again where it was only slow. False where the program has given it back:
+  // a few milliseconds later, so it should be the case only at this moment.
+  template <class Look>
+  [[nodiscard]] bool look_at(const held& which, const Look& look) const {
+    while (!try_look(faults_.how_told(), look))
+      if (is_gone(which)) return false;
+    return true;
+  }
   // Calls what(run) for each run of pages of the list, one behind the other there, that are in this state.
   template <class What>
   void for_each_run_of(pages which, state in, const What& what) {
@@ -282,6 +309,7 @@ class moved_pages final : public page_store {
   }
 
   user_faults& faults_;
+  descriptor page_map_;  // of this process
   file_mapping own_;
   file_mapping program_;
   std::vector<state> states_;
@@ -318,7 +346,9 @@ file_mapping::~file_mapping() { ::munmap(begin_, bytes_); }
 
 std::unique_ptr<page_store> make_page_store(user_faults& faults, std::uint64_t pages, std::uint32_t frames,
                                             bool may_write) {
-  if (may_write && faults.can_move()) return std::make_unique<moved_pages>(faults, pages, frames);
+  if (may_write && faults.can_move())
+    if (descriptor page_map{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)}; page_map.get() >= 0)
+      return std::make_unique<moved_pages>(faults, pages, frames, std::move(page_map));
   return std::make_unique<pages_of_file>(faults, pages, frames, may_write);
 }
 

@@ -70,8 +70,9 @@ class page_store {
   virtual void hold(pages which) noexcept = 0;
   // Of mapped ones, from a page to the one before `end`; wakes who waits for them.
   virtual void allow_writes(std::uint64_t first_page, std::uint64_t end) noexcept = 0;
-  // The bytes of a page that is here. pre: the program has not given back what is mapped.
-  [[nodiscard]] virtual const std::byte* view(const held& which) const noexcept = 0;
+  // The bytes of a page that is here: where they lie, or those of a mapped one in `copy`, which has room for a page.
+  // Null where the program has given it back.
+  [[nodiscard]] virtual const std::byte* view(const held& which, std::byte* copy) const = 0;
   // Whether a mapped page is not there any more: the program has given its memory back (madvise).
   [[nodiscard]] virtual bool is_gone(const held& which) const noexcept = 0;
 };

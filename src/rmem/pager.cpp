@@ -88,6 +88,7 @@ pager::pager(client through, const capability& of, const region_options& options
   if (!includes(of.may, rights::read))
     throw_error(errc::access_denied, "a region fetches its pages: its capability needs the right to read");
   if (frame_of_page_ == nullptr) throw_error(errc::out_of_memory, "no memory for a table of the region's pages");
+  still_mapped_.resize(page_bytes);
   const auto most_frames = static_cast<std::uint32_t>(std::min(budget_pages_, pages_));
   frames_.resize(most_frames);
   for (frame_number each = most_frames; each-- > 0;) empty_frames_.push_back(each);
@@ -153,18 +154,14 @@ bool pager::serve_here(const user_fault& fault) {
 
 void pager::serve(const user_fault& fault) {
   const std::uint64_t page = (fault.address - reinterpret_cast<std::uintptr_t>(store_->program())) / page_bytes;
-  frame* found = frame_at(page);
-  if (found != nullptr && is_mapped(*found) && !fault.is_protected && store_->is_gone({page, number_of(*found)})) {
-    forget_given_back(*found);
-    found = nullptr;
-  }
+  frame* const found = fault.is_protected ? frame_at(page) : frame_here(page);
   if (found == nullptr) return serve_missing(page, fault.is_write);
   try {
     if (!is_mapped(*found)) {
       ++counts_.seen;
       policy_->touched(number_of(*found));
       const bool was_mark = std::exchange(found->is_mark, false);
-      if (fault.is_write) note_change(*found);
+      if (fault.is_write) (void)note_change(*found);
       map_touched(std::array{page}, page);
       if (!was_mark) return;
       // Who touches goes on meanwhile.
@@ -207,7 +204,7 @@ void pager::serve_missing(std::uint64_t page, bool is_write) {
       frame_at(mark)->is_mark = true;
       std::erase(pages, mark);
     }
-    if (is_write) note_change(*frame_at(page));
+    if (is_write) (void)note_change(*frame_at(page));
     map_touched(pages, page);
   } catch (const error& why) {
     fail_page(page, why);
@@ -371,7 +368,7 @@ void pager::take_in_coming() {
 bool pager::map_pages(std::span<const std::uint64_t> pages) {
   for (const std::uint64_t each : pages) {
     frame* const one = frame_at(each);
-    if (one != nullptr && may_write_ && !tracks_writes_) note_change(*one);
+    if (one != nullptr && may_write_ && !tracks_writes_) (void)note_change(*one);
   }
   std::vector<page_store::held> clean;
   std::vector<page_store::held> writable;
@@ -410,10 +407,18 @@ bool pager::map_protected(std::span<const page_store::held> clean) {
   // This kernel maps pages for writing only: each counts as changed from now on, and is compared when it goes.
   tracks_writes_ = false;
   for (const auto& [page, number] : clean) {
-    if (frame* const one = frame_at(page)) note_change(*one);
+    if (frame* const one = frame_at(page)) (void)note_change(*one);
     if (frame_at(page) != nullptr) (void)store_->map(std::array{page_store::held{page, number}}, false, {});
   }
   return true;
+}
+
+// Null too where the program has given the page back: it is forgotten then.
+pager::frame* pager::frame_here(std::uint64_t page) {
+  frame* const found = frame_at(page);
+  if (found == nullptr || !is_mapped(*found) || !store_->is_gone({page, number_of(*found)})) return found;
+  forget_given_back(*found);
+  return nullptr;
 }
 
 // What was changed of it is gone as well, as with any private memory that is given back; what is fetched is the
@@ -429,10 +434,9 @@ void pager::forget_given_back(frame& of) {
   empty_frames_.push_back(number);
 }
 
-// The page may be written from now on; who mapped it protected allows it.
-void pager::note_change(frame& of) {
-  if (of.is_changed) return;
-  ++counts_.first_writes;
+// The page may be written from now on; who mapped it protected allows it. False where the program has given it back.
+bool pager::note_change(frame& of) {
+  if (of.is_changed) return true;
   if (!options_.is_sole_writer) {
     ++of.pins;  // while there is made room
     try {
@@ -442,12 +446,15 @@ void pager::note_change(frame& of) {
       throw;
     }
     --of.pins;
-    of.fetched = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
-    const situ::detail::racing_reads looks;
-    std::memcpy(of.fetched.get(), view(of), page_bytes);
+    auto fetched = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
+    const std::byte* const now = view(of, fetched.get());
+    if (now == nullptr) return false;
+    if (now != fetched.get()) std::memcpy(fetched.get(), now, page_bytes);
+    of.fetched = std::move(fetched);
     ++copies_;
   }
-  of.is_changed = true;
+  ++counts_.first_writes;
+  return of.is_changed = true;
 }
 
 // The first write of a mapped page. Where the page before it has changed, those behind it will soon: twice as many as
@@ -458,8 +465,7 @@ void pager::note_changes_from(std::uint64_t page) {
   std::uint64_t end = page;
   for (; end < pages_ && end < page + write_run_; ++end) {
     frame* const each = frame_at(end);
-    if (each == nullptr || !is_mapped(*each) || (end > page && each->is_changed)) break;
-    note_change(*each);
+    if (each == nullptr || !is_mapped(*each) || (end > page && each->is_changed) || !note_change(*each)) break;
   }
   store_->allow_writes(page, end);
 }
@@ -535,26 +541,27 @@ void pager::write_frames(std::span<const frame_number> which) {
     for (const frame_number number : some) {
       const frame& each = frames_[number];
       const std::uint64_t bytes = bytes_of_page(each.page);
-      const std::byte* now = view(each);
-      if (each.pins > 0) {
-        auto& kept = pinned[number] = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
-        const situ::detail::racing_reads looks;
-        now = static_cast<const std::byte*>(std::memcpy(kept.get(), now, page_bytes));
-      }
+      auto kept = each.pins > 0 ? std::make_unique_for_overwrite<std::byte[]>(page_bytes) : nullptr;
+      const std::byte* const now = view(each, kept != nullptr ? kept.get() : still_mapped_.data());
+      if (now == nullptr) continue;  // the program has given it back, and what it had changed
+      ++counts_.written_pages;
       if (each.fetched != nullptr) {
         append_differences(now, each.fetched.get(), bytes, each.page * page_bytes, parts, changes_);
       } else {
         parts.push_back({each.page * page_bytes, bytes});
         changes_.insert(changes_.end(), now, now + bytes);
       }
+      if (kept == nullptr) continue;
+      if (now != kept.get()) std::memcpy(kept.get(), now, page_bytes);
+      pinned.emplace(number, std::move(kept));
     }
     if (!parts.empty()) client_.scatter(of_, parts, changes_);
     counts_.written_bytes += changes_.size();
-    counts_.written_pages += some.size();
     for (const frame_number number : some) {
       frame& each = frames_[number];
       if (each.pins > 0) {
-        if (each.fetched != nullptr) each.fetched = std::move(pinned[number]);
+        if (const auto now = pinned.find(number); each.fetched != nullptr && now != pinned.end())
+          each.fetched = std::move(now->second);
         continue;
       }
       if (std::exchange(each.fetched, nullptr) != nullptr) --copies_;
@@ -634,7 +641,7 @@ void pager::keep_all_fetched(std::uint64_t first_page, std::uint64_t pages) {
   const std::uint64_t most = std::max<std::uint64_t>(1, std::min<std::uint64_t>(budget_pages_ / 4, 256));
   std::vector<std::uint64_t> absent;
   for (std::uint64_t page = first_page; page < first_page + pages; ++page) {
-    if (frame_at(page) == nullptr) absent.push_back(page);
+    if (frame_here(page) == nullptr) absent.push_back(page);
     if (absent.size() < most && page + 1 < first_page + pages) continue;
     if (!absent.empty()) {
       fetch_pages(absent, no_page);
@@ -661,18 +668,20 @@ void pager::pin(std::uint64_t first_page, std::uint64_t pages) {
     try {
       for (; done < pages; ++done) {
         const std::uint64_t page = first_page + done;
-        if (frame_at(page) == nullptr) keep_all_fetched(page, std::min<std::uint64_t>(pages - done, 16));
+        if (frame_here(page) == nullptr) keep_all_fetched(page, std::min<std::uint64_t>(pages - done, 16));
         frame& found = *frame_at(page);
         if (found.pins++ == 0) ++pinned_pages_;
+        bool can_be_written = true;
         if (may_write_) {
           try {
-            note_change(found);
+            can_be_written = note_change(found);
           } catch (...) {
             ++done;
             throw;
           }
         }
         found.is_mark = false;
+        if (!can_be_written) continue;  // the program gives it back meanwhile: as if it did that later
         if (is_mapped(found))
           store_->allow_writes(page, page + 1);
         else

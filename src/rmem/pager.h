@@ -96,11 +96,12 @@ class pager {
   void make_room(std::uint64_t pages, const std::function<bool(std::uint64_t)>& keep);
   void evict(std::vector<frame_number>& victims);
   void write_frames(std::span<const frame_number> which);
-  void note_change(frame& of);
+  [[nodiscard]] bool note_change(frame& of);
   void note_changes_from(std::uint64_t page);
   bool map_pages(std::span<const std::uint64_t> pages);
   void map_touched(std::span<const std::uint64_t> pages, std::uint64_t touched);
   [[nodiscard]] bool map_protected(std::span<const page_store::held> clean);
+  [[nodiscard]] frame* frame_here(std::uint64_t page);
   void forget_given_back(frame& of);
   void fetch_ahead(std::uint64_t mark);
   void fail_page(std::uint64_t page, const error& why);
@@ -108,7 +109,9 @@ class pager {
 
   [[nodiscard]] frame_number number_of(const frame& of) const noexcept;
   [[nodiscard]] bool is_mapped(const frame& of) const noexcept { return store_->is_mapped(number_of(of)); }
-  [[nodiscard]] const std::byte* view(const frame& of) const noexcept { return store_->view({of.page, number_of(of)}); }
+  [[nodiscard]] const std::byte* view(const frame& of, std::byte* copy) const {
+    return store_->view({of.page, number_of(of)}, copy);
+  }
   [[nodiscard]] std::byte* program_page(std::uint64_t page) const noexcept;
   [[nodiscard]] std::uint64_t bytes_of_page(std::uint64_t page) const noexcept;
 
@@ -142,9 +145,10 @@ class pager {
     bool was_passed_over = false;  // by another stream
   };
   std::optional<coming_run> coming_;
-  std::vector<std::byte> fetched_;  // bytes of the pages that come
-  std::vector<std::byte> beyond_;   // of the run that is coming
-  std::vector<std::byte> changes_;  // of what goes
+  std::vector<std::byte> fetched_;       // bytes of the pages that come
+  std::vector<std::byte> beyond_;        // of the run that is coming
+  std::vector<std::byte> changes_;       // of what goes
+  std::vector<std::byte> still_mapped_;  // what a page holds that goes, where a device keeps it mapped
   region_statistics counts_;
 
   std::mutex working_;  // of what is above

@@ -2,19 +2,23 @@
 
 #include <situ/rmem/region.h>
 
+#include <fmt/format.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
 #include "base/host.h"
+#include "base/racing_reads.h"
 
 namespace situ::rmem {
 namespace {
@@ -35,6 +39,62 @@ struct guard {
 };
 thread_local guard* innermost = nullptr;
 
+// Calls of try_look() in this thread.
+thread_local sigjmp_buf* volatile looking = nullptr;  // of the one that is under way
+thread_local volatile std::sig_atomic_t looks = 0;
+
+// Whether this thread takes SIGBUS.
+void change_mask(int how) noexcept {
+  sigset_t bus;
+  ::sigemptyset(&bus);
+  ::sigaddset(&bus, SIGBUS);
+  ::pthread_sigmask(how, &bus, nullptr);
+}
+
+// While a thread looks at pages now and then, a signal comes every 20 ms. One that finds the look of the last one still
+// under way ends it; one that finds that nobody has looked since is the last. So a look costs no system call.
+class look_timer {
+ public:
+  look_timer() {
+    change_mask(SIG_UNBLOCK);
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGBUS;
+    event.sigev_value.sival_ptr = this;
+    event._sigev_un._tid = ::gettid();
+    if (::timer_create(CLOCK_MONOTONIC, &event, &timer_) != 0)
+      throw_error(errc::out_of_memory, fmt::format("no timer for who serves a region: {}", std::strerror(errno)));
+  }
+  ~look_timer() {
+    change_mask(SIG_BLOCK);  // the thread ends, and one more may be on its way
+    ::timer_delete(timer_);
+  }
+  look_timer(const look_timer&) = delete;
+  look_timer& operator=(const look_timer&) = delete;
+  // pre: the look is counted
+  void run() noexcept {
+    if (!runs_) set(true);
+  }
+  // In the handler.
+  [[nodiscard]] bool ends_look() noexcept {
+    if (std::exchange(looks_then_, looks) != looks) return false;
+    if (looking == nullptr) set(false);
+    return looking != nullptr;
+  }
+
+ private:
+  void set(bool runs) noexcept {
+    itimerspec every{};
+    if (runs) every.it_value.tv_nsec = every.it_interval.tv_nsec = 20'000'000;
+    runs_ = runs;
+    ::timer_settime(timer_, 0, &every, nullptr);
+  }
+  timer_t timer_{};
+  volatile bool runs_ = false;
+  std::sig_atomic_t looks_then_ = 0;
+};
+thread_local look_timer* timer_here = nullptr;
+
 constexpr std::array signals{SIGSEGV, SIGBUS};
 std::array<struct sigaction, signals.size()> handlers_before{};
 struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
@@ -54,12 +114,25 @@ void say(const std::string& text) noexcept {
 }
 
 void handle(int signal, siginfo_t* info, void* context) {
+  if (signal == SIGBUS) {
+    const bool is_timer = info->si_code == SI_TIMER && timer_here != nullptr && info->si_value.sival_ptr == timer_here;
+    const int error_before = errno;
+    if (is_timer ? timer_here->ends_look() : looking != nullptr && info->si_code == BUS_ADRERR) {
+      ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
+      sigjmp_buf& back = *looking;
+      looking = nullptr;
+      ::siglongjmp(back, 1);
+    }
+    errno = error_before;
+    if (is_timer) return;
+  }
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (const std::atomic<territory*>& each : regions) {
     territory* const of = each.load(std::memory_order_acquire);
     if (of == nullptr || !of->has(address)) continue;
     if (signal == SIGBUS) {
       const int error_before = errno;
+      change_mask(SIG_UNBLOCK);  // who serves looks at pages too
       const bool is_served = info->si_code == BUS_ADRERR && of->serve(fault_of(address, context));
       errno = error_before;
       if (is_served) return;
@@ -81,11 +154,25 @@ void handle(int signal, siginfo_t* info, void* context) {
   ::sigaction(signal, &before, nullptr);  // the touch is repeated
 }
 
+bool ends(void (*look)(const void*), const void* with) {
+  sigjmp_buf back;
+  if (sigsetjmp(back, 0) != 0) return false;  // the handler restores the mask
+  looking = &back;
+  looks = looks + 1;
+  if (timer_here != nullptr) timer_here->run();
+  {
+    const situ::detail::racing_reads reads;  // ThreadSanitizer ends this with a jump out of a handler, too
+    look(with);
+  }
+  looking = nullptr;
+  return true;
+}
+
 void install_handlers() {
   static const bool is_installed = [] {
     struct sigaction ours{};
     ours.sa_sigaction = handle;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     ::sigemptyset(&ours.sa_mask);
     bool is_done = true;
     for (const int signal : signals) is_done &= ::sigaction(signal, &ours, &handler_before(signal)) == 0;
@@ -141,6 +228,15 @@ void run_guarded(void (*call)(void*), void* with) {
   innermost = here.outer;
   here.failed->try_again();
   throw_error(here.why->code, here.why->text);
+}
+
+bool try_look(user_faults::told how, void (*look)(const void*), const void* with) {
+  install_handlers();
+  if (how == user_faults::told::by_descriptor) {
+    static thread_local look_timer of_thread;
+    timer_here = &of_thread;
+  }
+  return ends(look, with);
 }
 
 }  // namespace detail

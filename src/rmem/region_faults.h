@@ -1,6 +1,9 @@
 // Touches of a region's pages that become signals. SIGBUS: who touches fetches the page itself (fetcher::toucher).
 // SIGSEGV: it could not be fetched, and was made inaccessible; the handler ends the call of `guarded` that it is in, or
 // the process with a sentence.
+//
+// Who serves touches looks at mapped pages too, and the program may give one back (madvise) meanwhile. A touch of it
+// would then wait for who touches; try_look() ends it.
 #pragma once
 
 #include <situ/base/error.h>
@@ -58,5 +61,14 @@ class territory {
   std::deque<region_failure> failures_;
   std::set<std::byte*> failed_pages_;
 };
+
+// Calls look(with), which touches pages of a region by whose touches this thread is called, and leaves nothing to be
+// destroyed. False where it was ended on the way: a page is not there, or it took over 20 ms. Where touches
+// are told by descriptor, a timer interrupts this thread meanwhile. Throws out_of_memory, without a call.
+[[nodiscard]] bool try_look(user_faults::told how, void (*look)(const void*), const void* with);
+template <class Look>
+[[nodiscard]] bool try_look(user_faults::told how, const Look& look) {
+  return try_look(how, [](const void* with) { (*static_cast<const Look*>(with))(); }, &look);
+}
 
 }  // namespace situ::rmem::detail

@@ -37,6 +37,7 @@ class user_faults {
   void watch_moved(std::byte* begin, std::size_t bytes);
   // Whether the kernel moves pages (Linux 6.8).
   [[nodiscard]] bool can_move() const noexcept { return can_move_; }
+  [[nodiscard]] told how_told() const noexcept { return nobody_waits_ ? told::by_signal : told::by_descriptor; }
   [[nodiscard]] int descriptor_number() const noexcept { return descriptor_.get(); }
   // Who touched; nothing where nobody waits.
   [[nodiscard]] std::optional<user_fault> next() noexcept;

@@ -1,5 +1,6 @@
 // Where pages of a region lie, by the kernel's moves and by a file.
 #include "rmem/page_store.h"
+#include "rmem/region_faults.h"
 
 #include <situ/base/error.h>
 
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -57,6 +59,7 @@ class rmem_page_store : public testing::TestWithParam<kernel> {
   void expect_mapped(std::uint64_t first, std::span<const std::byte> wanted) const {
     EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), at(first)));
   }
+  [[nodiscard]] const std::byte* view(const page_store::held& which) { return store->view(which, copy.data()); }
   // Whether a page is there to be read, or written.
   [[nodiscard]] bool can(std::uint64_t which, bool write) const {
     std::byte one{};
@@ -68,6 +71,7 @@ class rmem_page_store : public testing::TestWithParam<kernel> {
 
   std::optional<user_faults> faults;
   std::unique_ptr<page_store> store;
+  std::vector<std::byte> copy = std::vector<std::byte>(page);
 };
 
 TEST_P(rmem_page_store, pages_are_here_until_they_are_dropped) {
@@ -76,19 +80,19 @@ TEST_P(rmem_page_store, pages_are_here_until_they_are_dropped) {
       const auto some = run(10, 5, count);
       const std::vector<std::byte> bytes = bytes_of(count, round);
       store->fill(some, bytes.data());
-      EXPECT_EQ(std::memcmp(store->view(some.back()), bytes.data() + (count - 1) * page, page), 0);
+      EXPECT_EQ(std::memcmp(view(some.back()), bytes.data() + (count - 1) * page, page), 0);
       EXPECT_FALSE(can(10, false));
       ASSERT_EQ(store->map(some, true, {}), page_store::outcome::all);
       expect_mapped(10, bytes);
       EXPECT_FALSE(can(10, true));
       store->allow_writes(10, 10 + count);
       at(10)[9] = std::byte{77};
-      EXPECT_EQ(store->view(some.front())[9], std::byte{77});
+      EXPECT_EQ(view(some.front())[9], std::byte{77});
       store->hold(some);
       EXPECT_FALSE(can(10, true));
       store->unmap(some);
       EXPECT_FALSE(can(10, false));
-      EXPECT_EQ(store->view(some.front())[9], std::byte{77});
+      EXPECT_EQ(view(some.front())[9], std::byte{77});
       ASSERT_EQ(store->map(some, false, {}), page_store::outcome::all);
       EXPECT_TRUE(can(10, true));
       store->drop(some);
@@ -149,8 +153,74 @@ TEST_P(rmem_page_store, what_the_program_gives_back_is_gone_where_it_has_no_file
   ASSERT_EQ(store->map(some, false, {}), page_store::outcome::all);
   EXPECT_FALSE(store->is_gone(some[0]));
   ASSERT_EQ(::madvise(at(7), page, MADV_DONTNEED), 0);
-  EXPECT_EQ(store->is_gone(some[0]), GetParam() == kernel::this_one);
+  const bool has_file = GetParam() != kernel::this_one;
+  EXPECT_EQ(store->is_gone(some[0]), !has_file);
   EXPECT_FALSE(store->is_gone(some[1]));
+  EXPECT_EQ(view(some[0]) != nullptr, has_file);
+  ASSERT_NE(view(some[1]), nullptr);
+  EXPECT_EQ(std::memcmp(view(some[1]), bytes.data() + page, page), 0);
+}
+
+// Who maps pages compares them, and would wait for itself at one that the program gives back meanwhile.
+TEST_P(rmem_page_store, pages_may_be_given_back_while_they_are_mapped) {
+  if (GetParam() != kernel::this_one) GTEST_SKIP() << "the file has them";
+  for (const user_faults::told how : {user_faults::told::by_signal, user_faults::told::by_descriptor}) {
+    store.reset();
+    faults.emplace(how);
+    store = rmem::detail::make_page_store(*faults, pages, frames, true);
+    const auto some = run(30, 8, 32);
+    const std::vector<std::byte> bytes = bytes_of(32, 5);
+    const std::jthread program{[&](const std::stop_token& over) {
+      for (std::uint64_t i = 0; !over.stop_requested(); i = (i + 7) % 32) ::madvise(at(30 + i), page, MADV_DONTNEED);
+    }};
+    for (int round = 0; round < 300; ++round) {
+      store->fill(some, bytes.data());
+      ASSERT_EQ(store->map(some, true, [](const auto&, auto*) { ADD_FAILURE() << "nobody writes"; }),
+                page_store::outcome::all);
+      for (std::size_t i = 0; i < some.size(); ++i)
+        if (const std::byte* const now = view(some[i]))
+          ASSERT_EQ(std::memcmp(now, bytes.data() + i * page, page), 0);
+        else
+          ASSERT_TRUE(store->is_gone(some[i]));
+      store->drop(some);
+    }
+  }
+}
+
+// Of a page that nobody brings, and of one that takes long.
+TEST(rmem_look, ends_where_who_looks_would_wait_for_itself) {
+  for (const user_faults::told how : {user_faults::told::by_signal, user_faults::told::by_descriptor}) {
+    std::optional<user_faults> faults;
+    try {
+      faults.emplace(how);
+    } catch (const situ::error& refused) {
+      GTEST_SKIP() << refused.what();
+    }
+    const rmem::detail::file_mapping absent{-1, page, PROT_READ | PROT_WRITE};
+    faults->watch_private(absent.begin(), page);
+    const auto read = [&] { (void)*static_cast<volatile std::byte*>(absent.begin()); };
+    bool is_over = false;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_FALSE(rmem::detail::try_look(how, [&] {
+        read();
+        is_over = true;
+      }));
+      EXPECT_FALSE(is_over);
+    }
+    std::vector<std::byte> bytes(page, std::byte{7});
+    ASSERT_EQ(faults->copy(absent.begin(), bytes.data(), page, false), page);
+    EXPECT_TRUE(rmem::detail::try_look(how, read));
+  }
+}
+TEST(rmem_look, ends_after_some_milliseconds_where_a_look_may_wait) {
+  using namespace std::chrono_literals;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto look = [&] {
+    while (std::chrono::steady_clock::now() - begin < 200ms) {}
+  };
+  int tries = 1;
+  while (!rmem::detail::try_look(user_faults::told::by_descriptor, look)) ++tries;
+  EXPECT_GT(tries, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(, rmem_page_store, testing::Values(kernel::this_one, kernel::before_6_8),

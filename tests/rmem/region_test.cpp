@@ -285,6 +285,27 @@ TEST_P(rmem_region_by, pages_that_are_given_back_are_fetched_again) {
   }
 }
 
+// Changed, given back, and never touched again: others take their place, and what is asked for passes them over.
+TEST_P(rmem_region_by, changes_that_are_given_back_are_gone) {
+  const capability mine = one.allocate(128 * page);
+  const std::vector<std::byte> there = pattern(mine.bytes);
+  one.write(mine, 0, there);
+  region far = region_of(mine, {.local_bytes = 32 * page});
+  const auto change = [&](std::uint64_t which) {
+    far.data()[which * page + 5] = ~there[which * page + 5];
+    ASSERT_EQ(::madvise(far.data() + which * page, page, MADV_DONTNEED), 0);
+  };
+  for (std::uint64_t which = 0; which < 128; which += 2) change(which);
+  for (std::uint64_t which = 0; which < 8; ++which) change(which);
+  far.write_back();
+  EXPECT_EQ(at_the_server(mine), there);
+  for (std::uint64_t which = 0; which < 8; ++which) change(which);
+  const rmem::pinned kept = far.pin(0, 6 * page);
+  EXPECT_TRUE(std::equal(there.begin(), there.begin() + 6 * page, far.data()));
+  far.fetch(6 * page, 2 * page).get();
+  EXPECT_TRUE(std::equal(there.begin() + 6 * page, there.begin() + 8 * page, far.data() + 6 * page));
+}
+
 TEST_F(rmem_region, system_calls_are_told_of_absent_pages_where_who_touches_fetches) {
   const capability mine = one.allocate(64 * page);
   region far = region_of(mine, {.local_bytes = 32 * page, .fetches = fetcher::toucher});

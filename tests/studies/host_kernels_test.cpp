@@ -25,6 +25,9 @@ command_end run_command(const std::string& command) {
   return {WEXITSTATUS(::pclose(pipe)), output};
 }
 
+// Without warnings: what the host's time went to differs from run to run.
+std::string result_of(const command_end& ended) { return ended.output.substr(ended.output.find('{')); }
+
 TEST(host_kernels, compute_the_same_natively_and_modelled) {
   for (const char* const kernel : {"stream 2000", "chase 65536", "join 1000", "stencil 32", "sort 2000",
                                    "graph_copy 1000", "gather 65536", "gather_branch 65536"}) {
@@ -36,9 +39,9 @@ TEST(host_kernels, compute_the_same_natively_and_modelled) {
     const command_end once = run_command(modelled);
     ASSERT_EQ(native.code, 0) << native.output;
     ASSERT_EQ(once.code, 0) << once.output;
-    EXPECT_EQ(once.output, run_command(modelled).output) << kernel;
+    EXPECT_EQ(result_of(once), result_of(run_command(modelled))) << kernel;
     const auto here = nlohmann::json::parse(native.output);
-    const auto there = nlohmann::json::parse(once.output);
+    const auto there = nlohmann::json::parse(result_of(once));
     EXPECT_EQ(here["checksum"], there["checksum"]) << kernel;
     EXPECT_GT(there["ns"].get<double>(), 100) << kernel;
     EXPECT_LT(there["ns"].get<double>(), 1e9) << kernel;
