@@ -165,13 +165,11 @@ std::string format_placed(job_control& control) {
   std::string table;
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
     const placed_table& placed = control.status(place).placed;
-    const std::uint32_t count = placed.count.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const placed_row& row = placed.rows[i];
+    for (const placed_row& row : placed.all()) {
       if (row.most == 0) continue;
       if (table.empty())
         table = fmt::format("\n{:>5}  {:<16} {:<20} {:>11} {:>11}\n", "place", "intent", "memory", "now", "most");
-      table += fmt::format("{:>5}  {:<16} {:<20} {:>11} {:>11}\n", place, row.intent, row.memory,
+      table += fmt::format("{:>5}  {:<16} {:<20} {:>11} {:>11}\n", place, row.intent_name(), row.memory_name(),
                            format_bytes(row.bytes), format_bytes(row.most));
     }
     if (placed.is_full != 0) table += fmt::format("{:>5}  and in memories for which there is no row\n", place);

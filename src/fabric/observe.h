@@ -64,7 +64,7 @@ struct trace_event {
   std::uint32_t line = 0;   // of a wait
   event_kind kind = event_kind::put;
   wait_kind waits_for = wait_kind::none;
-  bool is_reply = false;  // of a message and its handler: which channel
+  std::uint8_t is_reply = 0;  // of a message and its handler: which channel; no bool, since it may come from elsewhere
   std::array<std::uint8_t, 5> spare{};
 };
 static_assert(sizeof(trace_event) == 56);

@@ -91,8 +91,8 @@ bool is_received(const trace_event& e) noexcept {
   return e.sequence != 0 && (e.kind == event_kind::handler || e.kind == event_kind::task);
 }
 message_key key_of(const trace_event& e, std::uint32_t place) noexcept {
-  return is_sent(e) ? message_key{place, e.peer, e.sequence, e.is_reply}
-                    : message_key{e.peer, place, e.sequence, e.is_reply};
+  return is_sent(e) ? message_key{place, e.peer, e.sequence, e.is_reply != 0}
+                    : message_key{e.peer, place, e.sequence, e.is_reply != 0};
 }
 
 // A place's events, by track, outer ones first, all nested.
@@ -180,8 +180,8 @@ class trace_file {
       shown = reason(e.waits_for);
       if (!name.empty()) details += fmt::format(",\"at\":\"{}:{}\"", escaped(name), e.line);
     }
-    if (e.kind == event_kind::handler && e.is_reply) shown = "handler of a reply";
-    if (e.kind == event_kind::message && e.is_reply) shown = "reply";
+    if (e.kind == event_kind::handler && e.is_reply != 0) shown = "handler of a reply";
+    if (e.kind == event_kind::message && e.is_reply != 0) shown = "reply";
     if (e.repeats > 1) shown += fmt::format(" x {}", e.repeats);
     fmt::print(
         file_.get(), "{}{{\"ph\":\"X\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",

@@ -1,11 +1,15 @@
 // What a place's segment holds of which memory, for which intent: for the report of `situ run --stats`, and `situ top`.
 //
 // Part of what a place shows of itself (place_status.h): its own thread writes, everybody reads at any time. A row is
-// there once `count` counts it, and its names do not change after that.
+// there once `count` counts it, and its names do not change after that. Who reads it trusts neither: it may have come
+// from another host.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string_view>
 
 namespace situ::detail {
@@ -15,6 +19,9 @@ struct alignas(64) placed_row {
   char memory[64]{};                    // zero-terminated; longer names are cut
   std::atomic<std::uint64_t> bytes{0};  // now
   std::atomic<std::uint64_t> most{0};   // that it ever held
+
+  [[nodiscard]] std::string_view intent_name() const noexcept { return {intent, ::strnlen(intent, sizeof intent)}; }
+  [[nodiscard]] std::string_view memory_name() const noexcept { return {memory, ::strnlen(memory, sizeof memory)}; }
 };
 static_assert(sizeof(placed_row) == 128);
 
@@ -24,6 +31,9 @@ struct alignas(64) placed_table {
   std::atomic<std::uint32_t> is_full{0};  // something is in no row
   placed_row rows[most_rows];
 
+  [[nodiscard]] std::span<const placed_row> all() const noexcept {
+    return {rows, std::min(count.load(std::memory_order_acquire), most_rows)};
+  }
   // Null where there is no room. cost: a look at each row.
   [[nodiscard]] placed_row* find_or_add(std::string_view intent, std::string_view memory) noexcept;
 };

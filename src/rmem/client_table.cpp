@@ -10,12 +10,25 @@ void client_table::enroll(std::uint64_t client, application_index who) {
     known->second.turn = ++turn_;
     return;
   }
-  if (entries_.size() >= most_clients)
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
-                                    [](const auto& a, const auto& b) { return a.second.turn < b.second.turn; }));
+  if (entries_.size() >= most_clients) make_room_for(who);
   entry& made = entries_[client];
   made.application = who;
   made.turn = ++turn_;
+}
+
+// Of the application that has most, so that none drives out the clients of others; its own where it has as many.
+void client_table::make_room_for(application_index who) {
+  std::map<application_index, std::size_t> clients;
+  for (const auto& [client, each] : entries_) ++clients[each.application];
+  application_index most = who;
+  std::size_t most_clients_of_one = clients[who];
+  for (const auto& [application, count] : clients)
+    if (count > most_clients_of_one) most = application, most_clients_of_one = count;
+  auto oldest = entries_.end();
+  for (auto each = entries_.begin(); each != entries_.end(); ++each)
+    if (each->second.application == most && (oldest == entries_.end() || each->second.turn < oldest->second.turn))
+      oldest = each;
+  entries_.erase(oldest);
 }
 
 void client_table::note(std::uint64_t client, std::uint64_t request, std::uint64_t value, std::uint64_t second,

@@ -14,7 +14,7 @@ namespace situ::rmem::detail {
 // Not thread-safe.
 class client_table {
  public:
-  static constexpr std::size_t most_clients = 4096;  // the one that was here longest ago makes room
+  static constexpr std::size_t most_clients = 4096;  // the one that was here longest ago makes room: make_room_for
 
   struct entry {
     application_index application = any_application;
@@ -39,6 +39,7 @@ class client_table {
   [[nodiscard]] std::vector<std::pair<std::uint64_t, const entry*>> in_turn() const;
 
  private:
+  void make_room_for(application_index who);
   std::map<std::uint64_t, entry> entries_;
   std::uint64_t turn_ = 0;
 };

@@ -78,8 +78,13 @@ void set_clock(job_control& control, std::uint32_t place, const clock_difference
                               ? 0
                               : static_cast<double>(static_cast<std::int64_t>(there - clock.first_ns)) /
                                     static_cast<double>(clock.last_ns - clock.first_ns);
-    const double drift = passed * static_cast<double>(clock.ahead_at_last_ns - clock.ahead_at_first_ns);
-    return there - static_cast<std::uint64_t>(clock.ahead_at_first_ns + static_cast<std::int64_t>(drift));
+    // Unsigned, and cut: both times are what another host has said.
+    const auto gone_ahead = static_cast<std::int64_t>(static_cast<std::uint64_t>(clock.ahead_at_last_ns) -
+                                                      static_cast<std::uint64_t>(clock.ahead_at_first_ns));
+    constexpr double most = 4e18;
+    const double drift = std::clamp(passed * static_cast<double>(gone_ahead), -most, most);
+    return there - static_cast<std::uint64_t>(clock.ahead_at_first_ns) -
+           static_cast<std::uint64_t>(static_cast<std::int64_t>(drift));
   };
   const std::span<std::byte> row = control.observation_row(place);
   for (const std::span<const trace_event>& run : events_of_place(control, place).runs)

@@ -6,10 +6,12 @@
 #include <numeric>
 #include <random>
 
+#include "rmem/client_table.h"
 #include "rmem/servers.h"
 
 using namespace situ_rmem_test;
 using situ::rmem::detail::any_application;
+using situ::rmem::detail::client_table;
 using situ::rmem::detail::memory_table;
 
 namespace {
@@ -66,6 +68,22 @@ TEST(rmem_table, takes_capabilities_in_any_order_at_once_and_uses_each_slot_once
   }
   std::sort(numbers.begin(), numbers.end());
   EXPECT_EQ(std::adjacent_find(numbers.begin(), numbers.end()), numbers.end());
+}
+
+// What an application's new clients drive out is its own, where it has most; else of the one that has.
+TEST(rmem_client_table, one_application_does_not_drive_out_the_clients_of_others) {
+  client_table table;
+  constexpr std::uint64_t quiet = 100;
+  for (std::uint64_t i = 0; i < quiet; ++i) table.enroll(1'000'000 + i, 1);
+  for (std::uint64_t i = 0; i < 3 * client_table::most_clients; ++i) table.enroll(i, 2);
+  for (std::uint64_t i = 0; i < quiet; ++i) ASSERT_TRUE(table.is_known(1'000'000 + i)) << i;
+  constexpr std::uint64_t last = 3 * client_table::most_clients - 1;
+  EXPECT_TRUE(table.is_known(last));
+  EXPECT_FALSE(table.is_known(last - client_table::most_clients));
+  EXPECT_EQ(table.in_turn().size(), client_table::most_clients);
+  table.enroll(2'000'000, 3);  // there is room for who comes new
+  EXPECT_TRUE(table.is_known(2'000'000));
+  EXPECT_EQ(table.in_turn().size(), client_table::most_clients);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <situ/base/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -110,7 +111,9 @@ TEST(shown_rows, are_fetched_as_they_are_sent) {
       const std::span<const std::byte> from = shown_bytes(there.control(), place, of).subspan(offset, to.size());
       std::memcpy(to.data(), from.data(), to.size());
     });
-    if (place != 1) EXPECT_LT(read, std::uint64_t{1} << 18);  // what is empty is not asked for
+    if (place != 1) {
+      EXPECT_LT(read, std::uint64_t{1} << 18);  // what is empty is not asked for
+    }
   }
   EXPECT_EQ(format_statistics(here.control()), format_statistics(there.control()));
   expect_the_last_events(here.control(), 1);
@@ -174,6 +177,17 @@ TEST(shown_rows, hostile_pieces_do_no_harm) {
   for (const std::uint32_t other : {0U, 1U})
     for (const pair_counts& counts : counts_of_place(here.control(), other)) EXPECT_EQ(counts.puts, 0U);
   EXPECT_EQ(here.control().place_count, places);
+}
+
+// Counts and texts that no place has written: what is told of them is short, and cut.
+TEST(shown_rows, a_table_of_nonsense_is_told_all_the_same) {
+  const job here = observed_job();
+  placed_table& table = here.control().status(1).placed;
+  std::memset(static_cast<void*>(&table), 'x', sizeof table);
+  const std::string shown = format_placed(here.control());
+  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), std::ptrdiff_t{placed_table::most_rows} + 3);
+  EXPECT_NE(shown.find(std::string(64, 'x') + ' '), std::string::npos);
+  EXPECT_EQ(shown.find(std::string(65, 'x')), std::string::npos);
 }
 
 }  // namespace
