@@ -129,6 +129,21 @@ class client::impl {
     return all;
   }
 
+  void keep_alive() {
+    std::vector<std::shared_ptr<shared_link>> all;
+    {
+      const std::lock_guard held{lock_};
+      for (const auto& [index, link] : servers_) all.push_back(link);
+    }
+    request_head nothing = head_of(operation::list_regions);  // what only the one that serves answers
+    nothing.address = ~std::uint64_t{0};
+    for (const std::shared_ptr<shared_link>& each : all) try {
+        const std::lock_guard held{each->lock};
+        if (each->to->is_to_replicas()) (void)each->to->ask(nothing);
+      } catch (const error&) {  // whoever needs it will be told
+      }
+  }
+
  private:
   struct shared_link {
     std::mutex lock;
@@ -400,6 +415,8 @@ std::uint64_t client::compare_swap(const capability& at, std::uint64_t offset, s
 }
 
 // --- what there is ---
+
+void client::keep_alive() { impl_->keep_alive(); }
 
 statistics client::server_statistics(std::optional<std::uint32_t> server) {
   const short_answer got = impl_->at(server, [](link& to) { return to.ask(head_of(operation::statistics)); });

@@ -59,6 +59,8 @@ class link {
   [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
   [[nodiscard]] bool is_still(std::uint64_t connection) noexcept;
   void demand(std::uint64_t connection);
+  // Whether the last server was one of a chain.
+  [[nodiscard]] bool is_to_replicas() const noexcept { return epoch_ != 0; }
   // The connection, which is this link's no more, with what has come by it and nobody has read.
   struct taken_socket {
     descriptor socket;

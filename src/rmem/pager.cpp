@@ -30,6 +30,7 @@ constexpr std::size_t most_written_at_once = 256;
 constexpr std::uint64_t most_evicted_at_once = 16;
 constexpr std::uint64_t most_noted_at_once = 32;
 constexpr std::uint64_t no_page = ~std::uint64_t{0};
+constexpr int longest_silence_ms = 2000;  // of the server's patience with a client that is not there
 
 void demand(bool holds, const std::string& otherwise) {
   if (!holds) throw_error(errc::bad_argument, otherwise);
@@ -123,11 +124,14 @@ void pager::run(const std::stop_token& stop) {
   };
   while (!stop.stop_requested()) {
     // What the server is sending is taken in where nobody waits: it gives up clients that take nothing.
-    const int found = ::poll(both, 2, is_sending() ? 0 : -1);
-    if (found < 0 && errno != EINTR) continue;
+    const bool comes = is_sending();
+    const int found = ::poll(both, 2, comes ? 0 : longest_silence_ms);
     if (found == 0) {
       const work held{*this};
-      take_in_coming();
+      if (comes)
+        take_in_coming();
+      else
+        client_.keep_alive();
     }
     if (found <= 0) continue;
     if ((both[1].revents & POLLIN) != 0) {

@@ -101,6 +101,8 @@ class program_memory {
   void serve(process_number which);
   // Makes room before it is needed. False where there is nothing to do.
   bool work_ahead();
+  // From time to time where there is nothing to do.
+  void keep_alive() { client_.keep_alive(); }
   [[nodiscard]] program_statistics counted() const;
   // For an error's text: where a page is.
   [[nodiscard]] std::string place_of(std::uint64_t page) const;

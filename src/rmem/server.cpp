@@ -161,6 +161,7 @@ server::impl::impl(server_options options)
   service_.memory().set_most_mapped(options_.most_mapped_bytes);
   service_.set_now(steady_ns());
   service_.set_lease(static_cast<std::uint32_t>(options_.lease.count()));
+  service_.set_patience(options_.patience);
   try {
     for (std::string& endpoint : options_.listen) {
       listeners_.push_back(detail::listen_on(endpoint));

@@ -83,7 +83,7 @@ void service::leave(session& one, std::uint64_t number) {
   std::erase_if(names_, [&](const auto& each) { return each.second.session == number; });
   end_regions_of(number);
   // One that has enrolled may come again, by another connection.
-  if (one.client() != 0) orphans_end_ns_ = now_ns_ + patience_with_orphans_ns;
+  if (member_ && one.client() != 0) wait_for_client(one.client());
 }
 
 // On a member of a chain, those of a client go with it from all of them. While it does not serve, another one decides.

@@ -62,6 +62,10 @@ class service : private replica_state {
   // any_server for a spare. The lease of those who have this as their name server.
   void become_replica(std::uint64_t node, std::uint32_t index, std::uint32_t replicas, std::string_view endpoint);
   void set_lease(std::uint32_t milliseconds) { views_ = view_keeper{milliseconds}; }
+  // How long what ends with a client of replicas waits for it to come again.
+  void set_patience(std::chrono::nanoseconds with_absent) {
+    patience_ns_ = static_cast<std::uint64_t>(with_absent.count());
+  }
   [[nodiscard]] replica* member() noexcept { return member_ ? &*member_ : nullptr; }
   // Whether memory is served by this process now.
   [[nodiscard]] bool is_serving() const noexcept { return !member_ || member_->is_serving(now_ns_); }
@@ -100,7 +104,6 @@ class service : private replica_state {
     application_index by;
   };
   static constexpr std::uint32_t usual_lease_ms = 400;
-  static constexpr std::uint64_t patience_with_orphans_ns = 10'000'000'000;
   static constexpr std::size_t most_names = 4096;
   static constexpr std::size_t most_names_of_one = 64;
 
@@ -138,6 +141,7 @@ class service : private replica_state {
     return memory_.bytes_from(address);
   }
   void begin_serving() override;
+  void wait_for_client(std::uint64_t number);
   void end_serving() override;
   [[nodiscard]] change_head change(change_kind what) const noexcept;
   void note_region(change_batch& to, const range& where, application_index owner, std::uint64_t session,
@@ -158,8 +162,14 @@ class service : private replica_state {
   view_keeper views_{usual_lease_ms};  // of others, for whom this is the name server
   std::optional<replica> member_;
   client_table enrolled_;
-  change_batch changes_;              // of the request under way
-  std::uint64_t orphans_end_ns_ = 0;  // when regions go whose clients have not come to this server
+  change_batch changes_;  // of the request under way
+  // Clients that are not here, and the time from which on this server has waited for them: those that left, each its
+  // own; all others from when it began to serve.
+  std::map<std::uint64_t, std::uint64_t> left_ns_;
+  std::uint64_t served_from_ns_ = 0;
+  std::uint64_t patience_ns_ = 10'000'000'000;
+  std::uint64_t next_look_ns_ = 0;
+  std::uint64_t last_look_ns_ = 0;  // nobody is waited for after this one; 0: there is none
   bool has_ended_sessions_ = false;
 };
 

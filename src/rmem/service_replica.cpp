@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <set>
 
 #include "rmem/session.h"
 
@@ -62,26 +63,40 @@ void service::become_replica(std::uint64_t node, std::uint32_t index, std::uint3
   member_.emplace(static_cast<replica_state&>(*this), node, index, replicas, memory_.capacity_bytes(), endpoint);
 }
 
-void service::begin_serving() { orphans_end_ns_ = now_ns_ + patience_with_orphans_ns; }
+void service::begin_serving() {
+  served_from_ns_ = now_ns_;
+  left_ns_.clear();
+  last_look_ns_ = now_ns_ + patience_ns_;
+}
+
+void service::wait_for_client(std::uint64_t number) {
+  left_ns_[number] = now_ns_;
+  last_look_ns_ = now_ns_ + patience_ns_;
+}
 
 void service::end_serving() {
   for (session* const each : sessions_) each->cut();
   has_ended_sessions_ = true;
 }
 
+// What ends with a client goes when that has been away for too long.
 void service::look() {
-  if (!member_ || orphans_end_ns_ == 0 || now_ns_ < orphans_end_ns_ || !is_serving()) return;
-  orphans_end_ns_ = 0;
-  const auto is_here = [&](std::uint64_t of) {
-    return std::any_of(sessions_.begin(), sessions_.end(),
-                       [&](const session* each) { return each->client() == of || each->number() == of; });
-  };
+  if (!member_ || last_look_ns_ == 0 || now_ns_ < next_look_ns_ || !is_serving()) return;
+  next_look_ns_ = now_ns_ + patience_ns_ / 16;
+  const bool is_last = now_ns_ >= last_look_ns_;
+  std::set<std::uint64_t> here;
+  for (const session* const each : sessions_) here.insert({each->client(), each->number()});
   std::vector<std::uint64_t> gone;
   memory_.for_each_region([&](const range& where, auto, std::uint64_t session, auto, const auto&) {
-    if (session != 0 && !is_here(session)) gone.push_back(where.address);
+    if (session == 0 || here.contains(session)) return;
+    const auto left = left_ns_.find(session);
+    const std::uint64_t away_from_ns = left != left_ns_.end() ? left->second : served_from_ns_;
+    if (now_ns_ - away_from_ns >= patience_ns_) gone.push_back(where.address);
   });
   for (const std::uint64_t address : gone) end_region(address);
-  publish({}, {}, {});
+  std::erase_if(left_ns_, [&](const auto& each) { return now_ns_ - each.second >= patience_ns_; });
+  if (is_last) last_look_ns_ = 0;
+  if (!gone.empty()) publish({}, {}, {});
 }
 
 // A client says which one it is, so that what it sends again to the next server is done once.

@@ -45,6 +45,9 @@ ended() { # NAME PROCESS
   wait "$2" || fail "$1 ended with $?"
   cat "/tmp/$1.err"
 }
+# Pages of programs that have ended lie in the processors' lists for some seconds, where they count as used: a memory looks fuller than
+# it soon is. Those of other nodes than the processor's go back at the third of these.
+drain() { for _ in 1 2 3 4; do echo 1 >/proc/sys/vm/stat_refresh; done; }
 # Programs fill memory, hold it and end. What they look at is as late as the host of an emulated machine lets it be: where it was
 # too late, they have another try, up to three.
 expect_filled() { # PERMILLE NODES ARGUMENTS COUNT: of the subject, so many at once
@@ -52,6 +55,7 @@ expect_filled() { # PERMILLE NODES ARGUMENTS COUNT: of the subject, so many at o
   for attempt in 1 2 3; do
     echo "$count of: $arguments"
     names= processes=
+    drain
     for i in $(seq "$count"); do
       start "p$i" $arguments
       names="$names p$i" processes="$processes $!"

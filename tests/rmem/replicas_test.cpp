@@ -119,6 +119,59 @@ TEST(rmem_replicas, a_client_that_is_forgotten_goes_on) {
   EXPECT_EQ(one.fetch_add(mine, 0, 5), 10U);
 }
 
+// What ends with a connection outlives the server that is first by as long as its client is there, whoever else goes.
+TEST(rmem_replicas, what_ends_with_a_client_goes_when_that_is_away) {
+  constexpr auto absence = 1200ms;
+  running_server names{0};
+  servers all;
+  for (int i = 0; i < 2; ++i) {
+    auto options = replica_of(names, 2);
+    options.patience = absence;
+    all.add(options);
+  }
+  client watch{names.endpoint(), packages()};
+  const rmem::replica_set first = wait_for_chain(watch, 2);
+  const auto allocate = [](client& by) { return by.allocate(4096, 3, rmem::lifetime::connection); };
+  const auto is_there = [&](const capability& which) {
+    const auto all_regions = watch.list_regions(3);
+    return std::ranges::any_of(all_regions, [&](const auto& each) { return each.address == which.address; });
+  };
+  const auto goes_within = [&](const capability& which, auto limit) {
+    const auto ends = clock_type::now() + limit;
+    while (is_there(which) && clock_type::now() < ends) std::this_thread::sleep_for(20ms);
+    return !is_there(which);
+  };
+  client quiet{names.endpoint(), packages()};
+  client silent{names.endpoint(), packages()};
+  const capability kept = allocate(quiet);
+  const capability orphan = allocate(silent);
+  const capability of_gone = [&] {
+    client gone{names.endpoint(), packages()};
+    return allocate(gone);
+  }();
+  EXPECT_TRUE(is_there(of_gone));
+  // Clients that come and go put off nobody's end but their own.
+  bool has_gone = false;
+  for (const auto ends = clock_type::now() + patience; !has_gone && clock_type::now() < ends;) {
+    client passing{names.endpoint(), packages()};
+    (void)allocate(passing);
+    has_gone = !is_there(of_gone);
+  }
+  EXPECT_TRUE(has_gone);
+  EXPECT_TRUE(is_there(orphan));
+
+  all.end(first.endpoints[0]);
+  const auto begin = clock_type::now();
+  while (clock_type::now() - begin < 3 * absence) {
+    quiet.keep_alive();
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_TRUE(goes_within(orphan, 10s));
+  EXPECT_TRUE(is_there(kept));
+  quiet.write(kept, 0, pattern(4096));
+  EXPECT_EQ(read_all(quiet, kept), pattern(4096));
+}
+
 TEST(rmem_replicas, servers_are_drained_while_clients_work) {
   running_server names{0};
   servers all;

@@ -152,9 +152,11 @@ void page_server::loop() {
   bool has_more = false;
   for (;;) {
     epoll_event events[64];
-    const int count = ::epoll_wait(epoll_.get(), events, 64, has_more ? 0 : -1);
+    constexpr int longest_silence_ms = 2000;  // of the server's patience with a client that is not there
+    const int count = ::epoll_wait(epoll_.get(), events, 64, has_more ? 0 : longest_silence_ms);
     if (count == 0) {
-      has_more = memory_.work_ahead();
+      if (!has_more) memory_.keep_alive();
+      has_more = has_more && memory_.work_ahead();
       continue;
     }
     has_more = true;

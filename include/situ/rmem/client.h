@@ -190,6 +190,11 @@ class client {
   // that moves, a copy of it, for which all clients of the server wait.
   void revoke(const capability& which);
 
+  // Lets the replicas that this client has used know that it is still there. One that asks for nothing does not learn
+  // that another of them serves now, and what it allocated with lifetime::connection ends once that one's patience is
+  // over (server_options): so call it a few times within that. A region does, by its thread. Throws nothing: whoever
+  // needs a server that is lost is told. cost: a round trip to each chain; without replicas nothing.
+  void keep_alive();
   // What the server of that number has and has counted; (none) the one at `endpoint`.
   [[nodiscard]] statistics server_statistics(std::optional<std::uint32_t> server = {});
   // Regions of the application; of all if it is an operator.

@@ -42,8 +42,10 @@ struct server_options {
   // The largest region that readers on this host map (client::map_to_read): where one of them is revoked it is copied,
   // and all clients wait for that, more than a second for each GiB.
   std::uint64_t most_mapped_bytes = std::uint64_t{256} << 20;
-  std::uint32_t most_clients = 256;            // at a time; half as many of one application
-  std::chrono::milliseconds patience{10'000};  // with a client that stops within a message, or takes no answer
+  std::uint32_t most_clients = 256;  // at a time; half as many of one application
+  // With a client that stops within a message or takes no answer; with one of replicas that is not there, and has what
+  // ends with its connection.
+  std::chrono::milliseconds patience{10'000};
 };
 
 // Listens while it lives. One thread calls run(); the others are thread-safe.
