@@ -272,7 +272,7 @@ std::byte* host_server::room_for(wire_peer from, wire_message kind, std::span<co
                                  std::uint64_t bytes) noexcept {
   if (kind != wire_message::operation || alive_.has_ended()) return nullptr;
   if (may_answer()) return operations_->room_for(from, head, bytes);
-  if (waiting_.size() == most_waiting || bytes > most_piece_bytes) return nullptr;
+  if (waiting_.size() >= most_waiting() || bytes > most_piece_bytes) return nullptr;
   waiting_.push_back({from, {head.begin(), head.end()}, std::vector<std::byte>(bytes), false});
   return waiting_.back().data.data();
 }
@@ -292,7 +292,7 @@ void host_server::received(wire_peer from, wire_message kind, std::span<const st
       return;
     }
   if (may_answer()) return operations_->received(from, head, data);
-  if (waiting_.size() < most_waiting && !alive_.has_ended())
+  if (waiting_.size() < most_waiting() && !alive_.has_ended())
     waiting_.push_back({from, {head.begin(), head.end()}, {data.begin(), data.end()}, true});
 }
 

@@ -91,6 +91,10 @@ class host_server final : private wire_receiver, private barrier_listener {
   void follow_verdicts();
   [[nodiscard]] std::string reason_for(std::uint16_t host) const;
   void end_here() noexcept;
+  // As many as places elsewhere can have under way: what is dropped would never be answered.
+  [[nodiscard]] std::size_t most_waiting() const noexcept {
+    return std::size_t{most_outstanding} * (control_.place_count - own_.size());
+  }
   [[nodiscard]] bool may_answer() { return operations_ && alive_.may_answer(now()); }
   void do_waiting();
   void mark_elsewhere(std::uint32_t place, place_state state, std::string_view reason) noexcept;
@@ -104,7 +108,6 @@ class host_server final : private wire_receiver, private barrier_listener {
   void arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept override;
   void hear(std::span<const std::byte> head, std::uint64_t data_bytes);
 
-  static constexpr std::size_t most_waiting = 4096;
   const job& shared_;
   job_control& control_;
   network_wire& wire_;

@@ -44,6 +44,8 @@ inline constexpr std::uint8_t far_operations = 10;
 // Larger operations are cut into such, several of which are under way at once: one end copies a piece while another one
 // is on its way. Over TCP 1 MiB is fastest so (64 to 192 KiB were tried; docs/design/cluster.md).
 inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{128} << 10;
+// Operations of a place that are under way at once, to all hosts.
+inline constexpr std::uint32_t most_outstanding = 1024;
 // Up to so many the data of a put, or answer to a get, is copied when it is sent, and lies in the message when it is
 // received; longer data goes to its place at once. Boxes and signals are no longer than that.
 inline constexpr std::uint64_t most_copied_bytes = std::uint64_t{32} << 10;

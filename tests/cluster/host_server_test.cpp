@@ -230,6 +230,14 @@ TEST_F(a_server, takes_a_barrier_that_comes_before_the_last_vote) {
   EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 1; }));
 }
 
+// As many as two places can have under way.
+TEST_F(a_server, answers_all_that_comes_before_the_last_vote) {
+  for (std::uint64_t round = 1; round <= 2 * most_outstanding; ++round) arrive(round);
+  std::this_thread::sleep_for(20ms);
+  agree();
+  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 2 * most_outstanding; }));
+}
+
 TEST_F(a_server, brings_messages_and_sleeps_until_there_is_room) {
   agree();
   constexpr std::uint32_t window = detail::channel::cell_count;
