@@ -95,7 +95,10 @@ class host_server final : private wire_receiver, private barrier_listener {
   [[nodiscard]] std::size_t most_waiting() const noexcept {
     return std::size_t{most_outstanding} * (control_.place_count - own_.size());
   }
-  [[nodiscard]] bool may_answer() { return operations_ && alive_.may_answer(now()); }
+  // Once all hosts have come to the end no verdict follows, and nobody tells another that there was none.
+  [[nodiscard]] bool may_answer() {
+    return operations_ && (is_leaving() ? !alive_.has_ended() : alive_.may_answer(now()));
+  }
   void do_waiting();
   void mark_elsewhere(std::uint32_t place, place_state state, std::string_view reason) noexcept;
   void lose_host(std::uint16_t host, std::string_view reason) noexcept;

@@ -316,5 +316,48 @@ TEST_F(a_server, ends_when_all_have_left) {
   EXPECT_TRUE(soon([&] { return has_ended.load(); }));
 }
 
+// A server that is not sure whether it was given up asks the others, of whom two are needed here; of a job that is over
+// nobody answers that.
+TEST(a_server_of_three, answers_at_the_end_however_long_it_takes) {
+  constexpr wire_peer place_of_first = 3;
+  job shared = job::create({.place_count = 3, .homes = {{0, 0}, {1, 0}, {2, 0}}, .host = 1});
+  job_control& control = shared.control();
+  test::test_network network{4, {}};
+  test::numbered_wire wire{network.end_of(1)};
+  for (const std::uint16_t host : {0, 2}) {
+    control.address_of(host).bytes = 1;
+    control.address_of(host).text[0] = static_cast<std::byte>(host);
+  }
+  std::thread thread{[&] {
+    host_server server{shared, wire};
+    server.run();
+  }};
+  const auto say = [&](std::uint16_t host, host_news what, std::uint64_t number) {
+    host_head head{.what = static_cast<std::uint8_t>(what), .host = host};
+    head.number = number;
+    network.send_as(host, 1, wire_message::host, wire_bytes_of(head), {});
+  };
+  const auto soon = [](auto holds) {
+    for (int i = 0; i < 5000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
+    return holds();
+  };
+  control.heap_offset.store(std::uint64_t{32} << 20);
+  control.votes[0].fetch_add(1);
+  for (const std::uint16_t host : {0, 2}) say(host, host_news::votes, 1);
+  EXPECT_TRUE(soon([&] { return control.votes[0].load() == 3; }));
+  for (const std::uint16_t host : {0, 1, 2})
+    control.round_of(host_barrier::leaving, host).set(1, std::memory_order_seq_cst);
+  std::this_thread::sleep_for(800ms);  // more than four beats
+  operation_head head{.what = static_cast<std::uint8_t>(far_operation::barrier), .source = 0};
+  head.address = control.candidates[0];
+  head.second = static_cast<std::uint64_t>(host_barrier::world);
+  head.third = 1;
+  network.send_as(place_of_first, 1, wire_message::operation, wire_bytes_of(head), {});
+  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 0).look() == 1; }));
+  control.slot(1).state.store(place_state::left);
+  for (const std::uint16_t host : {0, 2}) say(host, host_news::bye, 0);
+  thread.join();
+}
+
 }  // namespace
 }  // namespace situ
