@@ -239,7 +239,6 @@ class moved_pages final : public page_store {
   [[nodiscard]] const std::byte* view(const held& which, std::byte* copy) const override {
     if (states_[which.frame] == state::lent) return lent_[which.frame];
     if (states_[which.frame] != state::mapped) return slot(which);
-    if (is_gone(which)) return nullptr;
     return look_at(which, [&] { std::memcpy(copy, at(which.page), page_bytes); }) ? copy : nullptr;
   }
   [[nodiscard]] bool is_gone(const held& which) const noexcept override { return gone_pages{*this, which.page, 1}[0]; }

@@ -71,7 +71,7 @@ class page_store {
   // Of mapped ones, from a page to the one before `end`; wakes who waits for them.
   virtual void allow_writes(std::uint64_t first_page, std::uint64_t end) noexcept = 0;
   // The bytes of a page that is here: where they lie, or those of a mapped one in `copy`, which has room for a page.
-  // Null where the program has given it back.
+  // Null where the program has given it back, which may take 40 ms to be found out: is_gone() is fast.
   [[nodiscard]] virtual const std::byte* view(const held& which, std::byte* copy) const = 0;
   // Whether a mapped page is not there any more: the program has given its memory back (madvise).
   [[nodiscard]] virtual bool is_gone(const held& which) const noexcept = 0;

@@ -544,10 +544,11 @@ void pager::write_frames(std::span<const frame_number> which) {
     std::map<frame_number, std::unique_ptr<std::byte[]>> pinned;
     for (const frame_number number : some) {
       const frame& each = frames_[number];
+      if (is_mapped(each) && store_->is_gone({each.page, number})) continue;  // given back, with what was changed there
       const std::uint64_t bytes = bytes_of_page(each.page);
       auto kept = each.pins > 0 ? std::make_unique_for_overwrite<std::byte[]>(page_bytes) : nullptr;
       const std::byte* const now = view(each, kept != nullptr ? kept.get() : still_mapped_.data());
-      if (now == nullptr) continue;  // the program has given it back, and what it had changed
+      if (now == nullptr) continue;  // in this moment
       ++counts_.written_pages;
       if (each.fetched != nullptr) {
         append_differences(now, each.fetched.get(), bytes, each.page * page_bytes, parts, changes_);
