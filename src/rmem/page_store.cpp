@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -204,13 +205,26 @@ class moved_pages final : public page_store {
       all += for_each_done(part, move, state::mapped, [&](std::size_t begin, std::size_t end) {
         if (!is_protected) return;
         faults_.protect(at(part[begin].page), (end - begin) * page_bytes);
-        const gone_pages gone{*this, part[begin].page, end - begin};
-        for (std::size_t i = begin; i < end; ++i) {
-          if (gone[i - begin]) continue;
-          const std::byte* const was = is_new ? lent_[part[i].frame] : before_.data() + i * page_bytes;
-          bool is_same = true;
-          if (look_at(part[i], [&] { is_same = std::memcmp(at(part[i].page), was, page_bytes) == 0; }) && !is_same)
-            written(part[i], was);
+        std::optional<gone_pages> gone;
+        if (parts_to_ask_ > 0) {
+          --parts_to_ask_;
+          gone.emplace(*this, part[begin].page, end - begin);
+        }
+        const auto was = [&](std::size_t i) { return is_new ? lent_[part[i].frame] : before_.data() + i * page_bytes; };
+        volatile std::size_t i = begin;  // a look may end at any
+        while (i < end) {
+          const bool is_done = try_look(faults_.how_told(), [&] {
+            while (i < end) {
+              if (!(gone && (*gone)[i - begin]) && std::memcmp(at(part[i].page), was(i), page_bytes) != 0) return;
+              i = i + 1;
+            }
+          });
+          if (i == end) break;
+          if (is_done)
+            written(part[i], was(i));
+          else if (!is_gone(part[i]))
+            continue;  // it was only slow
+          i = i + 1;
         }
       });
     });
@@ -315,6 +329,8 @@ class moved_pages final : public page_store {
   std::vector<const std::byte*> lent_;  // by frame: the bytes of those that are lent or filled
   std::vector<held> filled_;            // last
   std::vector<std::byte> before_;
+  // How many parts are asked for before they are looked at: the program has lately given back pages.
+  mutable std::uint32_t parts_to_ask_ = 0;
 };
 
 }  // namespace
