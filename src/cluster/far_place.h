@@ -30,7 +30,6 @@ namespace situ::detail::cluster {
 
 class far_place final : public far_hosts, private wire_receiver {
  public:
-
   // context: the place's. servers: by which peer each host's server is reached. All outlive this.
   far_place(place_context& context, std::span<const place_home> homes, std::uint16_t host, host_wire& to,
             std::vector<wire_peer> servers);
