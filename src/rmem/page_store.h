@@ -1,9 +1,10 @@
 // Where the pages of a region lie while they are here, and the mapping by which the program has them. A page that is
 // here has a frame, which holds its bytes or has lent them to the program's mapping.
 //
-// Two of them. From Linux 6.8 on pages are moved between frames and the program's mapping (UFFDIO_MOVE): a frame keeps
-// its memory for the next page. Before that, and where the program may only read, they lie in a memory file with two
-// mappings, in which each page's memory is made when it comes and freed when it goes, at five times the cost.
+// Two of them. From Linux 6.8 on, where /proc/self/pagemap can be read, pages are moved between frames and the
+// program's mapping (UFFDIO_MOVE): a frame keeps its memory for the next page. Before that, and where the program may
+// only read, they lie in a memory file with two mappings, in which each page's memory is made when it comes and freed
+// when it goes, at five times the cost.
 //
 // A page is here from fill() to drop(), and mapped from map() to unmap() or drop(). One thread at a time.
 #pragma once

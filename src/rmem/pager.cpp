@@ -30,7 +30,6 @@ constexpr std::size_t most_written_at_once = 256;
 constexpr std::uint64_t most_evicted_at_once = 16;
 constexpr std::uint64_t most_noted_at_once = 32;
 constexpr std::uint64_t no_page = ~std::uint64_t{0};
-constexpr int longest_silence_ms = 2000;  // of the server's patience with a client that is not there
 
 void demand(bool holds, const std::string& otherwise) {
   if (!holds) throw_error(errc::bad_argument, otherwise);

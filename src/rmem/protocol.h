@@ -30,6 +30,9 @@ inline constexpr unsigned offset_bits = 56;
 
 // What bounds a client's memory at a server: a request's body, and with it what is kept of a request.
 inline constexpr std::size_t most_body_bytes = 16384;
+// Between a client's words to replicas that it asks for nothing: a fifth of a server's usual patience with one that is
+// not there (client::keep_alive).
+inline constexpr int longest_silence_ms = 2000;
 inline constexpr std::size_t most_ranges = 1024;             // of one scatter or gather: 16 bytes each, a body
 inline constexpr std::uint64_t most_transfer = 16ULL << 20;  // bytes of memory, a request; clients send several
 inline constexpr std::size_t most_text_bytes = 1024;         // of what an answer says of an error

@@ -6,6 +6,7 @@
 #include "base/descriptor.h"
 #include "preload/remote.h"
 #include "rmem/program_memory.h"
+#include "rmem/protocol.h"
 #include "runtime/launch.h"
 
 #include <situ/base/error.h>
@@ -152,8 +153,7 @@ void page_server::loop() {
   bool has_more = false;
   for (;;) {
     epoll_event events[64];
-    constexpr int longest_silence_ms = 2000;  // of the server's patience with a client that is not there
-    const int count = ::epoll_wait(epoll_.get(), events, 64, has_more ? 0 : longest_silence_ms);
+    const int count = ::epoll_wait(epoll_.get(), events, 64, has_more ? 0 : rmem::detail::longest_silence_ms);
     if (count == 0) {
       if (!has_more) memory_.keep_alive();
       has_more = has_more && memory_.work_ahead();

@@ -17,8 +17,10 @@
 // or fetch them first. A forked child has no such memory. Transparent to threads. Pages are not locked (mlock); one
 // that the program gives back (madvise) loses what was changed there since it last was written back, and is fetched
 // when it is touched. SIGSEGV and SIGBUS stay with the handlers that the first region installs, which call those before
-// them. cost: a touch of a page that is not here is a read of the client and some 25 to 35 us, or 15 to 20 where who
-// touches fetches it (fetcher::toucher), on the machine of docs/results; of one that is here, nothing.
+// them.
+//
+// cost: a touch of a page that is not here is a read of the client and some 20 to 35 us, or 15 to 25 where who touches
+// fetches it (fetcher::toucher), on the machine of docs/results; of one that is here, nothing.
 #pragma once
 
 #include <situ/rmem/capability.h>
