@@ -20,7 +20,10 @@ endif()
 find_program(SITU_CCACHE ccache)
 mark_as_advanced(SITU_CCACHE)
 if(SITU_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SITU_CCACHE})  # for precompiled headers
+  # The sloppiness is for precompiled headers. Paths below the project are hashed relative to it, so another clone finds what this one compiled;
+  # what debug information calls the folder of compilation may then be the other clone's.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    ${SITU_CCACHE})
 endif()
 
 add_library(situ_options INTERFACE)

@@ -14,12 +14,15 @@
 #   TOGETHER     its sources have no names in common, and are compiled as one.
 #   DRIVER       only starts programs and reads what they print: not sanitized itself. (Sanitizers triple the time that gcc takes for a JSON parser.)
 # Exit code 77 from a main of one's own reports the test as skipped, as in automake.
-# In the code: SITU_TEST_BIN_DIR, SITU_TEST_SOURCE_DIR (tests/), #include "support/...", and private headers as in src.
+# In the code: #include "support/...", and private headers as in src; "support/build_paths.h" has SITU_TEST_BIN_DIR and SITU_TEST_SOURCE_DIR (tests/).
 
 # Programs do not wait for a second at their end in case a race is about to happen: tests start hundreds of them.
 set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 # The tests labelled fast, and what they start. Where ThreadSanitizer is on, not those that are sequential, too.
 add_custom_target(fast_tests)
+
+set(SITU_TEST_GENERATED_DIR ${PROJECT_BINARY_DIR}/tests/generated)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/build_paths.h.in ${SITU_TEST_GENERATED_DIR}/support/build_paths.h @ONLY)
 
 function(situ_test name)
   cmake_parse_arguments(arg "SERIAL;DRIVER;AS_USED;HUGE_PAGES;TOGETHER" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
@@ -35,13 +38,11 @@ function(situ_test name)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
   endif()
   target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options GTest::gmock GTest::gtest GTest::gtest_main)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests ${SITU_TEST_GENERATED_DIR})
   if(NOT arg_AS_USED)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   target_precompile_headers(${name} REUSE_FROM situ_test_headers)
-  target_compile_definitions(${name} PRIVATE
-    SITU_TEST_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" SITU_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}/tests")
   if(arg_DRIVER AND SITU_SANITIZE)
     target_compile_options(${name} PRIVATE -fno-sanitize=all)
   endif()

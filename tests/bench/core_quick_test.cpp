@@ -16,6 +16,8 @@
 #include <fstream>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace situ::bench {
 namespace {
 

@@ -21,6 +21,8 @@
 #include <set>
 #include <sstream>
 
+#include "support/build_paths.h"
+
 namespace situ::bench {
 namespace {
 

@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "support/build_paths.h"
+
 namespace situ::bench {
 
 class quick_bench : public ::testing::Test {

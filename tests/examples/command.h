@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace package_rank::test {
 
 struct command_result {

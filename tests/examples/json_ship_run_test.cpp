@@ -14,6 +14,8 @@
 #include <tuple>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace json_ship {
 namespace {
 

@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "support/build_paths.h"
+
 namespace package_index::test {
 namespace {
 

@@ -9,6 +9,8 @@
 
 #include <filesystem>
 
+#include "support/build_paths.h"
+
 namespace package_index::test {
 namespace {
 

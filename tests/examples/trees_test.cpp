@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace {
 
 using package_rank::test::command_result;

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace situ::test {
 
 // The files of the corpus of that name, in order.

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <random>
 
+#include "support/build_paths.h"
+
 namespace graph_message_example {
 struct item {
   item* next;

@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "support/build_paths.h"
+
 // hwloc itself leaks an object when the XML that it reads ends too early. LeakSanitizer asks for this by name.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhwloc"; }
 

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace {
 
 namespace fs = std::filesystem;

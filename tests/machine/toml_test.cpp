@@ -11,6 +11,8 @@
 #include <random>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace {
 
 namespace machine = situ::machine;

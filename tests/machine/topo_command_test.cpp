@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace {
 
 struct outcome {

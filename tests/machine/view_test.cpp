@@ -8,6 +8,8 @@
 
 #include <filesystem>
 
+#include "support/build_paths.h"
+
 namespace {
 
 namespace machine = situ::machine;

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace {
 
 using nlohmann::json;

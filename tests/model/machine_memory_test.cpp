@@ -11,6 +11,7 @@
 
 #include "model/graph_units/graph_copy_unit.h"
 #include "model/unit_graph.h"
+#include "support/build_paths.h"
 
 namespace situ::model {
 namespace {

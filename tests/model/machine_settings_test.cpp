@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/parts/machine_spec.h"
+#include "support/build_paths.h"
 
 namespace situ::model {
 namespace {

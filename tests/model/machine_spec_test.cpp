@@ -9,6 +9,8 @@
 #include <iterator>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace situ::model {
 namespace {
 

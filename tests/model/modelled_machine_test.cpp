@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace situ::model {
 namespace {
 

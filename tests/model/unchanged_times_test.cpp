@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace situ::model {
 namespace {
 

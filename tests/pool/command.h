@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace situ_pool_test {
 
 struct outcome {

@@ -12,6 +12,8 @@
 #include <optional>
 #include <random>
 
+#include "support/build_paths.h"
+
 using namespace situ_pool_test;
 using situ::errc;
 using situ::pool;

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "pool/pool_tools.h"
+#include "support/build_paths.h"
 
 namespace situ_pool_test::then {
 struct item {

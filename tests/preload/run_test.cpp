@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace {
 
 using nlohmann::json;

@@ -19,6 +19,8 @@
 
 #include <memory>
 
+#include "support/build_paths.h"
+
 namespace situ::test {
 namespace {
 

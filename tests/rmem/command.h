@@ -18,6 +18,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/build_paths.h"
+
 namespace situ_rmem_test {
 
 struct told {

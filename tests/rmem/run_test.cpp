@@ -5,6 +5,8 @@
 
 #include <tuple>
 
+#include "support/build_paths.h"
+
 using namespace situ_rmem_test;
 using nlohmann::json;
 

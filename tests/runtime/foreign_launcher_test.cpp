@@ -8,6 +8,8 @@
 
 #include <deque>
 
+#include "support/build_paths.h"
+
 namespace {
 
 using namespace situ::test;

@@ -14,6 +14,8 @@
 #include <set>
 #include <sstream>
 
+#include "support/build_paths.h"
+
 namespace {
 
 using namespace situ::test;

@@ -14,6 +14,8 @@
 #include <iterator>
 #include <map>
 
+#include "support/build_paths.h"
+
 namespace {
 
 using namespace situ::test;

@@ -11,6 +11,7 @@
 
 #include "model/graph_units/machine_memory.h"
 #include "nemesys/nemesys.h"
+#include "support/build_paths.h"
 
 namespace situ::studies::nemesys {
 namespace {

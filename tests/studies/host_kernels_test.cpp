@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace {
 
 const std::string bin = SITU_TEST_BIN_DIR;

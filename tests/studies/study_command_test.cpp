@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/build_paths.h"
+
 namespace {
 
 struct ended {

@@ -25,6 +25,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace situ {
 namespace {
 
