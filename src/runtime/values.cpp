@@ -9,6 +9,7 @@
 namespace situ::detail {
 
 constinit thread_local std::byte lost_part[largest_lost_part]{};
+constinit thread_local std::size_t sent_levels = 0;
 
 void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
   throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message "
@@ -22,6 +23,13 @@ void throw_too_deep(std::size_t levels) {
       fmt::format("a value has classes within classes, more than {} levels deep: the message is damaged, or the "
                   "value is a long list or a deep tree, which travels as an object graph",
                   levels));
+}
+
+void throw_sent_too_deep(std::size_t levels, std::string_view type) {
+  throw_error(errc::bad_argument,
+              fmt::format("a {} has others within it, more than {} levels deep, and cannot travel as a value: a long "
+                          "list or a deep tree travels as an object graph of plain pointers",
+                          type, levels));
 }
 
 void throw_repeated_keys(std::size_t announced, std::size_t different) {

@@ -253,17 +253,81 @@ TEST_P(values, are_combined_by_reductions) {
   });
 }
 
+template <class Body>
+error thrown_by(Body body) {
+  try {
+    body();
+  } catch (const error& e) {
+    return e;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return error{errc::not_supported, "nothing was thrown"};
+}
+
+struct chain {
+  std::unique_ptr<chain> next;
+};
+struct branch {
+  std::vector<branch> children;
+  std::optional<std::pair<std::string, std::vector<branch>>> more;
+};
+
+// So many classes, each within the one before.
+std::unique_ptr<chain> make_chain(int levels) {
+  std::unique_ptr<chain> list;
+  for (int i = 0; i < levels; ++i) list = std::make_unique<chain>(chain{std::move(list)});
+  return list;
+}
+void end_chain(std::unique_ptr<chain> list) {
+  while (list) list = std::move(list->next);
+}
+
 TEST_P(values, too_deep_are_an_error_at_the_caller) {
   run([] {
-    struct chain {
-      std::unique_ptr<chain> next;
-    };
-    chain list;
-    for (int i = 0; i < 150; ++i) list.next = std::make_unique<chain>(chain{std::move(list.next)});
     const place other{(here().index() + 1) % place_count()};
-    if (other == here()) return;
-    EXPECT_THROW(at(other, [](const chain&) {}, list), remote_error);
+    if (other == here()) return;  // the body is given the value itself
+    const auto count = [](const chain& list) {
+      int levels = 0;
+      for (const chain* at = &list; at != nullptr; at = at->next.get()) ++levels;
+      return levels;
+    };
+    async([&] {  // on a stack of 256 KiB
+      std::unique_ptr<chain> list = make_chain(100);
+      EXPECT_EQ(at(other, count, *list), 100);
+      for (const int levels : {101, 150, 50'000}) {
+        end_chain(std::move(list));
+        list = make_chain(levels);
+        const error e = thrown_by([&] { at(other, count, *list); });
+        EXPECT_EQ(e.code(), errc::bad_argument) << levels << ": " << e.what();
+        EXPECT_NE(e.message().find("chain"), std::string_view::npos) << e.what();
+      }
+      end_chain(std::move(list));
+      branch deep;
+      for (int i = 0; i < 60; ++i) {
+        deep = branch{{std::move(deep)}, {}};
+        std::pair<std::string, std::vector<branch>> more;
+        more.second.push_back(std::move(deep));
+        deep = branch{{}, std::move(more)};
+      }
+      EXPECT_THROW(at(other, [](const branch&) {}, deep), error);
+      EXPECT_EQ(at(other, count, *make_chain(100)), 100);  // a refusal leaves no level behind
+    })
+        .get();
   });
+}
+
+TEST(value_bytes, that_announce_too_deep_a_value_are_refused) {
+  const auto read = [](std::size_t levels) {
+    std::vector<std::byte> bytes(levels, std::byte{1});  // each says that another follows
+    bytes.back() = std::byte{0};
+    wire_reader reader{bytes.data(), bytes.size()};
+    return wire<chain>::read(reader);
+  };
+  int levels = 0;
+  const chain list = read(100);
+  for (const chain* at = &list; at != nullptr; at = at->next.get()) ++levels;
+  EXPECT_EQ(levels, 100);
+  EXPECT_EQ(thrown_by([&] { (void)read(101); }).code(), errc::bad_message);
 }
 
 INSTANTIATE_TEST_SUITE_P(layouts, values, testing::ValuesIn(test::all_layouts()), test::layout_name);

@@ -14,7 +14,8 @@
 // What is shared stays shared: within a message (all arguments of a call, a result, a part of a collective) each object
 // that std::shared_ptr lead to goes once, also in cycles. A std::weak_ptr arrives bound where its object goes along,
 // else expired. Errors of writing: bad_argument where two own one object and lead to different parts of it, or as
-// different types, and where shared objects lie within each other more than 100 levels deep.
+// different types, and where classes that contain themselves, or shared objects, lie within each other more than 100
+// levels deep.
 //
 // Layout: the value's bytes in host order (both ends run the same build), containers behind a 64-bit count. Not
 // self-describing: the function that travels along knows the types. Comparators, hashes and allocators do not travel:
@@ -32,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace situ {
@@ -40,6 +42,7 @@ namespace detail {
 [[noreturn]] void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes);
 [[noreturn]] void throw_bad_alternative(std::size_t index, std::size_t alternatives);
 [[noreturn]] void throw_too_deep(std::size_t levels);
+[[noreturn]] void throw_sent_too_deep(std::size_t levels, std::string_view type);
 [[noreturn]] void throw_repeated_keys(std::size_t announced, std::size_t different);
 class nesting;
 template <class T>
@@ -49,6 +52,8 @@ struct value_wire;
 namespace detail {
 // Where a part goes that has no room; nobody reads it.
 extern constinit thread_local std::byte lost_part[largest_lost_part] __attribute__((tls_model("initial-exec")));
+// Classes within classes that the thread is measuring or writing.
+extern constinit thread_local std::size_t sent_levels __attribute__((tls_model("initial-exec")));
 }  // namespace detail
 
 // Writes into a buffer that was measured beforehand, by size() of all that goes there: then nothing is checked. Or into

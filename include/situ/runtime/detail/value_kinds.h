@@ -253,6 +253,25 @@ consteval bool holds_shared() {
 template <class T>
 inline constexpr bool shares = holds_shared<T>();
 
+// Whether a value of T may lie within another value of T, so that nothing but a count bounds how deep values go. What a
+// wire<T> of the program's own holds is not known: it may hold any class.
+template <class Class, class T, class... Seen>
+consteval bool may_hold() {
+  if constexpr ((std::is_same_v<T, Seen> || ...)) {
+    return false;
+  } else {
+    constexpr value_kind kind = kind_of<T>();
+    if constexpr (kind == value_kind::own) return true;
+    if constexpr (kind == value_kind::plain || kind == value_kind::path || kind == value_kind::none) return false;
+    return []<class... Ts>(type_list<Ts...>) {
+      return (std::is_same_v<std::remove_cv_t<Ts>, Class> || ...) ||
+             (may_hold<Class, std::remove_cv_t<Ts>, T, Seen...>() || ...);
+    }(parts_of<T>{});
+  }
+}
+template <class T>
+inline constexpr bool nests = may_hold<T, T>();
+
 // --- how many bytes ---
 
 inline constexpr std::size_t varies = ~std::size_t{0};

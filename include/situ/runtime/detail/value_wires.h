@@ -12,6 +12,7 @@
 #include <new>
 #include <ranges>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -54,7 +55,24 @@ struct sharing_wire {
   }
 };
 
-// Counts the classes within classes that are being read: who sends a list of a million would use up our stack.
+// Classes that contain themselves may be nested so deep that the recursion over them uses up the stack: a list of a
+// million elements does. So each pass counts its levels, and refuses more than these: they fit a task's stack of
+// 256 KiB, also with AddressSanitizer.
+inline constexpr std::size_t most_levels = 100;
+
+// A level of what the thread measures or writes. Throws bad_argument beyond the last one.
+class sent_level {
+ public:
+  explicit sent_level(std::string_view type) {
+    if (sent_levels == most_levels) [[unlikely]]
+      throw_sent_too_deep(most_levels, type);
+    ++sent_levels;
+  }
+  sent_level(const sent_level&) = delete;
+  sent_level& operator=(const sent_level&) = delete;
+  ~sent_level() { --sent_levels; }
+};
+// A level of what a reader reads. Throws bad_message beyond the last one.
 class nesting {
  public:
   explicit nesting(wire_reader& reader) : reader_{reader} {
@@ -66,9 +84,15 @@ class nesting {
   ~nesting() { --reader_.levels_; }
 
  private:
-  static constexpr std::size_t most_levels = 100;  // within a task's stack of 256 KiB, also with AddressSanitizer
   wire_reader& reader_;
 };
+struct no_level {
+  explicit no_level(const auto&) noexcept {}
+};
+template <class T>
+using level_to_send = std::conditional_t<nests<T>, sent_level, no_level>;
+template <class T>
+using level_to_read = std::conditional_t<nests<T>, nesting, no_level>;
 
 // What does not travel: check_value has said so, and nothing more shall be said.
 template <class T>
@@ -151,15 +175,17 @@ template <class T>
 struct kind_wire<T, value_kind::fields> {
   static std::size_t size(const T& value) {
     if constexpr (bytes_of_all<T>() != varies) return bytes_of_all<T>();
+    [[maybe_unused]] const level_to_send<T> level{type_name<T>()};
     std::size_t bytes = 0;
     visit_values(value, [&](const auto& part) { bytes += part_size(part); });
     return bytes;
   }
   static void write(wire_writer& writer, const T& value) {
+    [[maybe_unused]] const level_to_send<T> level{type_name<T>()};
     visit_values(value, [&](const auto& part) { write_part(writer, part); });
   }
   static T read(wire_reader& reader) {
-    const nesting level{reader};
+    [[maybe_unused]] const level_to_read<T> level{reader};
     if constexpr (is_read_by_parts<T>()) {
       T value{};
       visit_values(value, [&](auto& part) { read_part(reader, part); });
