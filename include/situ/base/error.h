@@ -3,6 +3,8 @@
 // cost: making an error formats its text, which allocates; reading one is a load.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstdint>
 #include <exception>
 #include <string>

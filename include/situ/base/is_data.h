@@ -1,6 +1,8 @@
 // Which classes are plain data to messages and object graphs.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <complex>
 
 namespace situ {

@@ -3,6 +3,8 @@
 // cost: a lock, a copy of the sink, and what the sink itself takes.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <functional>
 #include <string_view>
 

@@ -10,6 +10,8 @@
 // cost: a key is found by linear search; a value is copied out.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <memory>

@@ -8,6 +8,8 @@
 // it is no whole number of bytes. cost: linear in the length of the text.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>

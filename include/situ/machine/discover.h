@@ -2,6 +2,7 @@
 // cost: tens of milliseconds.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/machine/tree.h>
 
 #include <string>

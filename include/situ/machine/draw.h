@@ -1,6 +1,7 @@
 // A tree for people and for programs. Pure functions. cost: linear in the nodes and paths.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/machine/tree.h>
 
 #include <string>

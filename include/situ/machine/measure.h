@@ -6,6 +6,7 @@
 // are distributions, and two regimes are told apart when they are there (split_regimes).
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/machine/tree.h>
 
 #include <cstdint>

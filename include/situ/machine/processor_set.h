@@ -3,6 +3,8 @@
 // and the members.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

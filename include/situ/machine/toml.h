@@ -3,6 +3,7 @@
 // parse_toml(to_toml(t), "") == t for every tree t. cost: linear in the text and in the tree that it says.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/machine/tree.h>
 
 #include <string>

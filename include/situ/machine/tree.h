@@ -18,6 +18,7 @@
 // the nodes.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/machine/processor_set.h>
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 //   machine::view(tree, machine::parse_view("packages,memories,l3"));
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/machine/tree.h>
 
 #include <cstdint>

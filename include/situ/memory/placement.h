@@ -1,6 +1,7 @@
 // Where memory lies: which of the machine's memories hold the pages of a block.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/memory/ptr.h>
 
 #include <cstddef>

@@ -4,6 +4,8 @@
 // A value type. cost: nothing here asks the server; texts are some 100 bytes.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <array>
 #include <compare>
 #include <cstddef>

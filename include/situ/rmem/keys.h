@@ -7,6 +7,8 @@
 // Values; thread-safe as those are. cost: reading the file; a new key is 32 bytes of the kernel's random ones.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <array>
 #include <cstddef>
 #include <filesystem>

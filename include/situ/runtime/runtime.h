@@ -13,6 +13,7 @@
 // maps the job's memory and waits for all places, as leaving does; the rest are loads.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/memory/place.h>
 
 #include <cstdint>

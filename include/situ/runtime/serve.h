@@ -15,6 +15,8 @@
 // whether a processor is to be spent on that.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <exception>
 #include <optional>
 #include <type_traits>

@@ -9,6 +9,8 @@
 // A value. cost: a binary search over the members.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

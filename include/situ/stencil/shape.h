@@ -10,6 +10,7 @@
 // cost: making one allocates; accessors are loads.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/stencil/box.h>
 
 #include <initializer_list>

@@ -7,6 +7,7 @@
 // cost: making one of these values is a few instructions; docs/design/task.md says what declaring it costs.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/memory/ptr.h>
 
 #include <cstddef>

@@ -2,6 +2,8 @@
 // of HOMP (Yan, Liu, Cameron and Umar, 2017), which figure 3 of the memory-centric programming paper shows at work.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

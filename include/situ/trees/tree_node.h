@@ -1,6 +1,7 @@
 // A node of a place tree as a program sees it: a memory, and the workers beside it.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/machine/tree.h>
 
 #include <cstdint>

@@ -3,6 +3,8 @@
 // SITU_ASSERT_LEVEL compile to nothing (the condition is still parsed).
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #ifndef SITU_ASSERT_LEVEL
 #define SITU_ASSERT_LEVEL 1
 #endif

@@ -5,6 +5,7 @@
 // name from outside, is handed out: instantiating tell_description defines a friend function that returns it.
 #pragma once
 
+#include <situ/base/detail/abi.h>
 #include <situ/base/detail/aggregate.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // Names of types, made by the compiler, and a number made of a name. Equal in every process of one executable.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstdint>
 #include <string_view>
 

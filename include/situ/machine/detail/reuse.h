@@ -8,6 +8,8 @@
 // reuse_curve is a value. measure_reuse() is not thread-safe with itself: two measurements at once disturb each other.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -15,6 +15,8 @@
 //      needs no null check.
 #pragma once
 
+#include <situ/base/detail/abi.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
