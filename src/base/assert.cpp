@@ -1,13 +1,13 @@
 #include <situ/base/detail/assert.h>
 
-#include <cstdio>
 #include <cstdlib>
+
+#include "base/print.h"
 
 namespace situ::detail {
 
 void assertion_failed(const char* condition, const char* fix, const char* file, int line) noexcept {
-  std::fprintf(stderr, "situ: assertion failed: %s\n  at %s:%d\n  %s\n", condition, file, line, fix);
-  std::fflush(stderr);
+  tell("situ: assertion failed: {}\n  at {}:{}\n  {}\n", condition, file, line, fix);
   std::abort();
 }
 

@@ -1,8 +1,9 @@
 #include <situ/base/log.h>
 
-#include <cstdio>
 #include <mutex>
 #include <utility>
+
+#include "base/print.h"
 
 namespace situ {
 namespace {
@@ -13,8 +14,7 @@ log_sink current_sink;
 
 void write_to_stderr(log_level level, std::string_view message) {
   if (level < log_level::warning) return;
-  std::fprintf(stderr, "situ: %s%.*s\n", level == log_level::warning ? "warning: " : "",
-               static_cast<int>(message.size()), message.data());
+  detail::tell("situ: {}{}\n", level == log_level::warning ? "warning: " : "", message);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "base/descriptor.h"
+#include "base/print.h"
 
 #include <situ/base/error.h>
 #include <situ/version.h>
@@ -9,12 +10,14 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
 
 namespace {
+
+using situ::detail::tell;
 
 // The arguments, last first, as CLI11 takes them; without a "--" between `run`'s options and its program: CLI11 would
 // take what follows it for arguments of `situ` itself.
@@ -34,10 +37,16 @@ std::vector<std::string> arguments_of(int argc, char** argv, const CLI::App& app
   return {all.rbegin(), all.rend()};
 }
 
-}  // namespace
+// What the parser has to say: its help goes to standard output, its complaints to standard error.
+int say(const CLI::App& app, const CLI::ParseError& what) {
+  std::ostringstream output, complaints;
+  const int code = app.exit(what, output, complaints);
+  situ::detail::print_text(output.view());
+  tell("{}", complaints.view());
+  return code;
+}
 
-int main(int argc, char** argv) {
-  situ::detail::standard_streams_filled::for_good();  // in what it starts, too
+int run_command(int argc, char** argv) {
   CLI::App app{"Situ: one address space over every memory a program can reach, and work that moves to the data",
                "situ"};
   app.set_version_flag("--version", "situ " SITU_VERSION_STRING);
@@ -71,10 +80,17 @@ int main(int argc, char** argv) {
   } catch (const CLI::RuntimeError& ended) {  // a command's exit code: it has said what there is to say
     return ended.get_exit_code();
   } catch (const CLI::ParseError& failure) {
-    return app.exit(failure);
+    return say(app, failure);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "{}\n", failure.what());
+    tell("{}\n", failure.what());
     return EXIT_FAILURE;
   }
   return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  situ::detail::standard_streams_filled::for_good();  // in what it starts, too
+  return situ::detail::exit_code_after_output(run_command(argc, argv));
 }

@@ -1,5 +1,8 @@
 #include "model_sweep.h"
 
+#include "base/output_file.h"
+#include "base/print.h"
+
 #include <situ/base/error.h>
 
 #include <fcntl.h>
@@ -14,8 +17,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -23,6 +26,8 @@
 namespace {
 
 using nlohmann::ordered_json;
+using situ::detail::print_out;
+using situ::detail::tell;
 
 struct swept_key {
   std::string name;
@@ -207,7 +212,7 @@ void print(const std::vector<row>& rows) {
     std::string line;
     for (std::size_t i = 0; i < widths.size(); ++i) line += fmt::format("{:>{}}  ", each[i], widths[i]);
     line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", line);
+    print_out("{}\n", line);
   }
 }
 
@@ -227,23 +232,20 @@ ordered_json json_of(const std::vector<one_run>& runs, const std::vector<swept_k
 int run_sweep(const sweep_options& options, const std::string& file, std::vector<std::string> arguments) {
   std::vector<swept_key> keys;
   for (const std::string& each : options.sweeps) keys.push_back(parse_sweep(each));
-  std::ofstream json;
-  if (!options.json.empty()) {
-    json.open(options.json);
-    if (!json)
-      situ::throw_error(situ::errc::bad_file, fmt::format("cannot write {}: {}", options.json, std::strerror(errno)));
-  }
+  std::optional<situ::detail::output_file> json;
+  if (!options.json.empty()) json.emplace(options.json);
   std::vector<one_run> runs = combinations(keys);
   const std::uint32_t jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
   run_all(runs, jobs, [&](one_run& run) { start_run(run, settings_of(run, keys, options), file, arguments); });
   print(table_of(runs, keys));
-  if (json.is_open() && !(json << json_of(runs, keys, options).dump(2) << '\n' << std::flush))
-    situ::throw_error(situ::errc::bad_file, fmt::format("cannot write {}", options.json));
+  if (json) {
+    json->add(json_of(runs, keys, options).dump(2) + '\n');
+    json->close();
+  }
   int code = sweep_is_interrupted ? 128 + SIGINT : 0;
   for (const one_run& each : runs) {
     if (each.exit_code > 0 && code == 0) code = each.exit_code;
-    if (each.exit_code > 0 && !sweep_is_interrupted)
-      fmt::print(stderr, "{}{}", settings_of(each, keys, options), text_in(each.out));
+    if (each.exit_code > 0 && !sweep_is_interrupted) tell("{}{}", settings_of(each, keys, options), text_in(each.out));
   }
   return code;
 }

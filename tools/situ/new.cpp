@@ -1,6 +1,9 @@
 // `situ new NAME`: writes a project that builds, runs and tests itself. Its files are those of tools/situ/project.
 #include "commands.h"
 
+#include "base/output_file.h"
+#include "base/print.h"
+
 #include <situ/base/error.h>
 #include <situ/version.h>
 
@@ -11,7 +14,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +24,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using situ::detail::print_out;
 
 constexpr const char* new_examples =
     "Examples:\n"
@@ -67,12 +70,6 @@ bool is_on_path(const fs::path& prefix) {
   return false;
 }
 
-void write_file(const fs::path& file, const std::string& text) {
-  std::ofstream out{file, std::ios::binary};
-  if (!(out << text && out.flush()))
-    situ::throw_error(situ::errc::bad_file, fmt::format("cannot write {}", file.string()));
-}
-
 void write_project(const fs::path& folder) {
   const std::string name = folder.filename().string();
   check_name(name);
@@ -92,18 +89,18 @@ void write_project(const fs::path& folder) {
       replace(text, "@NAME@", name);
       replace(text, "@VERSION@", fmt::format("{}.{}", SITU_VERSION_MAJOR, SITU_VERSION_MINOR));
       replace(text, "@PREFIX_OPTION@", option);
-      write_file(folder / (each.name == "gitignore" ? ".gitignore" : each.name), text);
+      situ::detail::write_file((folder / (each.name == "gitignore" ? ".gitignore" : each.name)).string(), text);
     }
   } catch (...) {
     fs::remove_all(folder, failure);  // all of it or nothing
     throw;
   }
 
-  fmt::print("{} is ready. Build and run it:\n\n  cd {}\n", folder.string(), folder.string());
+  print_out("{} is ready. Build and run it:\n\n  cd {}\n", folder.string(), folder.string());
   if (!is_install(prefix))  // a project finds an install only
-    fmt::print("  cmake --install {} --prefix ~/situ && export PATH=~/situ/bin:$PATH\n", prefix.string());
-  fmt::print("  cmake -B build{} && cmake --build build\n  {} run -n 4 build/{}\n  ctest --test-dir build\n", option,
-             is_found ? "situ" : (prefix / "bin/situ").string(), name);
+    print_out("  cmake --install {} --prefix ~/situ && export PATH=~/situ/bin:$PATH\n", prefix.string());
+  print_out("  cmake -B build{} && cmake --build build\n  {} run -n 4 build/{}\n  ctest --test-dir build\n", option,
+            is_found ? "situ" : (prefix / "bin/situ").string(), name);
 }
 
 }  // namespace

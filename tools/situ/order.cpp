@@ -1,4 +1,6 @@
 // `situ order`: which memories an intent takes on a machine, and what the administrator or the user says about it.
+#include "base/output_file.h"
+#include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
 #include "memory/placer.h"
@@ -27,6 +29,7 @@ namespace {
 namespace machine = situ::machine;
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
+using situ::detail::print_out;
 
 struct order_options {
   machine_source source;
@@ -129,8 +132,8 @@ void show(const order_options& options) {
       widest_list = std::max(widest_list, to_text(orders.back()).size());
     }
     if (!options.json)
-      fmt::print("Seen from {}\n  {:<{}}  {:<{}}  fill  no room  by\n", all.machine().label(from), "intent",
-                 std::max<std::size_t>(widest_intent, 6), "memories, best first", widest_list);
+      print_out("Seen from {}\n  {:<{}}  {:<{}}  fill  no room  by\n", all.machine().label(from), "intent",
+                std::max<std::size_t>(widest_intent, 6), "memories, best first", widest_list);
     for (std::size_t i = 0; i < intents.size(); ++i) {
       const machine::memory_order& order = orders[i];
       if (options.json) {
@@ -139,21 +142,21 @@ void show(const order_options& options) {
         row["from"] = all.machine().label(from);
         rows.push_back(std::move(row));
       } else {
-        fmt::print("  {:<{}}  {:<{}}  {:>3.0f}%  {:<7}  {}\n", intents[i].name(),
-                   std::max<std::size_t>(widest_intent, 6), to_text(order), widest_list, 100 * order.fill,
-                   name(order.when_full), order.source);
+        print_out("  {:<{}}  {:<{}}  {:>3.0f}%  {:<7}  {}\n", intents[i].name(),
+                  std::max<std::size_t>(widest_intent, 6), to_text(order), widest_list, 100 * order.fill,
+                  name(order.when_full), order.source);
       }
     }
-    if (!options.json) fmt::print("\n");
+    if (!options.json) print_out("\n");
   }
   if (options.json) {
     const ordered_json out{{"orderings", std::move(rows)},
                            {"complaints", std::vector<std::string>{all.complaints().begin(), all.complaints().end()}}};
-    fmt::print("{}\n", out.dump(2));
+    print_out("{}\n", out.dump(2));
     return;
   }
-  for (const std::string& complaint : all.complaints()) fmt::print("not used: {}\n", complaint);
-  if (options.source.is_this_machine()) fmt::print("{}\n", kernel_order_line());
+  for (const std::string& complaint : all.complaints()) print_out("not used: {}\n", complaint);
+  if (options.source.is_this_machine()) print_out("{}\n", kernel_order_line());
 }
 
 // What is written, one sentence for each file and each fault; 1 where there is a fault.
@@ -166,9 +169,9 @@ void check(const order_options& options) {
     const std::size_t before = all.complaints().size();
     try {
       all.read(path);
-      fmt::print("{}: read{}\n", path, all.complaints().size() == before ? "" : ", with faults");
+      print_out("{}: read{}\n", path, all.complaints().size() == before ? "" : ", with faults");
     } catch (const situ::error& bad) {
-      fmt::print("{}\n", bad.message());
+      print_out("{}\n", bad.message());
       ++faults;
     }
   };
@@ -179,15 +182,15 @@ void check(const order_options& options) {
     look(files.environment, true);
   }
   for (const std::string& file : options.files) look(file, true);
-  for (const std::string& complaint : all.complaints()) fmt::print("{}\n", complaint);
+  for (const std::string& complaint : all.complaints()) print_out("{}\n", complaint);
   faults += static_cast<int>(all.complaints().size());
   if (situ::detail::is_numa_balancing_on())
-    fmt::print(
+    print_out(
         "automatic NUMA balancing is on: it leaves what Situ places where it is, but moves other pages to where they "
         "are used; "
         "turn it off by 0 in /proc/sys/kernel/numa_balancing\n");
   if (faults != 0) throw CLI::RuntimeError(1);
-  fmt::print("no faults\n");
+  print_out("no faults\n");
 }
 
 std::string read_text(const std::string& path) {
@@ -251,20 +254,17 @@ std::string file_to_write(const order_options& options) {
   return files.user;
 }
 
-// The whole or nothing: a file of its own first, then renamed.
-void replace_file(const std::string& path, const std::string& text) {
+void write_orderings(const std::string& path, const std::string& text) {
   std::error_code failed;
   if (const fs::path folder = fs::path{path}.parent_path(); !folder.empty()) fs::create_directories(folder, failed);
-  const std::string unfinished = fmt::format("{}.{}", path, getpid());
-  if (std::ofstream to{unfinished, std::ios::binary}; !(to << text) || !to.flush())
+  try {
+    situ::detail::replace_file(path, text);
+  } catch (const situ::error& lost) {
     situ::throw_error(situ::errc::bad_file,
-                      fmt::format("{}: cannot be written; check that the folder exists and that you may write to it, "
-                                  "or name another file with --file",
-                                  path));
-  fs::rename(unfinished, path, failed);
-  if (!failed) return;
-  fs::remove(unfinished);
-  situ::throw_error(situ::errc::bad_file, fmt::format("{}: {}", path, failed.message()));
+                      fmt::format("{}; check that the folder exists and that you may write to it, or name another "
+                                  "file with --file",
+                                  lost.message()));
+  }
 }
 
 void set(const order_options& options) {
@@ -302,8 +302,8 @@ void set(const order_options& options) {
     text += added;
   }
   all.parse(text, path);  // all of it must be readable
-  replace_file(path, text);
-  fmt::print(
+  write_orderings(path, text);
+  print_out(
       "{}: {}\n", path,
       options.remove ? "no longer orders memories for " + options.intent : "orders memories for " + options.intent);
 }

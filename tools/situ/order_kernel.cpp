@@ -1,11 +1,14 @@
 // `situ order kernel`: the ordered policies of the kernel, where it has them (kernel/README.md): its lists beside the
 // orderings that programs go by, and writing these into it.
+#include "base/descriptor.h"
+#include "base/print.h"
 #include "commands.h"
 #include "memory/kernel_order.h"
 
 #include <situ/base/error.h>
 #include <situ/machine/orderings.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -14,7 +17,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -27,6 +29,7 @@ namespace {
 namespace machine = situ::machine;
 using situ::detail::kernel_order;
 using situ::detail::kernel_orders;
+using situ::detail::print_out;
 
 struct kernel_order_options {
   std::string folder = "/sys/devices/system/node";
@@ -65,14 +68,11 @@ machine::processor_set processors_of(const std::string& folder, std::uint32_t no
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  std::FILE* const file = std::fopen(path.c_str(), "we");
-  bool is_written = file != nullptr;
-  if (is_written) {
-    std::setvbuf(file, nullptr, _IONBF, 0);  // the kernel's refusal is of the write
-    is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  }
+  // One write: the kernel's refusal is of the whole.
+  const int file = situ::detail::above_standard(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const bool is_written = file >= 0 && ::write(file, text.data(), text.size()) == std::ssize(text);
   const int reason = errno;
-  if (file != nullptr) std::fclose(file);
+  if (file >= 0) ::close(file);
   if (is_written) return;
   situ::throw_error(situ::errc::bad_file,
                     fmt::format("{}: the kernel does not take \"{}\": {}{}", path, text, std::strerror(reason),
@@ -92,14 +92,14 @@ bool write_list(const kernel_order_options& options, const kernel_order& row,
 void show_kernel(const kernel_order_options& options) {
   const kernel_orders lists = kernel_orders::read(options.folder);
   if (lists.empty()) {
-    fmt::print(
+    print_out(
         "This kernel has no ordered policies: Situ places in user space. kernel/README.md of Situ's sources says how "
         "to build one that has.\n");
     if (options.write) throw CLI::RuntimeError(1);
     return;
   }
   const machine::orderings all = machine::orderings::of_this_machine();
-  fmt::print("from    policy     the kernel's list     fill  placed by\n");
+  print_out("from    policy     the kernel's list     fill  placed by\n");
   for (const kernel_order& row : lists.rows()) {
     const machine::processor_set from = processors_of(options.folder, row.from);
     if (from.empty()) continue;
@@ -113,9 +113,9 @@ void show_kernel(const kernel_order_options& options) {
     if (!is_same && !is_written)
       by = fmt::format("Situ, which orders {} up to {:.0f}%{}", to_text(order), 100 * order.fill,
                        wanted ? "" : ": the kernel has no such lists");
-    fmt::print("node {:<2} {:<10} {:<20} {:>4}%  {}\n", row.from, row.name,
-               fmt::format("{}", fmt::join(is_written ? wanted->nodes : row.nodes, " ")),
-               is_written ? wanted->fill_percent : static_cast<int>(row.fill_percent), by);
+    print_out("node {:<2} {:<10} {:<20} {:>4}%  {}\n", row.from, row.name,
+              fmt::format("{}", fmt::join(is_written ? wanted->nodes : row.nodes, " ")),
+              is_written ? wanted->fill_percent : static_cast<int>(row.fill_percent), by);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "other_program.h"
 
 #include "base/descriptor.h"
+#include "base/print.h"
 
 #include <situ/base/error.h>
 
@@ -27,6 +28,8 @@ using situ::errc;
 using situ::throw_error;
 
 namespace {
+
+using situ::detail::tell;
 
 constexpr int look_ms = 50;
 // Signals that a person or a batch system sends to end, to reload or to ask.
@@ -146,7 +149,7 @@ ended_program wait_for_program(const started_program& program, const passed_sign
   while (::waitpid(program.process, &result.status, 0) < 0 && errno == EINTR) {}
   if (!result.is_late) return result;
   for (const pid_t left : others->end_all())
-    fmt::print(stderr, "situ: process {} of the program could not be ended (kill it as its user)\n", left);
+    tell("situ: process {} of the program could not be ended (kill it as its user)\n", left);
   return result;
 }
 

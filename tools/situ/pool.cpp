@@ -12,16 +12,17 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "base/print.h"
 #include "pool/pool_device.h"
 
 namespace {
 
 using nlohmann::ordered_json;
+using situ::detail::print_out;
 
 struct pool_arguments {
   std::string path;
@@ -75,20 +76,20 @@ ordered_json device_as_json(const situ::detail::pool_device& device) {
 void print_device(const situ::detail::pool_device& device) {
   const auto known = [](const std::string& text) { return text.empty() ? std::string{"unknown"} : text; };
   if (device.block.empty()) {
-    fmt::print("  device         none that the kernel names\n");
+    print_out("  device         none that the kernel names\n");
     return;
   }
-  fmt::print("  device         {}{}{}\n", device.block, device.model.empty() ? "" : ", " + device.model,
-             device.serial.empty() ? "" : ", serial " + device.serial);
+  print_out("  device         {}{}{}\n", device.block, device.model.empty() ? "" : ", " + device.model,
+            device.serial.empty() ? "" : ", serial " + device.serial);
   if (device.region.empty()) {
-    fmt::print("  region         none: it is no persistent memory\n");
+    print_out("  region         none: it is no persistent memory\n");
     return;
   }
-  fmt::print("  region         {} of {}, identity {}, domain {}, namespace {} {}\n", device.region,
-             known(device.provider), known(device.set_cookie), known(device.persistence_domain), device.namespace_name,
-             device.namespace_uuid);
+  print_out("  region         {} of {}, identity {}, domain {}, namespace {} {}\n", device.region,
+            known(device.provider), known(device.set_cookie), known(device.persistence_domain), device.namespace_name,
+            device.namespace_uuid);
   for (const auto& each : device.modules)
-    fmt::print("  module         {}: {}, serial {}\n", each.name, known(each.id), known(each.serial));
+    print_out("  module         {}: {}, serial {}\n", each.name, known(each.id), known(each.serial));
 }
 
 void print_info_as_json(const situ::pool_info& info) {
@@ -118,26 +119,26 @@ void print_info_as_json(const situ::pool_info& info) {
 }
 
 void print_info(const situ::pool_info& info) {
-  fmt::print("{}: a pool of format version {}\n", info.path, info.version);
-  fmt::print("  heap           {}, {} of it free in whole chunks; at most {}\n", situ::format_bytes(info.heap_bytes),
-             situ::format_bytes(info.free_bytes), situ::format_bytes(info.most_bytes));
-  fmt::print("  address        {:#x}\n", info.base);
+  print_out("{}: a pool of format version {}\n", info.path, info.version);
+  print_out("  heap           {}, {} of it free in whole chunks; at most {}\n", situ::format_bytes(info.heap_bytes),
+            situ::format_bytes(info.free_bytes), situ::format_bytes(info.most_bytes));
+  print_out("  address        {:#x}\n", info.base);
   const bool is_kept = info.promise != situ::pool_promise::process && info.primitive != "none";
   const bool is_batched = info.promise == situ::pool_promise::batched;
-  fmt::print("  survives       the end of its process{}\n", !is_kept     ? ""
-                                                            : is_batched ? ", and after a while the machine's"
-                                                                         : ", and the machine's");
-  fmt::print("  lies in        {}; flushed by {}\n", info.medium, info.primitive);
+  print_out("  survives       the end of its process{}\n", !is_kept     ? ""
+                                                           : is_batched ? ", and after a while the machine's"
+                                                                        : ", and the machine's");
+  print_out("  lies in        {}; flushed by {}\n", info.medium, info.primitive);
   print_device(device_of(info.path));
-  fmt::print("  checks         of its own structures{}\n", info.has_object_checks ? ", and of each object" : "");
-  fmt::print("  transactions   {}\n", info.transactions);
-  if (info.restored_ranges != 0) fmt::print("  incomplete     {}\n", incomplete_line(info));
+  print_out("  checks         of its own structures{}\n", info.has_object_checks ? ", and of each object" : "");
+  print_out("  transactions   {}\n", info.transactions);
+  if (info.restored_ranges != 0) print_out("  incomplete     {}\n", incomplete_line(info));
   if (info.replayed_transactions != 0)
-    fmt::print("  in its log     {} transactions, since its last writer has not closed it\n",
-               info.replayed_transactions);
+    print_out("  in its log     {} transactions, since its last writer has not closed it\n",
+              info.replayed_transactions);
   for (const auto& each : info.roots)
-    fmt::print("  root           {}: {} bytes at byte {}, type {:016x}\n", situ_pool::printable(each.name), each.bytes,
-               each.offset, each.fingerprint);
+    print_out("  root           {}: {} bytes at byte {}, type {:016x}\n", situ_pool::printable(each.name), each.bytes,
+              each.offset, each.fingerprint);
 }
 
 void show_info(const pool_arguments& arguments) {
@@ -180,12 +181,12 @@ void check(const pool_arguments& arguments) {
                               {"damage", result.found.damage}, {"notes", result.found.notes}};
     situ_pool::print(all);
   } else {
-    for (const std::string& each : result.found.damage) fmt::print("damage: {}\n", each);
-    for (const std::string& each : result.found.notes) fmt::print("note: {}\n", each);
+    for (const std::string& each : result.found.damage) print_out("damage: {}\n", each);
+    for (const std::string& each : result.found.notes) print_out("note: {}\n", each);
     if (is_sound)
-      fmt::print("{} is sound: {} objects in blocks of {}, {} slabs; {}\n", arguments.path, result.found.blocks,
-                 situ::format_bytes(result.found.block_bytes), result.found.slabs,
-                 result.info.has_object_checks ? "each object is what its check says" : "objects have no checks");
+      print_out("{} is sound: {} objects in blocks of {}, {} slabs; {}\n", arguments.path, result.found.blocks,
+                situ::format_bytes(result.found.block_bytes), result.found.slabs,
+                result.info.has_object_checks ? "each object is what its check says" : "objects have no checks");
   }
   if (!is_sound) throw CLI::RuntimeError{EXIT_FAILURE};
 }
@@ -213,7 +214,7 @@ std::string situ_pool::printable(std::string_view name) {
 }
 
 void situ_pool::print(const ordered_json& all) {
-  fmt::print("{}\n", all.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  print_out("{}\n", all.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 void add_pool_command(CLI::App& app) {

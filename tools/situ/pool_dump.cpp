@@ -15,11 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/print.h"
 #include "pool/pool_tools.h"
 
 namespace {
 
 using nlohmann::ordered_json;
+using situ::detail::print_out;
 
 struct dump_arguments {
   std::string path;
@@ -86,18 +88,18 @@ ordered_json json_of(const block_map::value_type& each, const block_map& blocks,
 
 void print_block(const block_map::value_type& each, const block_map& blocks, std::uint64_t made_at, std::size_t most) {
   const auto& [offset, in] = each;
-  fmt::print("block at byte {}: {} bytes", offset, in.bytes);
-  for (const std::string& root : in.roots) fmt::print(", root {}", root);
-  fmt::print("\n");
+  print_out("block at byte {}: {} bytes", offset, in.bytes);
+  for (const std::string& root : in.roots) print_out(", root {}", root);
+  print_out("\n");
   const std::size_t shown = std::min(most, in.bytes);
   for (std::size_t at = 0; at < shown; at += 16) {
     const std::size_t length = std::min<std::size_t>(16, shown - at);
-    fmt::print("  {:6} {}", at, hex_of(in.at + at, length));
+    print_out("  {:6} {}", at, hex_of(in.at + at, length));
     for_each_pointer({in.at + at, length, {}}, length, blocks, made_at,
-                     [](std::size_t, std::uint64_t to) { fmt::print("  -> byte {}", to); });
-    fmt::print("\n");
+                     [](std::size_t, std::uint64_t to) { print_out("  -> byte {}", to); });
+    print_out("\n");
   }
-  if (shown < in.bytes && most != 0) fmt::print("  ... {} bytes more\n", in.bytes - shown);
+  if (shown < in.bytes && most != 0) print_out("  ... {} bytes more\n", in.bytes - shown);
 }
 
 void dump(const dump_arguments& arguments) {
@@ -124,8 +126,8 @@ void dump(const dump_arguments& arguments) {
     return situ_pool::print(all);
   }
   for (const auto& each : info.roots)
-    fmt::print("root {}: {} bytes at byte {}, type {:016x}\n", situ_pool::printable(each.name), each.bytes, each.offset,
-               each.fingerprint);
+    print_out("root {}: {} bytes at byte {}, type {:016x}\n", situ_pool::printable(each.name), each.bytes, each.offset,
+              each.fingerprint);
   for (const auto& each : blocks)
     if (is_wanted(each)) print_block(each, blocks, made_at, arguments.bytes);
 }

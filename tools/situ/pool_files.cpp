@@ -13,12 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "base/print.h"
 #include "pool/pool_tools.h"
 
 namespace {
 
 using nlohmann::ordered_json;
 using situ::detail::pool_difference;
+using situ::detail::print_out;
+using situ::detail::tell;
 
 struct two_pools {
   std::string first;
@@ -34,8 +37,8 @@ void copy(const two_pools& arguments) {
                              {"to", arguments.second},
                              {"bytes", done.bytes},
                              {"copied_bytes", done.data_bytes}});
-  fmt::print("{}: a copy of {}, {} long; copied {}\n", arguments.second, arguments.first,
-             situ::format_bytes(done.bytes), situ::format_bytes(done.data_bytes));
+  print_out("{}: a copy of {}, {} long; copied {}\n", arguments.second, arguments.first, situ::format_bytes(done.bytes),
+            situ::format_bytes(done.data_bytes));
 }
 
 std::string_view name_of(pool_difference::kind kind) {
@@ -49,15 +52,15 @@ std::string_view name_of(pool_difference::kind kind) {
 
 void print(const pool_difference& each) {
   const bool is_root = !each.name.empty();
-  fmt::print("{}: {}",
-             is_root ? "root " + situ_pool::printable(each.name) : fmt::format("block at byte {}", each.offset),
-             name_of(each.what));
+  print_out("{}: {}",
+            is_root ? "root " + situ_pool::printable(each.name) : fmt::format("block at byte {}", each.offset),
+            name_of(each.what));
   if (each.what != pool_difference::kind::differs) {
-    fmt::print(", {} bytes\n", each.block_bytes);
+    print_out(", {} bytes\n", each.block_bytes);
   } else if (is_root) {
-    fmt::print(" in where it leads, or in its type\n");
+    print_out(" in where it leads, or in its type\n");
   } else {
-    fmt::print(" in {} of {} bytes, from byte {} of it on\n", each.bytes, each.block_bytes, each.first_byte);
+    print_out(" in {} of {} bytes, from byte {} of it on\n", each.bytes, each.block_bytes, each.first_byte);
   }
 }
 
@@ -70,7 +73,7 @@ void compare(const two_pools& arguments) {
   try {
     found = situ::detail::compare_pools(arguments.first, arguments.second);
   } catch (const situ::error& failed) {
-    fmt::print(stderr, "{}\n", failed.what());
+    tell("{}\n", failed.what());
     throw CLI::RuntimeError{it_failed};
   }
   if (arguments.json) {
@@ -94,7 +97,7 @@ void compare(const two_pools& arguments) {
                       {"blocks", blocks}});
   } else {
     for (const pool_difference& each : found) print(each);
-    if (found.empty()) fmt::print("{} and {} hold the same\n", arguments.first, arguments.second);
+    if (found.empty()) print_out("{} and {} hold the same\n", arguments.first, arguments.second);
   }
   if (!found.empty()) throw CLI::RuntimeError{they_differ};
 }
@@ -118,12 +121,12 @@ void repair(const repair_arguments& arguments) {
                       {"done", result.done},
                       {"damage", result.left}});
   } else {
-    for (const std::string& each : result.done) fmt::print("mended: {}\n", each);
-    for (const std::string& each : result.left) fmt::print("damage: {}\n", each);
+    for (const std::string& each : result.done) print_out("mended: {}\n", each);
+    for (const std::string& each : result.left) print_out("damage: {}\n", each);
     if (result.is_written) {
-      fmt::print("{}: {}\n", written, result.left.empty() ? "a sound pool" : "a pool that is damaged still");
+      print_out("{}: {}\n", written, result.left.empty() ? "a sound pool" : "a pool that is damaged still");
     } else if (result.left.empty()) {
-      fmt::print("{} is sound: there is nothing to mend\n", arguments.path);
+      print_out("{} is sound: there is nothing to mend\n", arguments.path);
     }
   }
   if (!result.left.empty()) throw CLI::RuntimeError{EXIT_FAILURE};
@@ -167,9 +170,9 @@ void compact(const compact_arguments& arguments) {
                              {"cut_bytes", done.cut_bytes},
                              {"hole_bytes", done.hole_bytes},
                              {"freed_bytes", done.freed_bytes}});
-  fmt::print("{}: a heap of {}; cut off {} at its end, made holes of {} within it; its file takes {} less\n",
-             arguments.path, situ::format_bytes(done.heap_bytes), situ::format_bytes(done.cut_bytes),
-             situ::format_bytes(done.hole_bytes), situ::format_bytes(done.freed_bytes));
+  print_out("{}: a heap of {}; cut off {} at its end, made holes of {} within it; its file takes {} less\n",
+            arguments.path, situ::format_bytes(done.heap_bytes), situ::format_bytes(done.cut_bytes),
+            situ::format_bytes(done.hole_bytes), situ::format_bytes(done.freed_bytes));
 }
 
 void add_compact(CLI::App& to) {

@@ -2,6 +2,8 @@
 #include "commands.h"
 #include "rmem_run.h"
 
+#include "base/print.h"
+
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 #include <situ/rmem/client.h>
@@ -14,7 +16,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ namespace {
 
 using nlohmann::ordered_json;
 namespace rmem = situ::rmem;
+using situ::detail::print_out;
 
 constexpr const char* usual_endpoint = "127.0.0.1:7411";
 
@@ -71,17 +73,17 @@ void serve(const serve_arguments& arguments) {
   ends.sa_handler = [](int) { serving->stop(); };
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &ends, nullptr);
   if (arguments.json) {
-    fmt::print("{}\n", ordered_json{{"server", options.index},
-                                    {"capacity_bytes", options.capacity_bytes},
-                                    {"endpoints", server.endpoints()}}
-                           .dump());
+    print_out("{}\n", ordered_json{{"server", options.index},
+                                   {"capacity_bytes", options.capacity_bytes},
+                                   {"endpoints", server.endpoints()}}
+                          .dump());
   } else {
-    fmt::print("server {} {} at {}\n", options.index,
-               options.capacity_bytes == 0 ? "keeps names"
-                                           : "has " + situ::format_bytes(options.capacity_bytes) + " for its clients",
-               fmt::join(server.endpoints(), " and "));
+    print_out("server {} {} at {}\n", options.index,
+              options.capacity_bytes == 0 ? "keeps names"
+                                          : "has " + situ::format_bytes(options.capacity_bytes) + " for its clients",
+              fmt::join(server.endpoints(), " and "));
   }
-  std::fflush(stdout);  // whoever started it waits for this line
+  situ::detail::flush_output();  // whoever started it waits for this line
   server.run();
 }
 
@@ -126,7 +128,7 @@ void add_key(CLI::App& to) {
   command->add_option("APPLICATION", *name, "Its name")->required();
   command->add_flag("--operator", *is_operator, "May link names of servers, and see all regions");
   command->callback(
-      [name, is_operator] { fmt::print("{}\n", rmem::application_key::generate(*name, *is_operator).to_line()); });
+      [name, is_operator] { print_out("{}\n", rmem::application_key::generate(*name, *is_operator).to_line()); });
 }
 
 // --- ls, stat ---
@@ -174,18 +176,18 @@ void list(rmem::client& by, const look_arguments& arguments) {
                                  {"endpoints", each.endpoints},
                                  {"is_joining", each.is_joining}});
     all["spares"] = replicas.spares;
-    fmt::print("{}\n", all.dump(2));
+    print_out("{}\n", all.dump(2));
     return;
   }
-  for (const auto& each : names) fmt::print("{} -> {}\n", each.name, each.endpoint);
+  for (const auto& each : names) print_out("{} -> {}\n", each.name, each.endpoint);
   for (const auto& each : replicas.sets)
-    fmt::print("server {} lies at {} of {}: {}{}\n", each.index, each.endpoints.size(), each.wanted,
-               fmt::join(each.endpoints, ", "), each.is_joining ? "; another one joins" : "");
-  if (replicas.spares > 0) fmt::print("spare servers: {}\n", replicas.spares);
+    print_out("server {} lies at {} of {}: {}{}\n", each.index, each.endpoints.size(), each.wanted,
+              fmt::join(each.endpoints, ", "), each.is_joining ? "; another one joins" : "");
+  if (replicas.spares > 0) print_out("spare servers: {}\n", replicas.spares);
   for (const auto& each : regions)
-    fmt::print("{:#018x}  {}, of {}, {} {}\n", each.address, situ::format_bytes(each.bytes), each.owner,
-               each.capabilities, each.capabilities == 1 ? "capability" : "capabilities");
-  if (names.empty() && regions.empty()) fmt::print("neither names nor regions\n");
+    print_out("{:#018x}  {}, of {}, {} {}\n", each.address, situ::format_bytes(each.bytes), each.owner,
+              each.capabilities, each.capabilities == 1 ? "capability" : "capabilities");
+  if (names.empty() && regions.empty()) print_out("neither names nor regions\n");
 }
 
 // In the order of rmem::statistics.
@@ -220,19 +222,19 @@ void show(rmem::client& by, const look_arguments& arguments) {
   ordered_json all = ordered_json::array();
   for (const auto& server : servers_of(by, arguments)) {
     const auto counts = counts_of(by.server_statistics(server));
-    if (!arguments.json) fmt::print("{}\n", server ? fmt::format("server {}", *server) : arguments.endpoint);
+    if (!arguments.json) print_out("{}\n", server ? fmt::format("server {}", *server) : arguments.endpoint);
     ordered_json one;
     if (server) one["server"] = *server;
     for (const auto& [name, count] : counts) {
       const std::string_view text{name};
       one[name] = count;
       if (!arguments.json)
-        fmt::print("  {:15} {}\n", text.ends_with("_bytes") ? text.substr(0, text.size() - 6) : text,
-                   text.ends_with("_bytes") ? situ::format_bytes(count) : std::to_string(count));
+        print_out("  {:15} {}\n", text.ends_with("_bytes") ? text.substr(0, text.size() - 6) : text,
+                  text.ends_with("_bytes") ? situ::format_bytes(count) : std::to_string(count));
     }
     all.push_back(one);
   }
-  if (arguments.json) fmt::print("{}\n", all.dump(2));
+  if (arguments.json) print_out("{}\n", all.dump(2));
 }
 
 void add_look(CLI::App& to, const char* name, const char* what, void (*look)(rmem::client&, const look_arguments&)) {
@@ -276,7 +278,7 @@ void drain(const drain_arguments& arguments) {
                                     arguments.server, arguments.timeout_s, all.spares));
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
   }
-  fmt::print("{} has been drained\n", arguments.server);
+  print_out("{} has been drained\n", arguments.server);
 }
 
 void add_drain(CLI::App& to) {

@@ -4,6 +4,8 @@
 #include "program_file.h"
 
 #include "base/descriptor.h"
+#include "base/output_file.h"
+#include "base/print.h"
 #include "preload/remote.h"
 #include "rmem/program_memory.h"
 #include "rmem/protocol.h"
@@ -30,9 +32,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <random>
@@ -49,6 +50,7 @@ using rmem::detail::program_statistics;
 using situ::errc;
 using situ::error;
 using situ::throw_error;
+using situ::detail::tell;
 
 // --- what the program's processes ask for ---
 
@@ -249,7 +251,7 @@ preload::remote_answer page_server::answer(const preload::remote_message& asked,
                            : memory_.enter_forked(asked.process, std::move(given), asked.base);
       } catch (const error& refused) {
         if (refused.code() != errc::not_supported) throw;
-        fmt::print(stderr, "situ: {}\n", refused.message());
+        tell("situ: {}\n", refused.message());
         said.status = -ENOTSUP;
         return said;
       }
@@ -309,33 +311,36 @@ std::vector<named_count> counts_of(const program_statistics& s) {
           {"copied_pages", s.copied_pages, "pages were copied to forked children"}};
 }
 
-void report(const remote_program_options& options, const program_memory& memory) {
+// Returns false if a report that was asked for is lost.
+bool report(const remote_program_options& options, const program_memory& memory) {
   const program_statistics s = memory.counted();
   if (s.refusals != 0)
-    fmt::print(
-        stderr,
+    tell(
         "situ: {} allocations of the program were refused (ENOMEM): {} at the server have no room for them, {} were "
         "in use at the peak. Give --remote more, as far as the server has it\n",
         s.refusals, situ::format_bytes(memory.pages() * 4096), situ::format_bytes(s.most_bytes));
   if (options.stats) {
-    fmt::print(stderr, "remote memory: {} at its peak, {} of them here (--local {})\n",
-               situ::format_bytes(s.most_bytes), situ::format_bytes(s.local_most_bytes),
-               situ::format_bytes(options.local_bytes));
-    fmt::print(stderr, "  pages come and go by {}\n",
-               s.is_mapped ? "copies: the server's memory is mapped here" : "messages to the server");
+    tell("remote memory: {} at its peak, {} of them here (--local {})\n", situ::format_bytes(s.most_bytes),
+         situ::format_bytes(s.local_most_bytes), situ::format_bytes(options.local_bytes));
+    tell("  pages come and go by {}\n",
+         s.is_mapped ? "copies: the server's memory is mapped here" : "messages to the server");
     for (const named_count& each : counts_of(s))
-      if (each.count != 0) fmt::print(stderr, "  {:>12} {}\n", each.count, each.what);
+      if (each.count != 0) tell("  {:>12} {}\n", each.count, each.what);
   }
-  if (options.report_file.empty()) return;
+  if (options.report_file.empty()) return true;
   nlohmann::ordered_json all{{"local_bytes", options.local_bytes},
                              {"remote_bytes", memory.pages() * 4096},
                              {"most_bytes", s.most_bytes},
                              {"local_most_bytes", s.local_most_bytes},
                              {"is_mapped", s.is_mapped}};
   for (const named_count& each : counts_of(s)) all[each.name] = each.count;
-  std::ofstream file{options.report_file};
-  if (!(file << all.dump(2) << '\n' && file.flush()))
-    fmt::print(stderr, "situ: cannot write the report to {}\n", options.report_file);
+  try {
+    situ::detail::write_file(options.report_file, all.dump(2) + '\n');
+    return true;
+  } catch (const error& failed) {
+    tell("situ: {}\n", failed.message());
+    return false;
+  }
 }
 
 // --- the server, and this kernel ---
@@ -434,8 +439,9 @@ int run_remote_program(const remote_program_options& options, const std::vector<
     server.stop();
     failure = server.failure();
   }
-  report(options, *memory);
+  const bool is_reported = report(options, *memory);
   if (failure) throw error{*failure};
   if (WIFSIGNALED(ended.status)) end_by_signal(WTERMSIG(ended.status));
-  return WEXITSTATUS(ended.status);
+  const int code = WEXITSTATUS(ended.status);
+  return code == 0 && !is_reported ? EXIT_FAILURE : code;
 }

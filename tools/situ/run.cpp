@@ -4,6 +4,8 @@
 #include "run_any.h"
 #include "run_hosts.h"
 
+#include "base/output_file.h"
+#include "base/print.h"
 #include "fabric/observe.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
@@ -18,8 +20,8 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +31,7 @@ namespace {
 
 using situ::detail::binding;
 using situ::detail::job_control;
+using situ::detail::tell;
 
 struct run_options {
   std::uint32_t places = 0;  // 0: one a processor
@@ -83,14 +86,20 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds{std::llround(seconds * 1000)};
 }
 
-void report(const run_options& options, job_control& control, std::string_view why) {
-  fmt::print(stderr, "situ: {}; where the places stand:\n{}", why, situ::detail::format_report(control));
-  std::fflush(stderr);
+// Writes a file that the caller asked for. On failure the job goes on, and the command fails.
+void save(const std::function<void()>& write, bool& is_lost) {
+  try {
+    write();
+  } catch (const situ::error& failed) {
+    tell("situ: {}\n", failed.message());
+    is_lost = true;
+  }
+}
+
+void report(const run_options& options, job_control& control, std::string_view why, bool& is_lost) {
+  tell("situ: {}; where the places stand:\n{}", why, situ::detail::format_report(control));
   if (options.report_file.empty()) return;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(options.report_file.c_str(), "we"),
-                                                             &std::fclose};
-  if (!file) return fmt::print(stderr, "situ: cannot write the report to {}\n", options.report_file);
-  fmt::print(file.get(), "{}", situ::detail::format_report_json(control, why));
+  save([&] { situ::detail::write_file(options.report_file, situ::detail::format_report_json(control, why)); }, is_lost);
 }
 
 // What --memory says: a kind and a budget, each if it is given.
@@ -106,12 +115,12 @@ std::uint64_t stack_bytes(const run_options& options) {
   return options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
 }
 
-void show_observed(const run_options& options, job_control& control) {
-  if (options.stats) fmt::print(stderr, "{}", situ::detail::format_statistics(control));
-  if (!options.trace_file.empty()) situ::detail::write_trace(control, options.trace_file);
+void show_observed(const run_options& options, job_control& control, bool& is_lost) {
+  if (options.stats) tell("{}", situ::detail::format_statistics(control));
+  if (!options.trace_file.empty()) save([&] { situ::detail::write_trace(control, options.trace_file); }, is_lost);
 }
 
-situ::detail::program_options program_options(const run_options& options) {
+situ::detail::program_options program_options(const run_options& options, bool& is_file_lost) {
   situ::detail::program_options made;
   const bool trace = !options.trace_file.empty();
   made.job.place_count = options.places != 0 ? options.places : situ::detail::allowed_processors();
@@ -129,8 +138,10 @@ situ::detail::program_options program_options(const run_options& options) {
   made.grace = milliseconds(options.grace_seconds);
   made.time_limit = milliseconds(options.timeout_seconds);
   made.watchdog = milliseconds(options.watchdog_seconds);
-  made.report = [options](job_control& control, std::string_view why) { report(options, control, why); };
-  made.finished = [options](job_control& control) { show_observed(options, control); };
+  made.report = [&options, &is_file_lost](job_control& control, std::string_view why) {
+    report(options, control, why, is_file_lost);
+  };
+  made.finished = [&options, &is_file_lost](job_control& control) { show_observed(options, control, is_file_lost); };
   return made;
 }
 
@@ -177,16 +188,18 @@ void run_at_hosts(const run_options& options, const std::vector<std::string>& ar
     if (is_asked) throw CLI::ValidationError("--hosts", why);
   const auto begin = std::chrono::steady_clock::now();
   const auto end_with = [&](std::string_view what, int code) {
-    std::fflush(stdout);
-    fmt::print(stderr, "situ: {}\n", what);
+    situ::detail::flush_output();
+    tell("situ: {}\n", what);
     const bool is_timeout = options.timeout_seconds > 0 &&
                             std::chrono::steady_clock::now() - begin >= milliseconds(options.timeout_seconds);
     throw CLI::RuntimeError(is_timeout ? timeout_exit_code : code);
   };
   try {
     const hosts_result result = run_over_hosts(over_hosts(options, arguments));
-    if (result.shown) show_observed(options, result.shown->control());
+    bool is_file_lost = false;
+    if (result.shown) show_observed(options, result.shown->control(), is_file_lost);
     if (!result.job.ok()) end_with(fmt::format("{} (at {})", result.job.message(), result.at), result.job.exit_code());
+    if (is_file_lost) throw CLI::RuntimeError(EXIT_FAILURE);
   } catch (const situ::error& e) {
     end_with(e.message(), EXIT_FAILURE);
   }
@@ -217,13 +230,15 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   if (options.no_children)
     throw CLI::ValidationError("--no-children", "is for programs that are none of Situ's, with --intent");
   const auto begin = std::chrono::steady_clock::now();
-  const situ::launch_result result = situ::detail::launch_program(program_options(options), arguments);
+  bool is_file_lost = false;
+  const situ::launch_result result = situ::detail::launch_program(program_options(options, is_file_lost), arguments);
+  if (result.ok() && is_file_lost) throw CLI::RuntimeError(EXIT_FAILURE);
   if (result.ok()) return;
-  std::fflush(stdout);
+  situ::detail::flush_output();
   // of one process for all places
   const bool is_one_code = options.in_process && !result.first_lost && result.places[0].signal == 0;
-  fmt::print(stderr, "situ: {}\n",
-             is_one_code ? fmt::format("the program exited with code {}", result.exit_code()) : result.message());
+  tell("situ: {}\n",
+       is_one_code ? fmt::format("the program exited with code {}", result.exit_code()) : result.message());
   const bool is_timeout =
       options.timeout_seconds > 0 && std::chrono::steady_clock::now() - begin >= milliseconds(options.timeout_seconds);
   throw CLI::RuntimeError(is_timeout ? timeout_exit_code : result.exit_code());

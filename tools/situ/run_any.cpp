@@ -6,6 +6,8 @@
 #include "program_file.h"
 
 #include "base/descriptor.h"
+#include "base/output_file.h"
+#include "base/print.h"
 #include "memory/intent_placer.h"
 #include "preload/control.h"
 #include "preload/policy.h"
@@ -25,10 +27,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <new>
 #include <optional>
@@ -41,6 +41,7 @@ namespace machine = situ::machine;
 namespace preload = situ::preload;
 using situ::errc;
 using situ::throw_error;
+using situ::detail::tell;
 
 // --- the control block ---
 
@@ -178,21 +179,25 @@ std::string fills_text(const preload::control& all) {
   return text;
 }
 
-void report(const any_program_options& options, const preload::control& all) {
+// Returns false if a report that was asked for is lost.
+bool report(const any_program_options& options, const preload::control& all) {
   if (all.refusals.load() != 0)
-    fmt::print(
-        stderr,
+    tell(
         "situ: no memory of the ordering for {} had room: the program was refused memory (ENOMEM). Free memory, "
         "order more memories for it, or let the last one take it (situ order set {} MEMORIES --no-room last){}\n",
         options.intent, options.intent, fills_text(all));
   if (all.uncounted.load() != 0)
-    fmt::print(stderr, "situ: {} processes were not counted: there is room for {} at a time\n", all.uncounted.load(),
-               preload::most_processes);
-  if (options.stats) fmt::print(stderr, "{}", report_text(all, options.intent));
-  if (options.report_file.empty()) return;
-  std::ofstream file{options.report_file};
-  if (!(file << report_json(all, options.intent).dump(2) << '\n' && file.flush()))
-    fmt::print(stderr, "situ: cannot write the report to {}\n", options.report_file);
+    tell("situ: {} processes were not counted: there is room for {} at a time\n", all.uncounted.load(),
+         preload::most_processes);
+  if (options.stats) tell("{}", report_text(all, options.intent));
+  if (options.report_file.empty()) return true;
+  try {
+    situ::detail::write_file(options.report_file, report_json(all, options.intent).dump(2) + '\n');
+    return true;
+  } catch (const situ::error& failed) {
+    tell("situ: {}\n", failed.message());
+    return false;
+  }
 }
 
 }  // namespace
@@ -235,11 +240,12 @@ int run_any_program(const any_program_options& options, const std::string& file,
       });
   const ended_program ended =
       wait_for_program(program, signals, [&] { give_back_of_ended(*control); }, options.time_limit, others);
-  report(options, *control);
+  const bool is_reported = report(options, *control);
   if (ended.is_late) {
-    fmt::print(stderr, "situ: still running after the time limit of {} ms\n", options.time_limit.count());
+    tell("situ: still running after the time limit of {} ms\n", options.time_limit.count());
     return timeout_exit_code;
   }
   if (WIFSIGNALED(ended.status)) end_by_signal(WTERMSIG(ended.status));
-  return WEXITSTATUS(ended.status);
+  const int code = WEXITSTATUS(ended.status);
+  return code == 0 && !is_reported ? EXIT_FAILURE : code;
 }

@@ -2,6 +2,7 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "base/print.h"
 #include "cluster/protocol.h"
 #include "cluster/records.h"
 #include "fabric/observe.h"
@@ -157,7 +158,7 @@ class hosts_launch {
       ::dup2(to[0], STDIN_FILENO);
       ::dup2(from[1], STDOUT_FILENO);
       ::execvp(arguments[0], arguments.data());
-      std::fprintf(stderr, "situ: %s cannot be started: %s\n", arguments[0], ::strerrordesc_np(errno));
+      tell("situ: {} cannot be started: {}\n", arguments[0], ::strerrordesc_np(errno));
       ::_exit(not_found);
     }
     ::close(to[0]);
@@ -313,7 +314,7 @@ class hosts_launch {
         send_to_all(frame_kind::signal, std::as_bytes(std::span{&signal, 1}));
         if (signal == SIGINT && std::exchange(is_interrupted_, true)) await_silent(0s);
       } else if (signal == SIGQUIT) {
-        fmt::print(stderr, "situ: {} not answered yet\n", listed_silent());
+        tell("situ: {} not answered yet\n", listed_silent());
       } else if (signal != SIGUSR1 && signal != SIGUSR2) {
         fail(fmt::format("ended by signal {}, when {} not answered yet", signal, listed_silent()));
       }

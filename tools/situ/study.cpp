@@ -1,6 +1,8 @@
 // `situ study`: experiments of papers on modelled machines, beside the papers' figures (studies/).
 #include "commands.h"
 
+#include "base/output_file.h"
+#include "base/print.h"
 #include "support/study_page.h"
 
 #include <situ/base/error.h>
@@ -11,9 +13,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +21,8 @@
 namespace {
 
 namespace fs = std::filesystem;
+using situ::detail::print_out;
+using situ::detail::tell;
 
 using situ::studies::study_context;
 using situ::studies::study_info;
@@ -40,62 +41,30 @@ void interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-// A report that replaces what is there as a whole, once it is written: till then it is a file beside it, which is
-// made at once, so that a place that cannot be written does not cost a study. What is no plain file is written itself.
-class report_file {
- public:
-  explicit report_file(std::string path) : path_{std::move(path)} {
-    if (path_.empty()) return;
-    if (std::error_code none; fs::is_symlink(path_, none)) path_ = fs::weakly_canonical(path_).string();
-    const bool is_replaced = !fs::exists(path_) || fs::is_regular_file(path_);
-    unfinished_ = is_replaced ? fmt::format("{}.{}", path_, getpid()) : path_;
-    file_.open(unfinished_);
-    if (!file_) fail();
-  }
-  ~report_file() {
-    std::error_code ignored;
-    if (!path_.empty() && unfinished_ != path_) fs::remove(unfinished_, ignored);
-  }
-  report_file(const report_file&) = delete;
-  report_file& operator=(const report_file&) = delete;
-
-  [[nodiscard]] bool is_wanted() const noexcept { return !path_.empty(); }
-  void save(const std::string& text) {
-    file_ << text;
-    file_.close();
-    std::error_code failed;
-    if (file_ && unfinished_ != path_) fs::rename(unfinished_, path_, failed);
-    if (!file_ || failed) fail();
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    situ::throw_error(situ::errc::bad_file, fmt::format("{} cannot be written", path_));
-  }
-  std::string path_, unfinished_;
-  std::ofstream file_;
-};
+// Made at once, so that a place that cannot be written does not cost a study.
+std::unique_ptr<situ::detail::replaced_file> report_file(const std::string& path) {
+  return path.empty() ? nullptr : std::make_unique<situ::detail::replaced_file>(path);
+}
 
 study_context context_of(const study_options& options) {
   study_context context{.is_quick = options.is_quick, .only = options.only, .progress = {}, .is_stopped = [] {
                           return is_interrupted.load();
                         }};
-  if (isatty(STDERR_FILENO) != 0)
-    context.progress = [](std::string_view what) { fmt::print(stderr, "\r\x1b[K{}", what); };
+  if (isatty(STDERR_FILENO) != 0) context.progress = [](std::string_view what) { tell("\r\x1b[K{}", what); };
   return context;
 }
 
 void run_study(const study_options& options) {
   const study_info& study = situ::studies::study_named(options.name);
   situ::studies::check_parts(study, options.only);
-  report_file html{options.html_file}, json{options.json_file};
+  const auto html = report_file(options.html_file), json = report_file(options.json_file);
   std::signal(SIGINT, interrupt);
   const study_context context = context_of(options);
   const study_result result = study.run(context);
-  if (context.progress) fmt::print(stderr, "\r\x1b[K");
-  fmt::print("{}", situ::studies::to_text(result));
-  if (html.is_wanted()) html.save(situ::studies::to_html(result));
-  if (json.is_wanted()) json.save(situ::studies::to_json(result));
+  if (context.progress) tell("\r\x1b[K");
+  print_out("{}", situ::studies::to_text(result));
+  if (html) html->publish(situ::studies::to_html(result));
+  if (json) json->publish(situ::studies::to_json(result));
   if (result.was_stopped) throw CLI::RuntimeError(128 + SIGINT);
 }
 
@@ -105,7 +74,7 @@ void add_study_command(CLI::App& app) {
   CLI::App* study = app.add_subcommand("study", "Experiments of papers on modelled machines, beside their figures");
   study->require_subcommand(1);
   study->add_subcommand("list", "The studies that there are")->callback([] {
-    for (const study_info& each : situ::studies::all_studies()) fmt::print("{:<10} {}\n", each.name, each.words);
+    for (const study_info& each : situ::studies::all_studies()) print_out("{:<10} {}\n", each.name, each.words);
   });
   auto options = std::make_shared<study_options>();
   CLI::App* run = study->add_subcommand("run", "Run one, and print the paper's figures, ours, and the deviation");

@@ -6,6 +6,7 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "base/print.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
 #include "runtime/standstill.h"
@@ -20,7 +21,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -34,6 +34,7 @@ using situ::detail::job;
 using situ::detail::job_control;
 using situ::detail::pair_counts;
 using situ::detail::place_state;
+using situ::detail::print_out;
 
 struct top_options {
   pid_t launcher = 0;
@@ -224,9 +225,9 @@ void top(const top_options& options) {
     sample now = take_sample(control);
     auto* const form = options.json ? &json_text_of : &table_text;
     // from the upper left corner, on an empty screen
-    fmt::print("{}{}", is_terminal && !options.once && !options.json ? "\x1b[H\x1b[2J" : "",
-               form(control, before, now, found.launcher));
-    std::fflush(stdout);
+    print_out("{}{}", is_terminal && !options.once && !options.json ? "\x1b[H\x1b[2J" : "",
+              form(control, before, now, found.launcher));
+    if (!situ::detail::flush_output()) return;  // nobody sees the next ones either
     before = std::move(now);
   } while (!options.once && !has_ended(control, found.launcher));
 }

@@ -1,4 +1,5 @@
 // `situ topo`: draws this machine, a recorded one or a specified one, and measures this one.
+#include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
 #include "memory/placer.h"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -27,6 +27,8 @@ namespace {
 
 namespace machine = situ::machine;
 using nlohmann::ordered_json;
+using situ::detail::print_out;
+using situ::detail::tell;
 
 struct topo_options {
   machine::view_detail view = machine::view_detail::of(machine::view_kind::full);
@@ -77,10 +79,9 @@ machine::measurements measure(const machine::tree& tree, const topo_options& opt
   if (isatty(STDERR_FILENO) != 0)
     how.progress = [](std::string_view what, std::size_t done, std::size_t total) {
       if (done == total)
-        fmt::print(stderr, "\r\033[K");
+        tell("\r\033[K");
       else
-        fmt::print(stderr, "\r\033[K[{}/{}] {}", done + 1, total, what);
-      std::fflush(stderr);
+        tell("\r\033[K[{}/{}] {}", done + 1, total, what);
     };
   return machine::measure(tree, how);
 }
@@ -96,19 +97,19 @@ std::string rate_text(const machine::distribution& d) {
 
 void print_latencies(const machine::tree& tree, const machine::measurements& measured) {
   if (measured.latencies.empty()) return;
-  fmt::print("\nLatency of one dependent load{:>21}{:>10}{:>10}\n", "median", "p10", "p90");
+  print_out("\nLatency of one dependent load{:>21}{:>10}{:>10}\n", "median", "p10", "p90");
   for (const auto& result : measured.latencies)
-    fmt::print("  {:<12} from {:<8} over {:<9} {}\n", tree.label(result.where), tree.label(result.from),
-               situ::format_bytes(result.working_set_bytes), ns_text(result.ns));
+    print_out("  {:<12} from {:<8} over {:<9} {}\n", tree.label(result.where), tree.label(result.from),
+              situ::format_bytes(result.working_set_bytes), ns_text(result.ns));
 }
 
 void print_bandwidths(const machine::tree& tree, const machine::measurements& measured) {
   if (measured.bandwidths.empty()) return;
-  fmt::print("\nBandwidth, median{:>33}{:>12}{:>12}\n", "read", "copy", "triad");
+  print_out("\nBandwidth, median{:>33}{:>12}{:>12}\n", "read", "copy", "triad");
   for (const auto& result : measured.bandwidths)
-    fmt::print("  {:<12} {:>3} thread{} over {:<9} {:>12}{:>12}{:>12}\n", tree.label(result.memory), result.threads,
-               result.threads == 1 ? " " : "s", situ::format_bytes(result.working_set_bytes), rate_text(result.read),
-               rate_text(result.copy), rate_text(result.triad));
+    print_out("  {:<12} {:>3} thread{} over {:<9} {:>12}{:>12}{:>12}\n", tree.label(result.memory), result.threads,
+              result.threads == 1 ? " " : "s", situ::format_bytes(result.working_set_bytes), rate_text(result.read),
+              rate_text(result.copy), rate_text(result.triad));
 }
 
 void print_ping_pongs(const machine::tree& tree, const machine::measurements& measured) {
@@ -117,28 +118,27 @@ void print_ping_pongs(const machine::tree& tree, const machine::measurements& me
   for (const auto& result : measured.ping_pongs)
     for (const machine::node_id id : {result.a, result.b})
       if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
-  fmt::print("\nCore-to-core round trip, median in ns\n{:10}", "");
-  for (const machine::node_id id : ends) fmt::print("{:>8}", fmt::format("os {}", tree.at(id).os_index));
-  fmt::print("\n");
+  print_out("\nCore-to-core round trip, median in ns\n{:10}", "");
+  for (const machine::node_id id : ends) print_out("{:>8}", fmt::format("os {}", tree.at(id).os_index));
+  print_out("\n");
   for (const machine::node_id row : ends) {
-    fmt::print("  {:<8}", fmt::format("os {}", tree.at(row).os_index));
+    print_out("  {:<8}", fmt::format("os {}", tree.at(row).os_index));
     for (const machine::node_id column : ends) {
       const auto found = std::find_if(measured.ping_pongs.begin(), measured.ping_pongs.end(), [&](const auto& result) {
         return (result.a == row && result.b == column) || (result.a == column && result.b == row);
       });
-      fmt::print("{:>8}",
-                 found == measured.ping_pongs.end() ? "-" : fmt::format("{:.0f}", found->round_trip_ns.median));
+      print_out("{:>8}", found == measured.ping_pongs.end() ? "-" : fmt::format("{:.0f}", found->round_trip_ns.median));
     }
-    fmt::print("\n");
+    print_out("\n");
   }
   for (const auto& result : measured.ping_pongs) {
     const std::string pair = fmt::format("os {} - os {}", tree.at(result.a).os_index, tree.at(result.b).os_index);
     const auto& d = result.round_trip_ns;
     if (ends.size() <= 4 || result.split)
-      fmt::print("  {:<14} p10 {:.0f}, median {:.0f}, p90 {:.0f} ns ({} samples)\n", pair, d.p10, d.median, d.p90,
-                 d.samples);
+      print_out("  {:<14} p10 {:.0f}, median {:.0f}, p90 {:.0f} ns ({} samples)\n", pair, d.p10, d.median, d.p90,
+                d.samples);
     if (result.split)
-      fmt::print(
+      print_out(
           "  {:<14} two regimes: {:.0f} ns ({:.0f}..{:.0f}) in {:.0f}% of the samples, {:.0f} ns ({:.0f}..{:.0f}) in "
           "the others\n",
           "", result.split->low.median, result.split->low.p10, result.split->low.p90, 100 * result.split->low_share,
@@ -148,21 +148,21 @@ void print_ping_pongs(const machine::tree& tree, const machine::measurements& me
 
 void print_core(const machine::tree& tree, const machine::core_result& core) {
   const machine::instruction_cycles& c = core.cycles;
-  fmt::print(
+  print_out(
       "\nA core, {}: {:.2f} GHz\n  cycles: integer {}, multiply {}, divide {}, floating {}, branch {}, call or return "
       "{}, a branch not foreseen {}\n",
       tree.label(core.from), static_cast<double>(core.hertz) * 1e-9, c.integer, c.multiply, c.divide, c.floating,
       c.branch, c.call, c.mispredict);
-  fmt::print("  width: {} instructions of several classes a cycle\n", core.width);
+  print_out("  width: {} instructions of several classes a cycle\n", core.width);
   if (core.dtlb.entries > 0)
-    fmt::print("  addresses translated without a wait: {} of {} pages; beyond, {} cycles\n",
-               situ::format_bytes(core.dtlb.entries * core.dtlb.page_bytes), situ::format_bytes(core.dtlb.page_bytes),
-               core.dtlb.walk_cycles);
-  fmt::print("  past a miss: {} instructions, {} loads that miss, {} stores\n",
-             core.window == 0 ? "any number of" : fmt::format("{}", core.window), core.misses, core.store_buffer);
+    print_out("  addresses translated without a wait: {} of {} pages; beyond, {} cycles\n",
+              situ::format_bytes(core.dtlb.entries * core.dtlb.page_bytes), situ::format_bytes(core.dtlb.page_bytes),
+              core.dtlb.walk_cycles);
+  print_out("  past a miss: {} instructions, {} loads that miss, {} stores\n",
+            core.window == 0 ? "any number of" : fmt::format("{}", core.window), core.misses, core.store_buffer);
   if (core.stream_count > 0)
-    fmt::print("  fetched ahead: {} lines of {} streams, within {}; {} lines in all\n", core.stream_lines,
-               core.stream_count, situ::format_bytes(core.stream_page_bytes), core.lines_in_all);
+    print_out("  fetched ahead: {} lines of {} streams, within {}; {} lines in all\n", core.stream_lines,
+              core.stream_count, situ::format_bytes(core.stream_page_bytes), core.lines_in_all);
 }
 
 void print_measurements(const machine::tree& tree, const machine::measurements& measured) {
@@ -170,9 +170,9 @@ void print_measurements(const machine::tree& tree, const machine::measurements& 
   print_bandwidths(tree, measured);
   if (measured.core) print_core(tree, *measured.core);
   for (const machine::capacity_result& each : measured.capacities)
-    fmt::print("  one core's data finds {} of {}\n", situ::format_bytes(each.bytes), tree.label(each.cache));
+    print_out("  one core's data finds {} of {}\n", situ::format_bytes(each.bytes), tree.label(each.cache));
   print_ping_pongs(tree, measured);
-  for (const std::string& reason : measured.skipped) fmt::print("  not measured: {}\n", reason);
+  for (const std::string& reason : measured.skipped) print_out("  not measured: {}\n", reason);
 }
 
 // "hbm 0 > dram 0 > dram 1-3": memories of one rank and kind in one word.
@@ -201,12 +201,11 @@ void print_orderings(const machine::tree& tree, bool all) {
   const std::size_t count = from_each.size();
   if (!all) from_each.resize(std::min(count, few));
   for (const machine::node_id from : from_each) {
-    fmt::print("\nOrderings seen from {}\n", tree.label(from));
+    print_out("\nOrderings seen from {}\n", tree.label(from));
     for (const situ::intent& what : situ::intents_everywhere)
-      fmt::print("  {:<15}  {}\n", what.name(), ordering_text(tree, what, from));
+      print_out("  {:<15}  {}\n", what.name(), ordering_text(tree, what, from));
   }
-  if (from_each.size() < count)
-    fmt::print("\n... and from {} more parts; --all lists them\n", count - from_each.size());
+  if (from_each.size() < count) print_out("\n... and from {} more parts; --all lists them\n", count - from_each.size());
 }
 
 // The addressable memories whose use the kernel tells.
@@ -218,9 +217,9 @@ void for_each_fill(const machine::tree& tree, Visit visit) {
 }
 
 void print_fill(const machine::tree& tree) {
-  fmt::print("\nMemories in use\n");
+  print_out("\nMemories in use\n");
   for_each_fill(tree, [&](machine::node_id id, const situ::detail::memory_use& use) {
-    fmt::print(
+    print_out(
         "  {:<12} {:>10} of {:>10}, {:.1f} %\n", tree.label(id), situ::format_bytes(use.used_bytes),
         situ::format_bytes(use.total_bytes),
         100 * static_cast<double>(use.used_bytes) / static_cast<double>(std::max<std::uint64_t>(use.total_bytes, 1)));
@@ -237,12 +236,12 @@ ordered_json fill_json(const machine::tree& tree) {
 
 void print_jobs() {
   const std::vector<running_job> jobs = find_running_jobs();
-  fmt::print("\nMemory of running jobs, by intent{}\n", jobs.empty() ? ": none runs" : "");
+  print_out("\nMemory of running jobs, by intent{}\n", jobs.empty() ? ": none runs" : "");
   for (const running_job& job : jobs) {
-    fmt::print("  process {}{}\n", job.launcher, job.is_any_program ? ", not a program of Situ's" : "");
+    print_out("  process {}{}\n", job.launcher, job.is_any_program ? ", not a program of Situ's" : "");
     for (const held_memory& held : memory_of(job))
-      fmt::print("    {:<10}{:<16} {:<16} {:>11}, {} at most\n", held.place ? fmt::format("place {}", *held.place) : "",
-                 held.intent, held.memory, situ::format_bytes(held.bytes), situ::format_bytes(held.most_bytes));
+      print_out("    {:<10}{:<16} {:<16} {:>11}, {} at most\n", held.place ? fmt::format("place {}", *held.place) : "",
+                held.intent, held.memory, situ::format_bytes(held.bytes), situ::format_bytes(held.most_bytes));
   }
 }
 
@@ -342,8 +341,8 @@ void topo(const topo_options& options) {
   }
   const machine::tree shown = machine::view(tree, options.view);
   if (options.toml) {
-    fmt::print(
-        "{}", machine::to_toml(options.measure ? machine::view(machine::as_modelled(discovered, measured), options.view)
+    print_out("{}",
+              machine::to_toml(options.measure ? machine::view(machine::as_modelled(discovered, measured), options.view)
                                                : shown));
   } else if (options.json) {
     ordered_json out;
@@ -352,10 +351,10 @@ void topo(const topo_options& options) {
     if (options.fill) out["fill"] = fill_json(shown);
     if (options.jobs) out["jobs"] = jobs_json();
     if (options.measure) out["measured"] = json_of(measured);
-    fmt::print("{}\n", out.dump(2));
+    print_out("{}\n", out.dump(2));
   } else {
-    fmt::print("{}", machine::draw(shown, {.unicode = !options.ascii && locale_is_utf8(),
-                                           .collapse_from = options.all ? 0U : 4U}));
+    print_out("{}", machine::draw(shown, {.unicode = !options.ascii && locale_is_utf8(),
+                                          .collapse_from = options.all ? 0U : 4U}));
     if (options.orderings) print_orderings(shown, options.all);
     if (options.fill) print_fill(shown);
     if (options.jobs) print_jobs();

@@ -1,0 +1,40 @@
+// The limit on the size of files (RLIMIT_FSIZE, `ulimit -f`). It holds for memory files as well.
+//
+// The kernel ends a process that makes a file longer than the limit by SIGXFSZ, without a word. So code of Situ's asks
+// file_size_limit() before it gives a file its size, and writes while a file_size_signal_held lives: the write then
+// fails with EFBIG, which write_failure() puts into words. Thread-safe.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace situ::detail {
+
+inline constexpr std::uint64_t no_file_size_limit = std::numeric_limits<std::uint64_t>::max();
+
+// How long a file of this process may become; no_file_size_limit if nothing limits it.
+[[nodiscard]] std::uint64_t file_size_limit() noexcept;
+
+// As ftruncate: -1 with errno on failure. EFBIG, and no signal, if the file would become longer than the limit.
+[[nodiscard]] int set_file_size(int descriptor, std::uint64_t bytes) noexcept;
+
+// Why a write, or a change of a file's size, has failed: errno's value in words. EFBIG names the limit.
+[[nodiscard]] std::string write_failure(int reason);
+
+// While it lives, SIGXFSZ does not reach the calling thread. cost: one system call if there is no limit, else six.
+class file_size_signal_held {
+ public:
+  file_size_signal_held() noexcept;
+  ~file_size_signal_held();
+  file_size_signal_held(const file_size_signal_held&) = delete;
+  file_size_signal_held& operator=(const file_size_signal_held&) = delete;
+
+ private:
+  bool is_held_;
+  bool was_pending_ = false;
+  sigset_t before_{};
+};
+
+}  // namespace situ::detail

@@ -1,0 +1,118 @@
+#include "base/output_file.h"
+
+#include <situ/base/error.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/descriptor.h"
+#include "base/file_size.h"
+
+namespace situ::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t long_enough = std::size_t{1} << 16;  // for the kernel's part of a write to be small
+
+[[noreturn]] void throw_unwritten(const std::string& path, int reason) {
+  throw_error(errc::bad_file, fmt::format("{} cannot be written: {}", path, write_failure(reason)));
+}
+
+int open_to_write(const std::string& path, int how) noexcept {
+  return above_standard(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | how, 0666));
+}
+
+std::string target_of(const std::string& path) {
+  std::error_code failed;
+  if (!fs::is_symlink(path, failed)) return path;
+  const fs::path target = fs::weakly_canonical(path, failed);
+  return failed ? path : target.string();
+}
+
+bool is_replaced(const std::string& path) {
+  std::error_code failed;
+  const fs::file_status is = fs::status(path, failed);
+  return is.type() == fs::file_type::not_found || is.type() == fs::file_type::regular;
+}
+
+// A file that this process makes: one that is there already may be another's, or what a killed process has left.
+int open_beside(const std::string& path, std::string& name) {
+  constexpr int most_tries = 100;
+  for (int tries = 0;; ++tries) {
+    const std::string next =
+        fmt::format("{}.{}{}", path, ::getpid(), std::string(static_cast<std::size_t>(tries), '_'));
+    const int made = open_to_write(next, O_EXCL);
+    if (made >= 0) name = next;
+    if (made >= 0 || errno != EEXIST || tries == most_tries) return made;
+  }
+}
+
+}  // namespace
+
+output_file::output_file(std::string path) : output_file{path, open_to_write(path, 0)} {}
+
+output_file::output_file(std::string path, int descriptor) : path_{std::move(path)}, descriptor_{descriptor} {
+  if (descriptor_ < 0) throw_unwritten(path_, errno);
+}
+
+output_file::~output_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void output_file::add(std::string_view text) {
+  buffer_.append(text);
+  write_if_long();
+}
+
+void output_file::close() {
+  write();
+  // Network file systems and quotas may refuse only now.
+  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) throw_unwritten(path_, errno);
+}
+
+void output_file::write_if_long() {
+  if (buffer_.size() >= long_enough) write();
+}
+
+void output_file::write() {
+  const file_size_signal_held held;
+  for (std::string_view left = buffer_; !left.empty();) {
+    const ssize_t written = ::write(descriptor_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw_unwritten(path_, written < 0 ? errno : ENOSPC);
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  buffer_.clear();
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  output_file file{path};
+  file.add(text);
+  file.close();
+}
+
+replaced_file::replaced_file(const std::string& path)
+    : path_{target_of(path)},
+      file_{path_, is_replaced(path_) ? open_beside(path_, unfinished_) : open_to_write(path_, 0)} {}
+
+replaced_file::~replaced_file() {
+  if (!unfinished_.empty()) ::unlink(unfinished_.c_str());
+}
+
+void replaced_file::publish(std::string_view text) {
+  file_.add(text);
+  file_.close();
+  if (unfinished_.empty()) return;
+  if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) throw_unwritten(path_, errno);
+  unfinished_.clear();
+}
+
+void replace_file(const std::string& path, std::string_view text) { replaced_file{path}.publish(text); }
+
+}  // namespace situ::detail

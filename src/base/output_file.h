@@ -1,0 +1,73 @@
+// Files that are written as a whole: reports, traces, settings. Nothing is lost without an error: each write and the
+// close are checked, and a limit on the size of files (ulimit -f) is a failure like a full disk.
+//
+// If the program may be killed while it writes, or readers may come meanwhile: replaced_file. One object is for one
+// thread.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace situ::detail {
+
+// A file that is written from its beginning on. What it had before is gone.
+class output_file {
+ public:
+  // Throws bad_file if it cannot be opened.
+  explicit output_file(std::string path);
+  // One that is open for writing, or -1 with errno. `path` is for messages.
+  output_file(std::string path, int descriptor);
+  // Writes nothing more: without close(), the file is incomplete.
+  ~output_file();
+  output_file(const output_file&) = delete;
+  output_file& operator=(const output_file&) = delete;
+
+  // Throws bad_file if it cannot be written.
+  void add(std::string_view text);
+  template <class... Arguments>
+  void print(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::vformat_to(std::back_inserter(buffer_), format, fmt::make_format_args(arguments...));
+    write_if_long();
+  }
+  // Writes the rest. Throws bad_file unless the system has taken everything.
+  void close();
+
+ private:
+  void write_if_long();
+  void write();
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::string buffer_;
+};
+
+// Puts a file in the place of another in one step: readers see the whole of the old one or of the new one. The new one
+// is written beside it, at PATH.PID; it is made at once, so that a path that cannot be written costs no work. A
+// symbolic link stays, and its target is replaced. A path that is no regular file (a device, a pipe) is written itself.
+class replaced_file {
+ public:
+  // Throws bad_file if it cannot be made.
+  explicit replaced_file(const std::string& path);
+  // Without publish(), the old file is what it was.
+  ~replaced_file();
+  replaced_file(const replaced_file&) = delete;
+  replaced_file& operator=(const replaced_file&) = delete;
+
+  // All that the file shall hold. Throws bad_file unless it was written and has its name. Once.
+  void publish(std::string_view text);
+
+ private:
+  std::string path_;
+  std::string unfinished_;  // empty: the path is written itself
+  output_file file_;
+};
+
+// The whole of a file, at once. Both throw bad_file, which names the file and the reason.
+void write_file(const std::string& path, std::string_view text);
+void replace_file(const std::string& path, std::string_view text);
+
+}  // namespace situ::detail
