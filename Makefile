@@ -21,7 +21,7 @@ run: packages build/release/build.ninja  ## install what is missing, build Relea
 build: packages build/release/build.ninja  ## build Release: build/release/bin/situ
 	@cmake --build build/release -j $(JOBS)
 
-test: build  ## install what is missing, build, run all tests but the nightly ones
+test: build  ## install what is missing, build, run all tests but those of the targets below
 	@.ci/run_tests build/release -LE '^(nightly|numa|hosts|losses|modelled)$$'
 
 test-numa: packages build/release/build.ninja  ## memory by intent in an emulated machine with four kinds of memory
