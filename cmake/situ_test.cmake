@@ -14,7 +14,7 @@
 #   TOGETHER     its sources have no names in common, and are compiled as one.
 #   DRIVER       only starts programs and reads what they print: not sanitized itself. (Sanitizers triple the time that gcc takes for a JSON parser.)
 # Exit code 77 from a main of one's own reports the test as skipped, as in automake.
-# In the code: #include "support/...", and private headers as in src; SITU_TEST_BIN_DIR and SITU_TEST_SOURCE_DIR (tests/) stand in a header that is made of build_paths.h.in.
+# In the code: #include "support/...", and private headers as in src; SITU_TEST_BIN_DIR and SITU_TEST_SOURCE_DIR (tests/) stand in support's build_paths, which the build makes.
 
 # Programs do not wait for a second at their end in case a race is about to happen: tests start hundreds of them.
 set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
