@@ -1,6 +1,8 @@
 // The thread that waits for the device on behalf of a batched pool's transactions.
 #pragma once
 
+#include "pool/forked_child.h"
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -23,6 +25,8 @@ class batched_sync {
   // Every so often, where something was appended since. The log outlives stop().
   void start(redo_log& of, std::chrono::milliseconds every);
   void stop();
+  // In a child, which has no such thread.
+  void leave_to_parent() noexcept { situ::detail::leave_to_parent(thread_); }
   // errno's value since the device has failed; 0: it has not. May be called beside all.
   [[nodiscard]] int failure() const noexcept { return failure_.load(std::memory_order_acquire); }
 

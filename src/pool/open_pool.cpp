@@ -19,6 +19,7 @@ open_pool::open_pool(pool_file file)
     : file_{std::move(file)}, sharing_{file_.area(), file_.openers(), file_.path(), file_.patience_ns()} {
   if (file_.is_first()) {
     file_.read_state();
+    if (file_.may_write()) file_.take_room();
     if (file_.is_redo()) {
       replay();
     } else {
@@ -29,6 +30,7 @@ open_pool::open_pool(pool_file file)
   } else {
     sharing_.enter(false, false, 0);
     read_again();
+    if (file_.may_write()) file_.take_room();
   }
   const std::chrono::milliseconds every{file_.header().sync_every_ms};
   if (file_.may_write() && file_.promise() == pool_promise::batched && every.count() != 0) batched_.start(redo_, every);
@@ -37,6 +39,11 @@ open_pool::open_pool(pool_file file)
 
 open_pool::~open_pool() {
   SITU_ASSERT(1, level_count_ == 0, "destroy transactions before their pool");
+  if (sharing_.is_in_child()) {
+    batched_.leave_to_parent();
+    ahead_.leave_to_parent();
+    return;
+  }
   batched_.stop();
   if (file_.is_redo() && file_.may_write()) checkpoint();
 }
@@ -110,6 +117,7 @@ std::size_t open_pool::begin_slowly() {
 std::size_t open_pool::begin_rare() {
   sharing_.complete_lock();
   std::unique_lock guard{sharing_, std::adopt_lock};
+  if (sharing_.is_lost()) sharing_.throw_lost();
   check_device();
   if (level_count_ == 0 && is_behind()) catch_up();
   if (checks_ != nullptr) checks_->begin_level();
@@ -197,7 +205,8 @@ void open_pool::checkpoint() noexcept {
   }
 }
 
-void open_pool::throw_device_failed() const {
+void open_pool::throw_device_failed() {
+  if (sharing_.is_lost()) sharing_.throw_lost();
   throw_error(errc::bad_file,
               fmt::format("pool {}: its device has failed before{}; look at it, then open the pool anew", file_.path(),
                           batched_.failure() != 0 ? std::string{": "} + std::strerror(batched_.failure()) : ""));
@@ -249,8 +258,28 @@ void open_pool::flush_changes(pool_step step) {
   for (const pool_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
 }
 
+// Others have the pool by now, or this is a child of its process: only what this process keeps in memory is taken back.
+void open_pool::drop() noexcept {
+  heap_.undo(innermost().heap);
+  if (checks_ != nullptr && !sharing_.is_in_child()) checks_->end_level(false);
+  if (--level_count_ == 0) {
+    log_.begin_anew();
+    end_outermost();
+  } else {
+    inner_.pop_back();
+  }
+  sharing_.unlock();
+}
+
+void open_pool::lose() {
+  file_.persist().fail();
+  sharing_.throw_lost();
+}
+
 void open_pool::abort(std::size_t level) noexcept {
-  check_level(level);
+  SITU_ASSERT(1, level == level_count_, "use the innermost transaction until it has ended");
+  if (!sharing_.holds()) [[unlikely]]
+    return drop();
   const write_check::engine_part part{checks_.get()};
   const level_start from = innermost();
   log_.restore(from.log_entries);

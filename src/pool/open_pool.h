@@ -14,11 +14,13 @@
 //   3. The log has each range that was changed, also by levels that were taken back: what they have brought back must
 //      stay, too. `changed_` has what is flushed and was not logged.
 //   4. After a fence, or the device at a write, has failed nothing more is written (`persistence::has_failed`): what
-//   the
-//      device has is known only to who reads it anew.
+//      the device has is known only to who reads it anew.
+//   5. Nothing is written by a transaction that has lost its lock (sharing.h, invariant 6): each step of one looks
+//      (`check_level`), and it is taken back in this process's memory alone (`drop`).
 #pragma once
 
 #include "pool/batched_sync.h"
+#include "pool/forked_child.h"
 #include "pool/object_checks.h"
 #include "pool/pool_file.h"
 #include "pool/pool_heap.h"
@@ -151,9 +153,13 @@ class open_pool {
     pool_section within_;
   };
   void reach_from_roots(std::span<const pool_type> types, reachability& into);
-  void check_level(std::size_t level) const {
+  void check_level(std::size_t level) {
     SITU_ASSERT(1, level == level_count_, "use the innermost transaction until it has ended");
+    if (!sharing_.holds()) [[unlikely]]
+      lose();
   }
+  [[noreturn]] void lose();
+  void drop() noexcept;
   void keep(std::uint64_t offset, std::uint64_t bytes) {
     log_.append(offset, bytes, pool_step::snapshot);
     log_.fence(pool_step::snapshot);
@@ -171,11 +177,11 @@ class open_pool {
   [[nodiscard]] bool has_device_failed() const noexcept {
     return file_.persist().has_failed() || sharing_.has_failed() || batched_.failure() != 0;
   }
-  void check_device() const {
+  void check_device() {
     if (has_device_failed()) [[unlikely]]
       throw_device_failed();
   }
-  [[noreturn]] void throw_device_failed() const;
+  [[noreturn]] void throw_device_failed();
   [[noreturn]] void throw_outside(const void* at, std::size_t bytes) const;
   void flush_changes(pool_step step);
   void end_outermost() noexcept {
@@ -191,6 +197,8 @@ class open_pool {
   [[nodiscard]] pool_root_record* roots() const noexcept { return file_.at<pool_root_record>(pool_roots_offset); }
   [[nodiscard]] pool_root_record* find_root(std::string_view name) const;
   void check_roots(pool_findings& into) const;
+  // Without types, between transactions, where the structures are sound: leaks, and lists without an end.
+  void look_by_words(pool_findings& into) const;
   // Of a pool whose structures are sound. reached: as which types; null where nobody knows.
   void check_objects(pool_findings& into, const reachability* reached) const;
   [[nodiscard]] bool is_changing_objects() const noexcept { return level_count_ != 0 && !log_.is_empty(); }
@@ -222,6 +230,7 @@ class open_pool {
   std::unique_ptr<write_check> checks_;  // null: stores are not checked
   bool verifies_roots_ = false;
   std::set<std::uint64_t> verified_;  // objects of roots, by offset; under private_lock_
+  forked_child_guard in_children_{sharing_, file_.base(), file_.mapped_bytes(), file_.path()};
 };
 
 }  // namespace situ::detail

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "pool/open_pool.h"
 #include "pool/reachability.h"
+#include "pool/word_reach.h"
 
 namespace situ::detail {
 
@@ -74,6 +77,20 @@ pool_collected open_pool::collect(std::span<const pool_type> types, std::uint64_
   }
 }
 
+void open_pool::look_by_words(pool_findings& into) const {
+  if (level_count_ != 0 || !into.damage.empty()) return;
+  const block_table blocks{file_, chunks_now()};
+  word_reach reached{file_, blocks};
+  for (std::uint32_t i = 0; i < pool_root_count; ++i)
+    if (!roots()[i].is_empty()) reached.add_root(roots()[i].offset);
+  blocks.for_each_live([&](const block_table::block& each) {
+    if (reached.has(each)) return;
+    ++into.unreached_blocks;
+    into.unreached_bytes += each.bytes;
+  });
+  for (std::string& each : reached.find_endless_lists()) into.notes.push_back(std::move(each));
+}
+
 pool_findings open_pool::check_all(std::span<const pool_type> types) {
   const looking guard{*this};
   if (level_count_ != 0)
@@ -81,6 +98,8 @@ pool_findings open_pool::check_all(std::span<const pool_type> types) {
                 fmt::format("pool {}: it is looked at within a transaction; look after it", file_.path()));
   pool_findings found = check_structures();
   if (!found.damage.empty()) return found;
+  look_by_words(found);
+  found.unreached_blocks = found.unreached_bytes = 0;  // types tell it exactly
   const block_table blocks{file_, chunks_now()};
   reachability reached{file_, blocks};
   reach_from_roots(types, reached);

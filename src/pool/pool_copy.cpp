@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,8 +65,9 @@ void clear_area(int descriptor, const std::string& path) {
 
 }  // namespace
 
-copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace) {
-  const pool source = pool::open(from, pool_access::read);
+copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace,
+                      std::chrono::nanoseconds patience) {
+  const pool source = pool::open(from, {.access = pool_access::read, .patience = patience});
   const read_section nobody_writes{source};
   const open_descriptor file{from};
   struct stat status{};
@@ -75,9 +75,7 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
   whole_file copy{to, may_replace};
   copied_pool done;
   done.bytes = static_cast<std::uint64_t>(status.st_size);
-  struct rlimit most{};  // beyond it the kernel would send a signal
-  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && done.bytes > most.rlim_cur)
-    throw_no_room(to, copy.descriptor(), done.bytes, EFBIG);
+  if (done.bytes > longest_file()) throw_too_long(to, done.bytes);
   done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
   if (!has_feature(header_of(file.number, from), redo_log_feature))
     clear_area(copy.descriptor(), to);  // else a log lies there
@@ -160,10 +158,11 @@ void compare_roots(const pool_info& first, const pool_info& second, std::vector<
 
 }  // namespace
 
-std::vector<pool_difference> compare_pools(const std::string& first_path, const std::string& second_path) {
+std::vector<pool_difference> compare_pools(const std::string& first_path, const std::string& second_path,
+                                           std::chrono::nanoseconds patience) {
   using kind = pool_difference::kind;
-  const pool first = pool::open(first_path, pool_access::read);
-  const pool second = pool::open(second_path, pool_access::read);
+  const pool first = pool::open(first_path, {.access = pool_access::read, .patience = patience});
+  const pool second = pool::open(second_path, {.access = pool_access::read, .patience = patience});
   const read_section nobody_writes_the_first{first};
   const read_section nor_the_second{second};
   for (const pool* each : {&first, &second})

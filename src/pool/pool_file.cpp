@@ -1,5 +1,6 @@
 #include "pool/pool_file.h"
 
+#include <situ/base/log.h>
 #include <situ/base/units.h>
 
 #include <fcntl.h>
@@ -165,6 +166,8 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
   most_chunks_ = static_cast<std::uint32_t>(options.most_bytes / chunk_bytes);
   salt_ = add_to_check(header.identity[0], header.identity[1]);
   const std::uint32_t chunks = std::min(first_chunks, most_chunks_);
+  if (const std::uint64_t bytes = heap_offset_ + chunks * chunk_bytes; bytes > longest_file())
+    throw_too_long(path_, bytes);
   if (const int failed = get_room(chunks); failed != 0)
     throw_no_room(path_, descriptor_, heap_offset_ + chunks * chunk_bytes, failed);
   if (const int failed = is_redo_ ? write_empty_log() : 0; failed != 0)
@@ -218,9 +221,7 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
                    static_cast<std::uint64_t>(std::max<std::int64_t>(how.patience.count(), 0))};
   struct stat status{};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
-  if (!opened.openers_.pass_gate(opened.patience_ns_))
-    throw_refused(path, errno == EAGAIN ? std::string{"is in use: another process has been opening it all the time"}
-                                        : fmt::format("cannot be locked: {}", std::strerror(errno)));
+  opened.pass_gate();
   // Who has it open may have made it longer meanwhile.
   if (::fstat(descriptor, &status) != 0) throw_refused(path, std::strerror(errno));
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
@@ -238,6 +239,22 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
 }
 
 // --- who else has it ---
+
+// Of the kernel's locks nobody can tell which process has them.
+void pool_file::pass_gate() const {
+  constexpr std::uint64_t tell_after_ns = 1'000'000'000;
+  const std::uint64_t first_ns = std::min(patience_ns_, tell_after_ns);
+  if (openers_.pass_gate(first_ns)) return;
+  if (errno == EAGAIN && first_ns != patience_ns_) {
+    log(log_level::warning,
+        fmt::format("pool {}: waits for another process, which is opening or closing it; gives up after {:.0f} s",
+                    path_, static_cast<double>(patience_ns_) / 1e9));
+    if (openers_.pass_gate(patience_ns_ - first_ns)) return;
+  }
+  throw_refused(path_, errno == EAGAIN ? std::string{"is in use: another process has been opening or closing it all "
+                                                     "the time (is it stopped?)"}
+                                       : fmt::format("cannot be locked: {}", std::strerror(errno)));
+}
 
 pool_company pool_file::company_for(pool_access access, pool_promise promise) const noexcept {
   // Where a device is waited for, who writes has pages that others do not see as he does.
@@ -257,27 +274,43 @@ void pool_file::come_in(pool_company as) {
   company_ = as;
 }
 
+// What keeps this opener from sharing the pool; empty: nothing does.
+std::string pool_file::why_unshared() const {
+  if (access_ != pool_access::exclusive && company_for(pool_access::write, promise()) == pool_company::alone)
+    return fmt::format(
+        "its promise is {}, and such a pool has one writer or several readers, unless its file is memory "
+        "itself (DAX)",
+        promise() == pool_promise::batched ? "pool_promise::batched" : "pool_promise::machine");
+  if (is_moved()) return "other things lie at the pool's addresses in this process";
+  if (!is_writable_) return "this process may not write the file";
+  return {};
+}
+
 void pool_file::refuse(pool_openers::refusal why) const {
   std::uint64_t writer = 0;
   const bool is_told = ::pread(descriptor_, &writer, sizeof writer, pool_writer_offset) == sizeof writer && writer != 0;
   const std::string who = is_told ? fmt::format(" (last opened for writing by process {})", writer) : "";
+  const std::string reason = why_unshared();
   switch (why) {
     case pool_openers::refusal::is_alone:
       throw_refused(path_, fmt::format("is in use: a writer has it open alone{}; wait until it is closed", who));
     case pool_openers::refusal::is_written:
       throw_refused(path_, fmt::format("is in use: a writer has it open{}, and this process could only read what stays "
-                                       "as it is, since it may not write the file, has other things at the pool's "
-                                       "addresses, or the pool is one that msync makes stay; wait until it is closed",
-                                       who));
+                                       "as it is, since {}; wait until it is closed",
+                                       who, reason.empty() ? "its disk has no room for what readers share" : reason));
     case pool_openers::refusal::is_still:
       throw_refused(path_,
                     "is in use: a reader that cannot follow a writer has it open (it may not write the file, has "
-                    "other things at the pool's addresses, or the pool is one that msync makes stay); wait until "
+                    "other things at the pool's addresses, or the pool is one that is not shared); wait until "
                     "it is closed");
     default:
-      throw_refused(path_, fmt::format("is in use: others have it open{}; wait until it is closed, or share it "
-                                       "(pool_access::write)",
-                                       who));
+      if (access_ == pool_access::exclusive)
+        throw_refused(path_, fmt::format("is in use: others have it open{}; wait until it is closed, or share it "
+                                         "(pool_access::write)",
+                                         who));
+      throw_refused(path_, fmt::format("is in use: others have it open{}, and it cannot be written beside them, since "
+                                       "{}; wait until it is closed",
+                                       who, reason));
   }
 }
 

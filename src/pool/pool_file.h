@@ -26,6 +26,10 @@ struct pool_area;
 [[noreturn]] void throw_refused(const std::string& path, std::string_view what);
 // out_of_memory: so many bytes more, and errno's value.
 [[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason);
+// How long this process may make files (RLIMIT_FSIZE): beyond it the kernel sends SIGXFSZ.
+[[nodiscard]] std::uint64_t longest_file() noexcept;
+// out_of_memory: a file of so many bytes is longer than that.
+[[noreturn]] void throw_too_long(const std::string& path, std::uint64_t bytes);
 // Throws bad_file where the system has no random bytes.
 void set_random(void* to, std::size_t bytes);
 
@@ -52,6 +56,7 @@ class pool_file {
   [[nodiscard]] bool may_write() const noexcept { return access_ != pool_access::read; }
   [[nodiscard]] const pool_header& header() const noexcept { return *at<const pool_header>(0); }
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] std::uint64_t mapped_bytes() const noexcept { return mapped_bytes_; }
   [[nodiscard]] std::uint64_t heap_offset() const noexcept { return heap_offset_; }
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
   // Whether it was made just now.
@@ -110,6 +115,11 @@ class pool_file {
   // For who writes, once all is found sound: mends what a growth that was cut has left, and notes for whoever is
   // refused who it is.
   void settle();
+  // For a writer, before it stores anything: gives room on the disk to what it may store to, where a copy of the pool
+  // has holes. Throws out_of_memory. cost: a system call for each 64 extents of the file, where it has no holes.
+  void take_room() const;
+  // The same for the area alone: false where its disk is full.
+  [[nodiscard]] bool takes_room_for_area() const noexcept;
   // Chunks that are about to be taken: where a compaction may have made holes of them, they get room on the disk again.
   // Throws out_of_memory.
   void fill_holes(std::uint32_t first, std::uint32_t chunks) const;
@@ -154,7 +164,9 @@ class pool_file {
  private:
   pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns);
   [[nodiscard]] pool_company company_for(pool_access access, pool_promise promise) const noexcept;
+  void pass_gate() const;
   void come_in(pool_company as);
+  [[nodiscard]] std::string why_unshared() const;
   [[noreturn]] void refuse(pool_openers::refusal why) const;
   [[nodiscard]] pool_medium look_for_medium() const noexcept;
   void map_for_reader(const pool_header& header, std::uint64_t file_bytes);

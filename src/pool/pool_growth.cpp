@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,9 +11,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <optional>
+#include <vector>
 
 #include "base/host.h"
 #include "pool/pool_file.h"
@@ -22,8 +29,7 @@ namespace {
 
 // 0, or errno's value. A limit on the size of files is looked at first: the kernel would send a signal.
 int allocate_range(int descriptor, std::uint64_t from, std::uint64_t to) noexcept {
-  struct rlimit most{};
-  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && to > most.rlim_cur) return EFBIG;
+  if (to > longest_file()) return EFBIG;
   int failed = 0;
   do {
     failed = ::posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(to - from));
@@ -36,9 +42,63 @@ std::uint64_t room_of_disk(int descriptor) noexcept {
   return ::fstatvfs(descriptor, &disk) == 0 ? std::uint64_t{disk.f_bavail} * disk.f_frsize : 0;
 }
 
+struct byte_range {
+  std::uint64_t from;
+  std::uint64_t to;
+};
+
+// Whether each byte of a range has room on the disk, written or not. nullopt: the file system does not tell.
+// cost: a system call for each 64 extents.
+std::optional<bool> has_room(int descriptor, const byte_range& range) noexcept {
+  constexpr std::uint32_t at_once = 64;
+  alignas(fiemap) std::byte room[sizeof(fiemap) + at_once * sizeof(fiemap_extent)];
+  auto* const told = new (room) fiemap;
+  for (std::uint64_t at = range.from; at < range.to;) {
+    *told = {};
+    told->fm_start = at;
+    told->fm_length = range.to - at;
+    told->fm_extent_count = at_once;
+    if (::ioctl(descriptor, FS_IOC_FIEMAP, told) != 0) return std::nullopt;
+    if (told->fm_mapped_extents == 0) return false;
+    for (std::uint32_t i = 0; i < told->fm_mapped_extents; ++i) {
+      const fiemap_extent& each = told->fm_extents[i];
+      if (each.fe_logical > at) return false;
+      at = std::max<std::uint64_t>(at, each.fe_logical + each.fe_length);
+      if ((each.fe_flags & FIEMAP_EXTENT_LAST) != 0) return at >= range.to;
+    }
+  }
+  return true;
+}
+
+// Of a part of the file that others may be writing: so by the kernel, never by writing zeroes. 0, or errno's value;
+// 0 also where the file system cannot, which then has no room that a hole could lack.
+int fill_range(int descriptor, const byte_range& range) noexcept {
+  if (range.to > longest_file()) return EFBIG;
+  while (::fallocate(descriptor, 0, static_cast<off_t>(range.from), static_cast<off_t>(range.to - range.from)) != 0)
+    if (errno != EINTR) return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
+  return 0;
+}
+
 }  // namespace
 
+std::uint64_t longest_file() noexcept {
+  struct rlimit most{};
+  return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY ? most.rlim_cur : ~std::uint64_t{0};
+}
+
+void throw_too_long(const std::string& path, std::uint64_t bytes) {
+  throw_error(errc::out_of_memory,
+              fmt::format("pool {}: its file has to be {} long, and the limit on the size of files is {} for this "
+                          "process (RLIMIT_FSIZE, ulimit -f); raise it",
+                          path, format_bytes(bytes), format_bytes(longest_file())));
+}
+
 void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason) {
+  struct stat status{};
+  if (reason == EFBIG && ::fstat(descriptor, &status) == 0) {
+    const std::uint64_t wanted = static_cast<std::uint64_t>(status.st_size) + bytes;
+    if (wanted > longest_file()) throw_too_long(path, wanted);
+  }
   throw_error(errc::out_of_memory,
               fmt::format("pool {}: {} more cannot be had: {}; its disk has {} left. Free some, or copy the pool to a "
                           "larger disk",
@@ -81,10 +141,48 @@ std::uint64_t pool_file::length() const noexcept {
   return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
+// Whatever this opener may store to: a store into a hole of a full disk would be a signal.
+void pool_file::take_room() const {
+  if (is_new_) return;
+  // What is written by calls has to lie within the limit on the size of files: beyond it the kernel sends a signal.
+  if (is_redo_ && length() > longest_file()) throw_too_long(path_, length());
+  std::vector<byte_range> stored{{0, map_offset() + std::uint64_t{chunks_} * 8}};
+  const bool may_have_holes = *at<const std::uint64_t>(pool_holes_offset) != 0;
+  const auto* const map = at<const std::uint64_t>(map_offset());
+  if (!may_have_holes) stored.push_back({heap_offset_, end()});
+  for (std::uint32_t i = 0; may_have_holes && i < chunks_; ++i) {
+    run_entry entry;
+    if (map[i] == 0 || !run_entry::unpack(map[i], i, salt_, entry)) continue;
+    const std::uint64_t from = heap_offset_ + i * chunk_bytes;
+    const std::uint64_t to = std::min(from + entry.chunks * chunk_bytes, end());
+    if (stored.back().to == from)
+      stored.back().to = to;
+    else
+      stored.push_back({from, to});
+  }
+  std::uint64_t bytes = 0;
+  for (const byte_range& each : stored) bytes += each.to - each.from;
+  struct stat status{};
+  const bool may_be_whole = !may_have_holes && ::fstat(descriptor_, &status) == 0 &&
+                            static_cast<std::uint64_t>(status.st_blocks) * 512 >= bytes;
+  for (const byte_range& each : stored) {
+    if (has_room(descriptor_, each).value_or(may_be_whole)) continue;
+    const int failed = fill_range(descriptor_, each);
+    if (failed == EFBIG) throw_too_long(path_, length());
+    if (failed != 0) throw_no_room(path_, descriptor_, each.to - each.from, failed);
+  }
+}
+
+bool pool_file::takes_room_for_area() const noexcept {
+  const byte_range area{pool_area_offset, pool_area_offset + pool_area_bytes};
+  return has_room(descriptor_, area).value_or(false) || fill_range(descriptor_, area) == 0;
+}
+
 void pool_file::fill_holes(std::uint32_t first, std::uint32_t chunks) const {
   if (*at<const std::uint64_t>(pool_holes_offset) == 0) return;
   const std::uint64_t from = heap_offset_ + first * chunk_bytes;
   const int failed = allocate_range(descriptor_, from, from + chunks * chunk_bytes);
+  if (failed == EFBIG) throw_too_long(path_, length());
   if (failed != 0) throw_no_room(path_, descriptor_, chunks * chunk_bytes, failed);
 }
 

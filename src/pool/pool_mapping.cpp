@@ -114,6 +114,7 @@ void pool_file::map_for_writer(std::uint64_t base, std::uint64_t bytes, const po
 void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_bytes) {
   persist_.attach(descriptor_, nullptr, look_for_medium(), pool_promise::process, false, path_);
   pool_company as = company_for(pool_access::read, static_cast<pool_promise>(header.promise));
+  if (as == pool_company::reading && !takes_room_for_area()) as = pool_company::still;
   void* const wanted = reinterpret_cast<void*>(header.base);
   std::uint64_t bytes = as == pool_company::reading ? pool_reach(header.most_bytes, log_bytes_) : file_bytes;
   void* got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);

@@ -378,6 +378,7 @@ repaired_pool repair_pool(const std::string& path, const std::string& to) {
   if (::fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (bytes < pool_map_offset) throw_damaged(path, bytes, "the file ends before its heap: it cannot be mended");
+  if (bytes > longest_file()) throw_too_long(to.empty() ? path : to, bytes);
   whole_file copy{to.empty() ? path : to, to.empty()};
   copy_bytes(file.number, copy.descriptor(), bytes, path);
   repaired_pool result;

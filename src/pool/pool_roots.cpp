@@ -175,6 +175,7 @@ void open_pool::check_roots(pool_findings& into) const {
 pool_findings open_pool::check() {
   const looking guard{*this};
   pool_findings found = check_structures();
+  look_by_words(found);
   check_objects(found, nullptr);
   return found;
 }

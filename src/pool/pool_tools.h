@@ -5,6 +5,7 @@
 
 #include <situ/pool/pool.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,8 +22,9 @@ struct copied_pool {
 };
 // A copy of what is there between two transactions: no writer comes in meanwhile. It is a pool of its own, which has
 // the same identity and addresses, and is there under its name once it is whole. An incomplete transaction stays one,
-// which the copy's next opening takes back. cost: reading and writing what is no hole.
-copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace);
+// which the copy's next opening takes back. patience: as pool_opening's. cost: reading and writing what is no hole.
+copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace,
+                      std::chrono::nanoseconds patience = pool_opening{}.patience);
 
 struct compacted_pool {
   std::uint64_t heap_bytes = 0;   // of the heap, now
@@ -61,6 +63,7 @@ struct pool_difference {
 // By roots and allocated blocks. Objects hold addresses: those that lead to the same byte of either pool are the same,
 // wherever each of them lies. Blocks are the same ones by where they are, for only their types could tell more. cost:
 // reading all allocated blocks of both.
-std::vector<pool_difference> compare_pools(const std::string& first, const std::string& second);
+std::vector<pool_difference> compare_pools(const std::string& first, const std::string& second,
+                                           std::chrono::nanoseconds patience = pool_opening{}.patience);
 
 }  // namespace situ::detail

@@ -2,18 +2,16 @@
 
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "base/host.h"
@@ -24,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t sleepers_bit = pool_sleepers_bit;
 constexpr std::uint32_t torn_bit = pool_torn_bit;
-constexpr std::uint32_t flag_bits = sleepers_bit | torn_bit;
+constexpr std::uint32_t flag_bits = pool_flag_bits;
 constexpr unsigned slot_shift = 2;
 constexpr unsigned claim_shift = 9;
 static_assert(pool_slot_count <= 1u << (claim_shift - slot_shift));
@@ -34,6 +32,7 @@ constexpr unsigned most_looks = 40;
 constexpr std::int64_t sleep_ns = 1'000'000;
 constexpr std::uint64_t impatient_after_ns = 500'000;
 constexpr std::uint64_t pass_ns = 2'000'000;
+constexpr std::uint64_t tell_after_ns = 1'000'000'000;
 constexpr std::int64_t stand_back_ns = 50'000;
 
 std::atomic<std::uint32_t> threads_that_read{0};
@@ -53,30 +52,6 @@ constexpr std::uint32_t readers_of(std::uint64_t state) noexcept { return static
 
 // --- processes ---
 
-// When a process began, in clock ticks since the machine did; 0: there is none, or nothing of it but its number.
-std::uint64_t beginning_of(std::uint64_t process) noexcept {
-  char path[40];
-  std::snprintf(path, sizeof path, "/proc/%llu/stat", static_cast<unsigned long long>(process));
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char text[1024];
-  const ssize_t length = ::read(file, text, sizeof text - 1);
-  ::close(file);
-  if (length <= 0) return 0;
-  text[length] = 0;
-  // Its name, in brackets, may hold any character; behind it come the state and, 19 further on, the beginning.
-  const char* at = std::strrchr(text, ')');
-  if (at == nullptr || at[1] == 0 || at[2] == 'Z' || at[2] == 'X') return 0;
-  ++at;
-  for (int i = 0; i < 19 && at != nullptr; ++i) at = std::strchr(at + 1, ' ');
-  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
-}
-
-std::uint64_t own_processes() noexcept {
-  struct stat space{};
-  return ::stat("/proc/self/ns/pid", &space) == 0 ? static_cast<std::uint64_t>(space.st_ino) : 0;
-}
-
 std::string name_of(std::uint64_t process) {
   std::string name;
   std::ifstream file{fmt::format("/proc/{}/comm", process)};
@@ -84,7 +59,22 @@ std::string name_of(std::uint64_t process) {
   return name.empty() ? fmt::format("process {}", process) : fmt::format("process {} ({})", process, name);
 }
 
+// Unless it is another's by now.
+void forget_slot(pool_slot& slot, std::uint32_t token) noexcept {
+  for (std::uint64_t state = slot.state.load(); token_of_state(state) == token;)
+    if (slot.state.compare_exchange_weak(state, 0)) return;
+}
+
+// The area of pools in a child of their process: somebody writes for ever, and whoever waits for that is told why.
+pool_area area_of_children;
+
 }  // namespace
+
+void leave_sections_in_child() noexcept {
+  for (pool_section* each = pool_thread.sections; each != nullptr; each = each->outer) each->of = nullptr;
+  pool_thread.sections = nullptr;
+  pool_thread.locked = 0;
+}
 
 pool_sharing::pool_sharing(pool_area* area, const pool_openers& openers, std::string path, std::uint64_t patience_ns)
     : own_area_{area == nullptr ? std::make_unique<pool_area>() : nullptr},
@@ -92,13 +82,14 @@ pool_sharing::pool_sharing(pool_area* area, const pool_openers& openers, std::st
       openers_{openers},
       path_{std::move(path)},
       patience_ns_{patience_ns},
-      process_{::getpid()} {}
+      process_{::getpid()},
+      identity_{own_area_ == nullptr ? own_identity() : process_identity{}} {}
 
 pool_sharing::~pool_sharing() {
   // A child of the process has neither the mapping nor a slot.
   if (own_area_ != nullptr || slot_ == nullptr || ::getpid() != process_) return;
   for (std::uint32_t i = 0; i < pool_slot_count; ++i)
-    if (is_own(area_->slots[i])) area_->slots[i].state.store(0);
+    if (is_own(area_->slots[i])) forget_slot(area_->slots[i], token_);
   if (!openers_.pass_gate(0)) return;
   if (openers_.is_last()) std::memset(static_cast<void*>(area_), 0, sizeof *area_);
   openers_.leave_area();
@@ -111,6 +102,8 @@ void pool_sharing::enter(bool is_first, bool is_torn, std::uint32_t chunks) {
   if (is_first) {
     if (own_area_ == nullptr) std::memset(static_cast<void*>(area_), 0, sizeof *area_);
     area_->chunks.store(chunks);
+    // Somewhere: an opener that has lost its locks may still have a token of the area as it was set up before.
+    area_->claims.store(static_cast<std::uint32_t>(steady_ns() / 64));
     area_->word.store(is_torn ? torn_bit : 0);
   }
   if (own_area_ != nullptr) {
@@ -127,9 +120,9 @@ void pool_sharing::enter(bool is_first, bool is_torn, std::uint32_t chunks) {
 bool pool_sharing::take_slot(std::uint32_t number) noexcept {
   pool_slot& slot = area_->slots[number];
   if (is_own(slot) || (own_area_ == nullptr && !openers_.take_slot(number))) return false;
-  slot.process.store(static_cast<std::uint64_t>(process_));
-  slot.begun.store(beginning_of(static_cast<std::uint64_t>(process_)));
-  slot.processes.store(own_processes());
+  slot.process.store(identity_.number);
+  slot.begun.store(identity_.begun);
+  slot.spaces.store(identity_.spaces);
   std::uint32_t used = area_->slots_used.load();
   while (used <= number && !area_->slots_used.compare_exchange_weak(used, number + 1)) {}
   return true;
@@ -143,7 +136,8 @@ bool pool_sharing::is_own(const pool_slot& slot) const noexcept {
 }
 
 // The first thread that reads has the process's first slot; where no other is left, so have all.
-pool_slot* pool_sharing::claim_lane(pool_thread_state& thread) noexcept {
+pool_slot* pool_sharing::claim_lane(pool_thread_state& thread) {
+  if (is_lost()) throw_lost();
   if (thread.lane == most_pool_lanes) thread.lane = threads_that_read.fetch_add(1) % most_pool_lanes;
   const std::lock_guard guard{claiming_};
   std::atomic<pool_slot*>& lane = lanes_[thread.lane];
@@ -182,10 +176,8 @@ bool pool_sharing::lives(std::uint32_t number, std::uint32_t token) const noexce
   const pool_slot& slot = area_->slots[number];
   if (token_of_state(slot.state.load()) != token) return false;  // who came after it has its slot
   if (!openers_.has_slot(number)) return false;
-  // A child that it has left behind keeps its files open.
-  const std::uint64_t begun = slot.begun.load();  // 0 without a /proc: then nothing but the locks tells
-  if (begun == 0 || slot.processes.load() != own_processes()) return true;
-  return beginning_of(slot.process.load()) == begun;
+  // Who holds the lock may be a child that it has left behind: children have its open files.
+  return !has_ended({slot.process.load(), slot.begun.load(), slot.spaces.load()});
 }
 
 bool pool_sharing::has_died(std::uint32_t word) const noexcept {
@@ -221,6 +213,52 @@ void pool_sharing::give_up(std::uint64_t waited_ns, const std::string& who) cons
                                    who, static_cast<double>(waited_ns) / 1e9));
 }
 
+// Whoever sits before a program that waits learns why.
+void pool_sharing::tell(const std::string& who) const {
+  log(log_level::warning, fmt::format("pool {}: waits for others: {}; gives up after {:.0f} s", path_, who,
+                                      static_cast<double>(patience_ns_) / 1e9));
+}
+
+// --- a pool that was lost ---
+
+void pool_sharing::lose() noexcept {
+  is_lost_.store(true);
+  const std::lock_guard guard{claiming_};
+  for (auto& each : lanes_) each.store(nullptr);  // so whoever reads comes by claim_lane
+}
+
+void pool_sharing::note_loss(const char* what) noexcept {
+  if (is_lost_.exchange(true)) return;
+  lose();
+  log(log_level::error,
+      fmt::format("pool {}: others took this process for dead and went on while it was in {}, which may have seen or "
+                  "left parts of theirs; look at the pool (situ pool check), and open it anew",
+                  path_, what));
+}
+
+void pool_sharing::throw_lost() {
+  if (is_in_child_)
+    throw_refused(path_, fmt::format("is open in process {}, and this is a child of it, which has neither its pages "
+                                     "nor its locks: open the pool anew in the child",
+                                     process_));
+  if (!is_lost_.exchange(true)) lose();
+  throw_refused(path_,
+                "was lost by this process: others took it for dead and went on, because the kernel no longer had its "
+                "locks (does the file lie on a file system that loses them?). The transaction is not done; open the "
+                "pool anew");
+}
+
+void pool_sharing::leave_in_child() noexcept {
+  is_in_child_ = true;
+  is_lost_.store(true);
+  area_of_children.word.store(~flag_bits);  // no opener has this token
+  area_ = &area_of_children;
+  slot_ = nullptr;
+  for (auto& each : lanes_) each.store(nullptr);
+  owner_.store(nullptr);
+  depth_ = ~std::size_t{0} / 2;  // what its parent has begun is not ended here
+}
+
 // --- waiting ---
 
 struct pool_sharing::waiting {
@@ -228,6 +266,7 @@ struct pool_sharing::waiting {
   std::uint64_t begun = 0;
   bool is_impatient = false;
   bool has_slept = false;  // and so looks whether those it waits for live
+  bool has_told = false;   // whom it waits for
 
   [[nodiscard]] bool looks_again() noexcept {
     if (looks >= most_looks) return false;
@@ -246,6 +285,7 @@ void pool_sharing::wait(waiting& for_it, std::uint32_t word) {
   const std::uint64_t now = steady_ns();
   const std::uint64_t waited = for_it.waited_until(now);
   if (waited > patience_ns_) give_up(waited, who_writes(word));
+  if (waited > tell_after_ns && !std::exchange(for_it.has_told, true)) tell(who_writes(word));
   if (waited > impatient_after_ns) {
     for_it.is_impatient = true;
     area_->let_pass_until.store(now + pass_ns, std::memory_order_relaxed);
@@ -262,6 +302,7 @@ void pool_sharing::wait(waiting& for_it, std::uint32_t word) {
 // --- to write ---
 
 void pool_sharing::take_slowly() {
+  if (is_lost()) throw_lost();
   SITU_ASSERT(1, !is_reading(), "end the read section before the transaction, or read in the transaction");
   waiting for_it;
   for (;;) {
@@ -296,6 +337,7 @@ void pool_sharing::await_readers() {
       unlock();
       give_up(waited, who);
     }
+    if (waited > tell_after_ns && !std::exchange(for_it.has_told, true)) tell(who_reads());
     // Who stops reading after this store sees it, or is seen by the next look.
     if (area_->awaits_readers.exchange(1) == 0) continue;
     wait_on_word(area_->drained, seen, sleep_ns);
@@ -360,7 +402,11 @@ void pool_sharing::enter_slowly(pool_slot& slot) {
 }
 
 void pool_sharing::leave_slot(pool_slot& slot) noexcept {
-  slot.state.fetch_sub(1);
+  const std::uint64_t before = slot.state.fetch_sub(1);
+  if (readers_of(before) == 0 || token_of_state(before) != token_) [[unlikely]] {
+    slot.state.fetch_add(1);  // nobody counts it any more
+    return note_loss("a read section");
+  }
   if (token_of(area_->word.load()) == 0 || area_->awaits_readers.load() == 0) return;
   area_->drained.fetch_add(1);
   wake_on_word(area_->drained, INT_MAX);

@@ -14,13 +14,16 @@
 // Invariants
 //   1. Who writes has put its token into the word, then found no slot with readers. Who reads has counted itself in its
 //      slot, then found no token in the word. Both steps are sequentially consistent, so never do both succeed.
-//   2. A token is given once (until 2^23 openings have passed), so the word of one who has died is nobody else's.
+//   2. A token is given once (until 2^23 openings have passed; the first one is arbitrary), so the word of one who has
+//      died is nobody else's.
 //   3. The word of one who has died is taken over by a compare-and-swap, which sets torn. It stays set until somebody
-//   who
-//      may write has brought back what the log keeps.
+//      who may write has brought back what the log keeps. A death is concluded from evidence only (process_life.h).
 //   4. Whoever waits sleeps a millisecond at most before it looks whether those it waits for live.
 //   5. Who has waited long says so (let_pass_until); who has not stands back until then. It is a time, so it ends by
 //      itself where they die.
+//   6. A writer whose token is no longer in the word has lost the pool: others took it for dead, as they do where the
+//      kernel no longer has its locks. It writes nothing from then on, throws, and does not lock again (holds,
+//      throw_lost). A child of an opener's process is in the same position from its fork on.
 //
 // Sources: the reader's side is a big-reader lock with a line for each process; robust as pthread_mutex_t with
 // PTHREAD_MUTEX_ROBUST, but of processes instead of threads (docs/decisions/0023-sharing-pools.md).
@@ -29,6 +32,7 @@
 
 #include "pool/format.h"
 #include "pool/openers.h"
+#include "pool/process_life.h"
 
 #include <situ/pool/pool.h>
 
@@ -45,8 +49,8 @@ namespace situ::detail {
 struct pool_slot {
   std::atomic<std::uint64_t> state;  // its token above, how many read below
   std::atomic<std::uint64_t> process;
-  std::atomic<std::uint64_t> begun;      // the process, in clock ticks since the machine was
-  std::atomic<std::uint64_t> processes;  // the name space of its number
+  std::atomic<std::uint64_t> begun;   // as process_identity has it
+  std::atomic<std::uint64_t> spaces;  // and these
   std::uint64_t unused[4];
 };
 static_assert(sizeof(pool_slot) == 64);
@@ -78,6 +82,7 @@ static_assert(sizeof(pool_area) == pool_area_bytes);
 // Flags of the word.
 inline constexpr std::uint32_t pool_sleepers_bit = 1;
 inline constexpr std::uint32_t pool_torn_bit = 2;
+inline constexpr std::uint32_t pool_flag_bits = pool_sleepers_bit | pool_torn_bit;
 // What a thread knows of itself; its address is the thread's own.
 struct pool_thread_state {
   std::uint32_t locked = 0;              // how many pools it has locked to write
@@ -85,6 +90,9 @@ struct pool_thread_state {
   pool_section* sections = nullptr;      // that it reads in, the innermost first
 };
 inline thread_local constinit pool_thread_state pool_thread __attribute__((tls_model("initial-exec")));
+
+// In a child, of the thread that has forked: the sections and locks that it had in its parent.
+void leave_sections_in_child() noexcept;
 
 class pool_sharing {
  public:
@@ -139,15 +147,21 @@ class pool_sharing {
     owner_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t next = is_torn_ ? pool_torn_bit : 0;
     is_torn_ = false;
+    const std::uint32_t word = area_->word.load(std::memory_order_relaxed);
+    if (((word ^ token_) & ~pool_flag_bits) != 0) [[unlikely]]
+      return note_loss("a transaction");
     // A store, not an exchange, which would be a second wait for all stores before it: what it may overwrite is the bit
     // of who goes to sleep between these two lines, and who sleeps looks again by itself (invariant 4). Release: who
     // has the word next sees what was written. Readers need no more: they wait as long as they see the token.
-    const bool has_sleepers = (area_->word.load(std::memory_order_relaxed) & pool_sleepers_bit) != 0;
     area_->word.store(next, std::memory_order_release);
-    if (has_sleepers) [[unlikely]]
+    if ((word & pool_sleepers_bit) != 0) [[unlikely]]
       wake_sleepers();
   }
   // The following are for who has locked.
+  // Whether it has the pool still. cost: a load and a comparison.
+  [[nodiscard]] bool holds() const noexcept {
+    return ((area_->word.load(std::memory_order_relaxed) ^ token_) & ~pool_flag_bits) == 0;
+  }
   [[nodiscard]] bool is_torn() const noexcept { return is_torn_; }
   void mend() noexcept { is_torn_ = false; }
   // In this order: a slot of this process is among those used before it is its own, never the other way round.
@@ -180,6 +194,15 @@ class pool_sharing {
   // Whether the calling thread reads.
   [[nodiscard]] bool is_reading() const noexcept;
 
+  // --- a pool that was lost ---
+
+  // Throws bad_file: why this opener has the pool no longer, and what to do. It does not lock again.
+  [[noreturn]] void throw_lost();
+  [[nodiscard]] bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
+  // In a child of the opener's process, before anything else of the pool is used there.
+  void leave_in_child() noexcept;
+  [[nodiscard]] bool is_in_child() const noexcept { return is_in_child_; }
+
  private:
   struct waiting;
   void take_slowly();
@@ -196,12 +219,12 @@ class pool_sharing {
   [[nodiscard]] bool is_locked_by(const pool_thread_state& thread) const noexcept {
     return thread.locked != 0 && owner_.load(std::memory_order_relaxed) == &thread;
   }
-  [[nodiscard]] pool_slot* slot_for(pool_thread_state& thread) noexcept {
+  [[nodiscard]] pool_slot* slot_for(pool_thread_state& thread) {
     pool_slot* const there =
         thread.lane != most_pool_lanes ? lanes_[thread.lane].load(std::memory_order_acquire) : nullptr;
     return there != nullptr ? there : claim_lane(thread);
   }
-  [[nodiscard]] pool_slot* claim_lane(pool_thread_state& thread) noexcept;
+  [[nodiscard]] pool_slot* claim_lane(pool_thread_state& thread);
   [[nodiscard]] bool is_own(const pool_slot& slot) const noexcept;
   [[nodiscard]] bool take_slot(std::uint32_t number) noexcept;
   void leave_slot(pool_slot& slot) noexcept;
@@ -211,7 +234,11 @@ class pool_sharing {
   [[nodiscard]] std::string who_writes(std::uint32_t word) const;
   [[nodiscard]] std::string who_reads() const;
   [[noreturn]] void give_up(std::uint64_t waited_ns, const std::string& who) const;
+  void tell(const std::string& who) const;
   void claim();
+  // So that nobody locks it again. what: that was cut by it.
+  void note_loss(const char* what) noexcept;
+  void lose() noexcept;
 
   std::unique_ptr<pool_area> own_area_;
   pool_area* area_;
@@ -224,6 +251,9 @@ class pool_sharing {
   std::string path_;
   std::uint64_t patience_ns_;
   int process_;
+  process_identity identity_;  // of this process, where it shares the pool
+  std::atomic<bool> is_lost_{false};
+  bool is_in_child_ = false;
   // What each who writes changes, away from what those look at who read.
   alignas(64) std::atomic<pool_thread_state*> owner_{nullptr};  // the thread of this process that has locked
   std::size_t depth_ = 0;

@@ -105,7 +105,8 @@ TEST_F(pool_files_command, a_copy_that_has_no_room_leaves_nothing) {
   const outcome full = run("copy " + in.file() + " " + in.file("copy.pool"));
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_THAT(full.text, HasSubstr("cannot be had: File too large"));
+  EXPECT_THAT(full.text,
+              HasSubstr("the limit on the size of files is 512 KiB for this process (RLIMIT_FSIZE, ulimit -f)"));
   EXPECT_EQ(files(), 1);
 }
 

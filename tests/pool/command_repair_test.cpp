@@ -216,7 +216,8 @@ TEST_F(pool_compact_command, leaves_a_pool_that_can_be_filled_again) {
   EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(5));
 }
 
-// The limit on a file's length stands for a disk that is full: a hole that cannot be filled is an error, and no signal.
+// A limit on the length of files stands for a disk that is full: a hole that cannot be filled is an error, and no
+// signal.
 TEST_F(pool_compact_command, leaves_holes_that_are_filled_before_they_are_written) {
   ASSERT_EQ(run("compact " + in.file()).exit_code, 0);
   pool opened = pool::open(in.file());
@@ -229,7 +230,7 @@ TEST_F(pool_compact_command, leaves_holes_that_are_filled_before_they_are_writte
     opened.transact([&](transaction& t) { std::memset(t.allocate(400000, 16), 7, 400000); });
   });
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_THAT(full, HasSubstr("cannot be had"));
+  EXPECT_THAT(full, HasSubstr("ulimit -f"));
   opened.transact([&](transaction& t) { std::memset(t.allocate(400000, 16), 7, 400000); });
   EXPECT_THAT(opened.check().damage, ElementsAre());
 }

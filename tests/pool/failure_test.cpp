@@ -181,7 +181,7 @@ TEST_F(pool_redo_failure, of_a_record_ends_those_behind_it_for_good) {
   EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(7));
 }
 
-// The limit on a file's length stands for a disk that is full.
+// A limit on the length of files: to the transaction, the same as a full disk.
 TEST(pool_full_disk, within_a_long_transaction_takes_it_back) {
   const folder in;
   constexpr std::size_t count = 1 << 17;  // 1 MiB, so that its log has to go on in the heap
@@ -202,7 +202,7 @@ TEST(pool_full_disk, within_a_long_transaction_takes_it_back) {
   };
   const std::string full = error_of(errc::out_of_memory, change_all);
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_THAT(full, HasSubstr("cannot be had"));
+  EXPECT_THAT(full, HasSubstr("ulimit -f"));
   EXPECT_EQ(std::count(words, words + count, 0), static_cast<std::ptrdiff_t>(count));
   change_all();
   EXPECT_EQ(std::count(words, words + count, 7), static_cast<std::ptrdiff_t>(count));

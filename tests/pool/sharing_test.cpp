@@ -2,6 +2,7 @@
 // section sees whole transactions; who waits learns for whom.
 #include "pool/sharing.h"
 #include "pools.h"
+#include "processes.h"
 
 #include <situ/base/log.h>
 
@@ -29,68 +30,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
-
-constexpr unsigned most_seconds = 100;  // after which a process of a test ends itself
-
-// A child that runs a body, which says whether all was well.
-class process {
- public:
-  template <class Body>
-  explicit process(Body body) : number_{::fork()} {
-    if (number_ != 0) return;
-    ::alarm(most_seconds);
-    bool is_well = false;
-    try {
-      is_well = body();
-    } catch (const std::exception& failed) {
-      std::fprintf(stderr, "process of a test: %s\n", failed.what());
-    }
-    ::_exit(is_well ? 0 : 1);
-  }
-  process(process&& other) noexcept : number_{std::exchange(other.number_, 0)} {}
-  process& operator=(process&&) = delete;
-  ~process() {
-    if (number_ != 0) kill();
-  }
-  void kill() {
-    ::kill(number_, SIGKILL);
-    (void)wait();
-  }
-  [[nodiscard]] bool wait() {
-    int status = 0;
-    ::waitpid(std::exchange(number_, 0), &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  }
-  [[nodiscard]] pid_t number() const { return number_; }
-
- private:
-  pid_t number_;
-};
-
-// Memory that a test and its children share.
-template <class T>
-class common {
- public:
-  common() : at_{new(::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) T{}} {}
-  ~common() { ::munmap(at_, sizeof(T)); }
-  common(const common&) = delete;
-  common& operator=(const common&) = delete;
-  T* operator->() const { return at_; }
-  T& operator*() const { return *at_; }
-
- private:
-  T* at_;
-};
-
-template <class Condition>
-bool comes_true(Condition condition, std::chrono::milliseconds within = std::chrono::seconds{20}) {
-  const auto end = std::chrono::steady_clock::now() + within;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds{100});
-  }
-  return true;
-}
 
 constexpr int owners = 4;
 // What each of several processes does with a pool: a list of its own of blocks of many sizes, some of which it takes
@@ -610,7 +549,10 @@ TEST_F(pool_sharing, one_with_a_redo_log_is_its_writers_alone) {
   EXPECT_FALSE(writer.info().is_shared);
   for (const pool_access access : {pool_access::write, pool_access::read}) {
     process other{[&] {
-      return error_of(errc::bad_file, [&] { (void)pool::open(path, access); }).find("is in use") != std::string::npos;
+      const std::string said = error_of(errc::bad_file, [&] { (void)pool::open(path, access); });
+      const char* const why = access == pool_access::write ? "its promise is pool_promise::batched" : "open alone";
+      return said.find("is in use") != std::string::npos && said.find(why) != std::string::npos &&
+             said.find("or share it") == std::string::npos;
     }};
     EXPECT_TRUE(other.wait()) << static_cast<int>(access);
   }

@@ -190,13 +190,6 @@ TEST(pool_transaction_death, a_pool_is_not_closed_within_one) {
       "destroy transactions before their pool");
 }
 
-// A child of the process shares the lock, so it must not be a second writer.
-TEST(pool_transaction_death, a_child_has_no_pool) {
-  const folder in;
-  bank of{in.file()};
-  EXPECT_DEATH(of.move(0, 1, 5), "");
-}
-
 // --- long ones: the log goes on in the heap ---
 
 TEST(pool_transaction, may_be_longer_than_the_log) {

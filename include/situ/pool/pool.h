@@ -21,9 +21,10 @@
 // had done. (A pool with the promise of a machine, on a file that is not memory itself, has one process that writes, or
 // several that read.)
 //
-// pool is movable, not copyable; transact, read, root and info may be called from any thread. Errors: bad_file for a
-// file that is no sound pool, or that others have for longer than one wants to wait; out_of_memory for a full disk or
-// pool, bad_argument; they name the file, where it is an offset, and what to do. Source: Rudoff, "Persistent Memory:
+// pool is movable, not copyable; transact, read, root and info may be called from any thread. A child of the process
+// (fork) opens the pool anew: each call of its parent's pool throws bad_file there. Errors: bad_file for a file that is
+// no sound pool, or that others have for longer than one wants to wait; out_of_memory for a full disk or pool,
+// bad_argument; they name the file, where it is an offset, and what to do. Source: Rudoff, "Persistent Memory:
 // The Value to HPC and the Challenges" (MCHPC'17), section 2.2.4; libpmemobj; docs/decisions/0021-pools.md.
 #pragma once
 
@@ -113,12 +114,13 @@ struct pool_findings {
   std::uint64_t block_bytes = 0;
   std::uint64_t slabs = 0;
   std::uint64_t checked_blocks = 0;  // of those, whose checks were looked at
-  // Where the types of all roots were given: blocks that none of them reaches, and pointers that lead to no object.
+  // Blocks that no root reaches: they have leaked. With the types of all roots exactly these; without types those that
+  // no word of a reached block leads to, so there may be more. Not looked for within a transaction.
   std::uint64_t unreached_blocks = 0;
   std::uint64_t unreached_bytes = 0;
-  std::uint64_t stray_pointers = 0;
-  std::vector<std::string> damage;  // each with its offset; empty: sound
-  std::vector<std::string> notes;   // what a crash may leave and the next opening for writing mends
+  std::uint64_t stray_pointers = 0;  // that lead to no object, where the types of all roots were given
+  std::vector<std::string> damage;   // each with its offset; empty: sound
+  std::vector<std::string> notes;  // what the next opening for writing mends, and lists that come back to their middle
 };
 
 // What a collection found and did.
@@ -191,7 +193,8 @@ template <class... Types>
 // How to open a pool that is there.
 struct pool_opening {
   pool_access access = pool_access::write;
-  // How long to wait for who is in a transaction or a read section, before bad_file says who that is.
+  // How long to wait for a process that is in a transaction or a read section, before bad_file names it. After a second
+  // a warning names it (situ/base/log.h).
   std::chrono::nanoseconds patience = std::chrono::seconds{60};
   // Of all its roots: `pool_types<A, B>()`. With them a pool whose addresses are taken is moved to others, in its file,
   // when it is opened for writing and nobody else has it; without them it is refused. A crash meanwhile leaves a pool
@@ -406,7 +409,8 @@ class pool {
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
   // Looks at every structure of its own, and at the objects of a pool that has checks of them; within a transaction
-  // that has changed something not at these, and says so. cost: reading the head of each slab, with checks all objects.
+  // that has changed something not at these, and says so. Follows each word that may be a pointer, from the roots on:
+  // counts leaked blocks, and notes lists that never end. cost: reading all objects twice; 3 bits for each block.
   [[nodiscard]] pool_findings check() const;
   // And at what all roots reach, which are objects of these types: what nothing reaches any more (a leak, or what
   // `collect` would free), and pointers that lead to no object, the first of which are notes; objects that have changed

@@ -1,0 +1,111 @@
+#include "pool/forked_child.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/fault_text.h"
+#include "pool/sharing.h"
+
+namespace situ::detail {
+namespace {
+
+struct guarded_pool {
+  const forked_child_guard* guard;
+  pool_sharing* sharing;
+  std::uintptr_t begin;
+  std::size_t bytes;
+  const char* path;
+  pid_t process;  // that has it open
+};
+
+// Never destroyed: pools may be closed after the destructors of static objects.
+struct guarded_pools {
+  std::mutex lock;
+  std::vector<guarded_pool> all;
+};
+guarded_pools& guarded() {
+  alignas(guarded_pools) static std::byte room[sizeof(guarded_pools)];
+  static auto* const made = new (room) guarded_pools;
+  return *made;
+}
+
+// --- in the child ---
+
+struct sigaction action_before;
+
+void say_whose_pool(std::uintptr_t touched) noexcept {
+  for (const guarded_pool& each : guarded().all) {
+    if (touched - each.begin >= each.bytes || each.process == ::getpid()) continue;
+    fault_text text;
+    text << "situ: pool " << each.path << ": process " << static_cast<std::uint64_t>(::getpid())
+         << " touched its address ";
+    text.hex(touched) << ", but is a child of process " << static_cast<std::uint64_t>(each.process)
+                      << ", which has the pool open: a child has no pages of it. Open the pool anew in the child\n";
+    if (::write(STDERR_FILENO, text.text().data(), text.text().size()) < 0) return;
+  }
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (info->si_code == SEGV_MAPERR) say_whose_pool(reinterpret_cast<std::uintptr_t>(info->si_addr));
+  if ((action_before.sa_flags & SA_SIGINFO) != 0) return action_before.sa_sigaction(signal, info, context);
+  if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN)
+    return action_before.sa_handler(signal);
+  ::signal(signal, SIG_DFL);  // and the instruction faults again; a signal that somebody sent does not
+  if (info->si_code <= 0) ::raise(signal);
+}
+
+void install_handler() noexcept {
+  struct sigaction ours{};
+  ours.sa_sigaction = &on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  struct sigaction there{};
+  if (::sigaction(SIGSEGV, nullptr, &there) != 0) return;
+  if ((there.sa_flags & SA_SIGINFO) != 0 && there.sa_sigaction == &on_fault) return;  // a child of a child
+  action_before = there;
+  ::sigaction(SIGSEGV, &ours, nullptr);
+}
+
+// One thread runs, that which has forked, and the lock is its own.
+void leave_pools_in_child() noexcept {
+  guarded_pools& pools = guarded();
+  if (!pools.all.empty()) {
+    leave_sections_in_child();
+    for (const guarded_pool& each : pools.all)
+      if (each.process != ::getpid()) each.sharing->leave_in_child();
+    install_handler();
+  }
+  pools.lock.unlock();
+}
+
+}  // namespace
+
+forked_child_guard::forked_child_guard(pool_sharing& of, const std::byte* begin, std::size_t bytes,
+                                       const std::string& path) {
+  guarded_pools& pools = guarded();
+  [[maybe_unused]] static const int once =
+      ::pthread_atfork([] { guarded().lock.lock(); }, [] { guarded().lock.unlock(); }, [] { leave_pools_in_child(); });
+  const std::lock_guard guard{pools.lock};
+  pools.all.push_back({this, &of, reinterpret_cast<std::uintptr_t>(begin), bytes, path.c_str(), ::getpid()});
+}
+
+forked_child_guard::~forked_child_guard() {
+  guarded_pools& pools = guarded();
+  const std::lock_guard guard{pools.lock};
+  std::erase_if(pools.all, [&](const guarded_pool& each) { return each.guard == this; });
+}
+
+// Where it stays until the child ends.
+void leave_to_parent(std::jthread& thread) noexcept {
+  if (thread.joinable()) (void)new (std::nothrow) std::jthread{std::move(thread)};
+}
+
+}  // namespace situ::detail
