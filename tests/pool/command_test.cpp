@@ -2,6 +2,7 @@
 #include "command.h"
 #include "pool/format.h"
 #include "pools.h"
+#include "processes.h"
 
 #include <nlohmann/json.hpp>
 
@@ -85,6 +86,47 @@ TEST_F(pool_command, is_refused_beside_one_that_has_it_alone) {
   const outcome result = run("info " + in.file());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.text, HasSubstr("a writer has it open alone"));
+}
+
+// In a transaction, until `is_enough`.
+process stopped_writer(const std::string& path, common<std::atomic<int>>& step) {
+  return process{[&] {
+    pool by = pool::open(path);
+    const situ::transaction t{by};
+    *step = 1;
+    return comes_true([&] { return *step == 2; });
+  }};
+}
+
+TEST_F(pool_command, names_the_one_that_it_waits_for_and_waits_as_long_as_it_is_told) {
+  common<std::atomic<int>> step;
+  process writer = stopped_writer(in.file(), step);
+  ASSERT_TRUE(comes_true([&] { return *step == 1; }));
+  const std::string who = "process " + std::to_string(writer.number());
+  for (const std::string& command :
+       {"info " + in.file(), "check " + in.file(), "dump " + in.file(), "copy " + in.file() + " " + in.file("copy")}) {
+    const outcome result = run(command + " --patience 0.05");
+    EXPECT_EQ(result.exit_code, 1) << command;
+    EXPECT_THAT(result.text, testing::AllOf(HasSubstr(who), HasSubstr("is in a transaction"))) << command;
+    EXPECT_THAT(result.text, testing::Not(HasSubstr("waits for others"))) << command;
+  }
+  EXPECT_EQ(run("diff --patience 0.05 " + in.file() + " " + in.file()).exit_code, 2);
+  EXPECT_THAT(run("info --patience 1.1 " + in.file()).text,
+              testing::AllOf(HasSubstr("waits for others: " + who), HasSubstr("gives up after 1 s")));
+  step->store(2);
+  EXPECT_TRUE(writer.wait());
+}
+
+TEST_F(pool_command, check_tells_of_objects_that_no_root_reaches) {
+  {
+    pool opened = pool::open(in.file());
+    opened.transact([&](situ::transaction& t) { t.set(opened.root<item>("head")->next, nullptr); });
+  }
+  const json told = json::parse(run("check --json " + in.file()).text);
+  EXPECT_EQ(told["sound"], true);
+  EXPECT_EQ(told["unreached_blocks"], 2);
+  EXPECT_EQ(told["unreached_bytes"], 2 * sizeof(item));
+  EXPECT_THAT(run("check " + in.file()).text, HasSubstr("2 of them, in 32 B, are reached from no root"));
 }
 
 }  // namespace

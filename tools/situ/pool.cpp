@@ -26,6 +26,7 @@ using situ::detail::print_out;
 
 struct pool_arguments {
   std::string path;
+  situ_pool::patience_option patience;
   bool json = false;
 };
 
@@ -142,7 +143,7 @@ void print_info(const situ::pool_info& info) {
 }
 
 void show_info(const pool_arguments& arguments) {
-  const situ::pool_info info = situ::pool::open(arguments.path, situ::pool_access::read).info();
+  const situ::pool_info info = situ::pool::open(arguments.path, arguments.patience.to_read()).info();
   if (arguments.json) {
     print_info_as_json(info);
   } else {
@@ -157,10 +158,10 @@ struct check_result {
   situ::pool_info info;
 };
 
-check_result look_at(const std::string& path) {
+check_result look_at(const pool_arguments& arguments) {
   check_result result;
   try {
-    const situ::pool opened = situ::pool::open(path, situ::pool_access::read);
+    const situ::pool opened = situ::pool::open(arguments.path, arguments.patience.to_read());
     result.info = opened.info();
     result.found = opened.check();
   } catch (const situ::error& refused) {  // what cannot be opened has no further findings
@@ -171,22 +172,35 @@ check_result look_at(const std::string& path) {
   return result;
 }
 
+std::string unreached_text(const situ::pool_findings& found) {
+  if (found.unreached_blocks == 0) return {};
+  return fmt::format("; {} of them, in {}, are reached from no root: they have leaked (pool::collect frees them)",
+                     found.unreached_blocks, situ::format_bytes(found.unreached_bytes));
+}
+
 void check(const pool_arguments& arguments) {
-  const check_result result = look_at(arguments.path);
+  const check_result result = look_at(arguments);
   const bool is_sound = result.found.damage.empty();
   if (arguments.json) {
-    const ordered_json all = {{"path", arguments.path},        {"sound", is_sound},
-                              {"blocks", result.found.blocks}, {"block_bytes", result.found.block_bytes},
-                              {"slabs", result.found.slabs},   {"checked_blocks", result.found.checked_blocks},
-                              {"damage", result.found.damage}, {"notes", result.found.notes}};
+    const ordered_json all = {{"path", arguments.path},
+                              {"sound", is_sound},
+                              {"blocks", result.found.blocks},
+                              {"block_bytes", result.found.block_bytes},
+                              {"slabs", result.found.slabs},
+                              {"checked_blocks", result.found.checked_blocks},
+                              {"unreached_blocks", result.found.unreached_blocks},
+                              {"unreached_bytes", result.found.unreached_bytes},
+                              {"damage", result.found.damage},
+                              {"notes", result.found.notes}};
     situ_pool::print(all);
   } else {
     for (const std::string& each : result.found.damage) print_out("damage: {}\n", each);
     for (const std::string& each : result.found.notes) print_out("note: {}\n", each);
     if (is_sound)
-      print_out("{} is sound: {} objects in blocks of {}, {} slabs; {}\n", arguments.path, result.found.blocks,
+      print_out("{} is sound: {} objects in blocks of {}, {} slabs; {}{}\n", arguments.path, result.found.blocks,
                 situ::format_bytes(result.found.block_bytes), result.found.slabs,
-                result.info.has_object_checks ? "each object is what its check says" : "objects have no checks");
+                result.info.has_object_checks ? "each object is what its check says" : "objects have no checks",
+                unreached_text(result.found));
   }
   if (!is_sound) throw CLI::RuntimeError{EXIT_FAILURE};
 }
@@ -195,11 +209,22 @@ void add(CLI::App& to, const char* name, const char* what, void (*run)(const poo
   CLI::App* const command = to.add_subcommand(name, what);
   auto arguments = std::make_shared<pool_arguments>();
   command->add_option("FILE", arguments->path, "The pool")->required();
+  arguments->patience.add_to(*command);
   command->add_flag("--json", arguments->json, "As JSON");
   command->callback([arguments, run] { run(*arguments); });
 }
 
 }  // namespace
+
+void situ_pool::patience_option::add_to(CLI::App& command) {
+  constexpr double longest = 1e6;
+  command
+      .add_option("--patience", seconds_,
+                  "How long to wait for a process that is in a transaction or a read section, or is opening the pool, "
+                  "in seconds")
+      ->check(CLI::Range(0.0, longest))
+      ->capture_default_str();
+}
 
 std::string situ_pool::printable(std::string_view name) {
   std::string text;

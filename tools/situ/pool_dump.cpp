@@ -27,6 +27,7 @@ struct dump_arguments {
   std::string path;
   std::string root;
   std::size_t bytes = 64;
+  situ_pool::patience_option patience;
   bool json = false;
 };
 
@@ -103,7 +104,7 @@ void print_block(const block_map::value_type& each, const block_map& blocks, std
 }
 
 void dump(const dump_arguments& arguments) {
-  const situ::pool pool = situ::pool::open(arguments.path, situ::pool_access::read);
+  const situ::pool pool = situ::pool::open(arguments.path, arguments.patience.to_read());
   const situ::read_section nobody_writes{pool};
   const situ::pool_info info = pool.info();
   const std::uint64_t made_at = situ::detail::base_of_pool(arguments.path);
@@ -140,6 +141,7 @@ void situ_pool::add_dump_command(CLI::App& pool_command) {
   command->add_option("FILE", arguments->path, "The pool")->required();
   command->add_option("--root", arguments->root, "Only the block of this root");
   command->add_option("--bytes", arguments->bytes, "Of each block, so many at most; 0: none")->capture_default_str();
+  arguments->patience.add_to(*command);
   command->add_flag("--json", arguments->json, "As JSON");
   command->callback([arguments] { dump(*arguments); });
   command->footer(

@@ -28,10 +28,12 @@ struct two_pools {
   std::string second;
   bool json = false;
   bool may_replace = false;
+  situ_pool::patience_option patience;
 };
 
 void copy(const two_pools& arguments) {
-  const auto done = situ::detail::copy_pool(arguments.first, arguments.second, arguments.may_replace);
+  const auto done =
+      situ::detail::copy_pool(arguments.first, arguments.second, arguments.may_replace, arguments.patience.value());
   if (arguments.json)
     return situ_pool::print({{"from", arguments.first},
                              {"to", arguments.second},
@@ -71,7 +73,7 @@ constexpr int it_failed = 2;
 void compare(const two_pools& arguments) {
   std::vector<pool_difference> found;
   try {
-    found = situ::detail::compare_pools(arguments.first, arguments.second);
+    found = situ::detail::compare_pools(arguments.first, arguments.second, arguments.patience.value());
   } catch (const situ::error& failed) {
     tell("{}\n", failed.what());
     throw CLI::RuntimeError{it_failed};
@@ -198,6 +200,7 @@ void add_copy(CLI::App& to) {
   command->add_option("FROM", arguments->first, "The pool")->required();
   command->add_option("TO", arguments->second, "The file to make")->required();
   command->add_flag("--replace", arguments->may_replace, "Replace the file TO, in one step, once the copy is whole");
+  arguments->patience.add_to(*command);
   command->add_flag("--json", arguments->json, "As JSON");
   command->callback([arguments] { copy(*arguments); });
   command->footer(
@@ -214,6 +217,7 @@ void add_diff(CLI::App& to) {
   auto arguments = std::make_shared<two_pools>();
   command->add_option("FIRST", arguments->first, "A pool")->required();
   command->add_option("SECOND", arguments->second, "Another one")->required();
+  arguments->patience.add_to(*command);
   command->add_flag("--json", arguments->json, "As JSON");
   command->callback([arguments] { compare(*arguments); });
   command->footer(
