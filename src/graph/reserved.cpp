@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 
 #include "base/addresses.h"
+#include "base/mapping_error.h"
 #include "memory/job.h"
 #include "memory/placer.h"
 
@@ -55,9 +57,10 @@ void reserved_memory::move_to_larger_range(std::size_t least_bytes) noexcept {
 
 void reserved_memory::extend(std::size_t bytes) {
   const auto fail = [bytes] {
-    throw_error(errc::out_of_memory,
-                fmt::format("{} bytes of working memory to copy an object graph cannot be had", bytes));
+    throw_error(errc::out_of_memory, fmt::format("{} bytes of working memory to copy an object graph cannot be had: {}",
+                                                 bytes, why_not_mapped(errno)));
   };
+  errno = ENOMEM;  // of a range that cannot grow
   if (bytes > reserved_ && (base_ == nullptr || growth_ == growth::moving)) move_to_larger_range(bytes);
   if (bytes > reserved_) fail();
   const std::size_t wanted =

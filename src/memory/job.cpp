@@ -5,6 +5,7 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "base/mapping_error.h"
 #include "memory/huge_pages.h"
 #include "memory/liveness.h"
 #include "memory/page_file.h"
@@ -75,10 +76,6 @@ constexpr std::uint64_t least_control_bytes(std::uint32_t places, std::uint32_t 
   return rounds_offset(places, hosts, row_bytes) + rounds + page_bytes;
 }
 
-std::string system_reason(int code) {
-  return std::string{::strerrordesc_np(code) != nullptr ? ::strerrordesc_np(code) : "unknown"};
-}
-
 // Slices of 64 GiB, halved until all of them fit 2^45 bytes: a quarter of the 47 bits of addresses that an x86-64
 // process has. ThreadSanitizer leaves programs only a few ranges of some 400 GiB, so there 4 GiB, and 2^38 bytes
 // together.
@@ -112,7 +109,7 @@ job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t byt
                          int protection = PROT_READ | PROT_WRITE) {
   void* const address = ::mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, static_cast<off_t>(offset));
   if (address == MAP_FAILED)
-    throw_error(errc::bad_launch, fmt::format("cannot map the job's control block: {}", system_reason(errno)));
+    throw_error(errc::bad_launch, fmt::format("cannot map the job's control block: {}", why_not_mapped(errno)));
   return static_cast<job_control*>(address);
 }
 
@@ -463,9 +460,11 @@ std::optional<address_space> address_space::map_at(const job& job, std::uintptr_
 address_space address_space::map(const job& job, std::uint32_t votes) {
   job_control& control = job.control();
   const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
+  int refused = EEXIST;  // why this process could not; another's mapping where it could
   for (std::uint32_t round = 0; round < job_control::address_rounds; ++round) {
     const std::uint64_t base = control.candidates[round];
     std::optional<address_space> space = map_at(job, base);
+    if (!space) refused = errno;
     SITU_POINT(base_mapped);
     if (!space) control.rejections[round].fetch_add(votes);
     if (control.votes[round].fetch_add(votes) + votes >= control.place_count)
@@ -480,10 +479,14 @@ address_space address_space::map(const job& job, std::uint32_t votes) {
                              std::uint64_t{run.places} << control.slice_shift);
     return std::move(*space);
   }
-  throw_error(errc::bad_launch, fmt::format("no range of {} GiB of addresses is free in every process of the job; ask "
-                                            "for fewer places, and see that no limit on "
-                                            "address space is set (ulimit -v)",
-                                            bytes >> 30));
+  throw_error(errc::bad_launch,
+              refused == EEXIST
+                  ? fmt::format("no range of {} GiB of addresses is free in every process of the job; ask "
+                                "for fewer places, and see that no limit on address space is set in the "
+                                "others (ulimit -v)",
+                                bytes >> 30)
+                  : fmt::format("the {} GiB of addresses of the job's places cannot be mapped: {}", bytes >> 30,
+                                why_not_mapped(refused)));
 }
 
 address_space::address_space(address_space&& other) noexcept

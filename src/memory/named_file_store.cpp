@@ -84,26 +84,16 @@ class named_file_store final : public backing_store {
   void carry(const detail::store_threads::request& r) const {
     const std::size_t there = std::min<std::uint64_t>(r.bytes, bytes_ - std::min(r.offset, bytes_));
     const std::size_t pages = direct_.number() >= 0 ? there / page_bytes * page_bytes : 0;
-    move(direct_.number(), r.to, r.memory, r.offset, pages);
-    move(file_.number(), r.to, r.memory + pages, r.offset + pages, there - pages);
+    move(direct_.number(), {r.to, r.memory, r.offset, pages, r.queue});
+    move(file_.number(), {r.to, r.memory + pages, r.offset + pages, there - pages, r.queue});
     if (r.to == direction::read) std::memset(r.memory + there, 0, r.bytes - there);
   }
-  void move(int file, direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes) const {
-    while (bytes != 0) {
-      const ssize_t done = to == direction::read ? ::pread(file, memory, bytes, static_cast<off_t>(offset))
-                                                 : ::pwrite(file, memory, bytes, static_cast<off_t>(offset));
-      if (done < 0 && errno == EINTR) continue;
-      const char* const what = to == direction::read ? "read" : "written";
-      if (done < 0)
-        throw_error(errc::bad_file,
-                    fmt::format("{}: cannot be {} at byte {}: {}", path_, what, offset, std::strerror(errno)));
-      if (done == 0)
-        throw_error(errc::bad_file,
-                    fmt::format("{}: cannot be {} at byte {}: it has been made shorter", path_, what, offset));
-      memory += done;
-      offset += static_cast<std::uint64_t>(done);
-      bytes -= static_cast<std::size_t>(done);
-    }
+  void move(int file, detail::store_threads::request r) const {
+    const int failed = detail::carry_whole(file, r);
+    if (failed == 0) return;
+    throw_error(errc::bad_file,
+                fmt::format("{}: cannot be {} at byte {}: {}", path_, r.to == direction::read ? "read" : "written",
+                            r.offset, failed < 0 ? "it has been made shorter" : std::strerror(failed)));
   }
 
   std::string path_;

@@ -23,6 +23,7 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "base/mapping_error.h"
 #include "memory/huge_pages.h"
 #include "memory/placer.h"
 
@@ -231,7 +232,7 @@ void page_file::clear(std::uint64_t from, std::uint64_t bytes) const {
   if (!is_device()) return;
   void* const all = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(from));
   if (all == MAP_FAILED)
-    throw_error(errc::bad_launch, fmt::format("memory of a device cannot be mapped: {}", std::strerror(errno)));
+    throw_error(errc::bad_launch, fmt::format("memory of a device cannot be mapped: {}", why_not_mapped(errno)));
   std::memset(all, 0, bytes);
   ::munmap(all, bytes);
 }

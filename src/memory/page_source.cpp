@@ -10,6 +10,7 @@
 #include <list>
 #include <mutex>
 
+#include "base/mapping_error.h"
 #include "memory/intent_placer.h"
 
 namespace situ::detail {
@@ -113,8 +114,7 @@ sourced_pages page_source::map(std::size_t bytes, std::string_view what) const {
   pages made = has_file() ? pages{file.map(0, file.bytes()), file.bytes()} : pages{bytes};
   if (made.empty())
     throw_error(errc::out_of_memory,
-                fmt::format("{}: {} cannot be mapped: {} (is the address space limited, ulimit -v?)", what,
-                            format_bytes(bytes), std::strerror(errno)));
+                fmt::format("{}: {} cannot be mapped: {}", what, format_bytes(bytes), why_not_mapped(errno)));
   if (has_file()) return {std::move(made), std::move(file)};
   budget_share share = place(made.data(), made.size(), what);
   return {std::move(made), std::move(share)};

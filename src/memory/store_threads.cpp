@@ -1,5 +1,8 @@
 #include "memory/store_threads.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <utility>
 
 namespace situ::detail {
@@ -60,6 +63,20 @@ void store_threads::run() {
     if (failure && !failed_[one.queue]) failed_[one.queue] = failure;
     if (--in_flight_[one.queue] == 0) done_.notify_one();
   }
+}
+
+int carry_whole(int file, store_threads::request& one) noexcept {
+  while (one.bytes != 0) {
+    const auto offset = static_cast<off_t>(one.offset);
+    const ssize_t done = one.to == backing_store::direction::read ? ::pread(file, one.memory, one.bytes, offset)
+                                                                  : ::pwrite(file, one.memory, one.bytes, offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return done < 0 ? errno : -1;
+    one.memory += done;
+    one.offset += static_cast<std::uint64_t>(done);
+    one.bytes -= static_cast<std::size_t>(done);
+  }
+  return 0;
 }
 
 }  // namespace situ::detail

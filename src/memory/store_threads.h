@@ -50,4 +50,8 @@ class store_threads {
   std::vector<worker> threads_;
 };
 
+// Moves what a request says between memory and a file, by as many calls as it takes. Returns 0; -1 where the file ended
+// first, or nothing was written; or errno's value. Then `one` is what is left.
+[[nodiscard]] int carry_whole(int file, store_threads::request& one) noexcept;
+
 }  // namespace situ::detail

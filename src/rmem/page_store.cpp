@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/host.h"
+#include "base/mapping_error.h"
 #include "base/racing_reads.h"
 #include "rmem/region_faults.h"
 
@@ -350,7 +351,7 @@ void file_mapping::replace(int file, int protection) {
   void* const made = ::mmap(begin_, bytes_, protection, how, file, 0);
   if (made == MAP_FAILED)
     throw_error(errc::out_of_memory,
-                fmt::format("no room for {} bytes of addresses: {}", bytes_, std::strerror(errno)));
+                fmt::format("no room for {} bytes of addresses: {}", bytes_, situ::detail::why_not_mapped(errno)));
   begin_ = static_cast<std::byte*>(made);
   // A child has nobody who fetches, and a dump would wait for pages.
   ::madvise(made, bytes_, MADV_DONTFORK);

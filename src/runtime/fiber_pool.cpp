@@ -7,9 +7,12 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <iterator>
 #include <new>
+
+#include "base/mapping_error.h"
 
 namespace situ::detail {
 
@@ -59,11 +62,12 @@ fiber& fiber_pool::make(std::size_t bytes) {
                                   return leave(work_());
                                 }};
   } catch (const std::bad_alloc&) {
+    const int refused = errno;
     throw_error(errc::out_of_memory,
                 fmt::format("place {}: no memory for the stack of another task: {} tasks of this place are waiting, "
                             "each on a stack of its own, this one of {} KiB; start fewer at a time, or raise "
-                            "vm.max_map_count",
-                            current->place, workers_.size(), bytes / 1024));
+                            "vm.max_map_count ({})",
+                            current->place, workers_.size(), bytes / 1024, why_not_mapped(refused)));
   }
 #if defined(__SANITIZE_THREAD__)
   worker.race_context = __tsan_create_fiber(0);

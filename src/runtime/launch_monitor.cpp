@@ -34,6 +34,7 @@ constexpr std::chrono::milliseconds look_at_stopped_processes{1000};
 constexpr std::size_t stopped_processes_a_turn = 256;
 // While a process has ended without joining: soon after somebody else joins, that one must be told.
 constexpr std::chrono::milliseconds look_at_joins{25};
+constexpr std::chrono::milliseconds look_at_unwatched{10};  // at processes of which no descriptor tells
 
 std::string signal_text(int signal) {
   const char* const name = ::sigabbrev_np(signal);
@@ -68,6 +69,9 @@ char process_state(pid_t pid) {
   const std::size_t name_end = read.rfind(')');  // the name may hold anything
   return name_end != std::string_view::npos && name_end + 2 < read.size() ? read[name_end + 2] : '?';
 }
+
+// Of pidfd_open and what goes with it: an old kernel, or a container's seccomp profile. No process lacks the right.
+bool is_refused_call(int reason) noexcept { return reason == ENOSYS || reason == EPERM; }
 
 void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
   epoll_event event{};
@@ -107,7 +111,7 @@ void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t p
   const int descriptor = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (descriptor < 0 && errno == ESRCH)
     return record_unknown({.pid = pid, .descriptor = -1, .first_place = first_place, .places = places, .ended = true});
-  if (descriptor < 0) {
+  if (descriptor < 0 && !is_refused_call(errno)) {
     const int reason = errno;
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
@@ -118,7 +122,10 @@ void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t p
   children_.push_back(
       {.pid = pid, .descriptor = descriptor, .first_place = first_place, .places = places, .ended = false});
   ++running_;
-  listen(poll_descriptor_, descriptor, children_.size() - 1);
+  if (descriptor >= 0)
+    listen(poll_descriptor_, descriptor, children_.size() - 1);
+  else if (!std::exchange(looks_at_children_, true))
+    log(log_level::info, "the system refuses pidfd_open: the launcher looks at its processes 100 times a second");
 }
 
 void launch_monitor::close_in_child() noexcept {
@@ -142,6 +149,7 @@ launch_result launch_monitor::run() {
       else
         reap(children_[events[i].data.u64]);
     }
+    if (looks_at_children_) look_at_children();
     look_at_unjoined();
     look_at_stopped();
     look_at_standstill();
@@ -152,6 +160,11 @@ launch_result launch_monitor::run() {
   return result();
 }
 
+void launch_monitor::look_at_children() {
+  for (child& each : children_)
+    if (!each.ended && each.descriptor < 0) reap(each);
+}
+
 void launch_monitor::reap(child& ended) {
   siginfo_t info{};
   int waited = 0;
@@ -160,8 +173,10 @@ void launch_monitor::reap(child& ended) {
   if (waited == 0 && info.si_pid == 0) return;
   // Closing does not take it out of the set while a sibling, forked with it and not yet begun, has it open, too: this
   // end would be told again.
-  ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, ended.descriptor, nullptr);
-  ::close(ended.descriptor);
+  if (ended.descriptor >= 0) {
+    ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, ended.descriptor, nullptr);
+    ::close(ended.descriptor);
+  }
   ended.ended = true;
   --running_;
   if (waited != 0)
@@ -364,15 +379,21 @@ void launch_monitor::pass_on(int signal) {
   interrupted_ = interrupted_ || signal == SIGINT;
 }
 
-// Through the descriptors: an ended process's number may belong to somebody else by now.
+// Through the descriptors: an ended process's number may belong to somebody else by now, where this program reaps all
+// its children. Without one, who has ended keeps its number until the launcher has reaped it.
 void launch_monitor::signal_running(int signal) noexcept {
-  for (const child& each : children_)
-    if (!each.ended) ::syscall(SYS_pidfd_send_signal, each.descriptor, signal, nullptr, 0);
+  for (const child& each : children_) {
+    if (each.ended) continue;
+    if (each.descriptor < 0 ||
+        (::syscall(SYS_pidfd_send_signal, each.descriptor, signal, nullptr, 0) != 0 && is_refused_call(errno)))
+      ::kill(each.pid, signal);
+  }
 }
 
 int launch_monitor::wait_ms() const {
-  const auto tick = std::min(unjoined_.empty() ? look_at_epoch : look_at_joins,
-                             std::max(limits_.stopped_after, std::chrono::milliseconds{1}));
+  const auto tick = std::min(
+      {unjoined_.empty() ? look_at_epoch : look_at_joins, looks_at_children_ ? look_at_unwatched : look_at_epoch,
+       std::max<std::chrono::milliseconds>(limits_.stopped_after, std::chrono::milliseconds{1})});
   if (stage_end_ == clock::time_point::max()) return static_cast<int>(tick.count());
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(stage_end_ - clock::now());
   return static_cast<int>(std::clamp(left, std::chrono::milliseconds{0}, tick).count());

@@ -90,6 +90,7 @@ class launch_monitor {
     clock::time_point stopped_since{clock::time_point::max()};
   };
 
+  void look_at_children();
   void reap(child& ended);
   void record(const child& ended, int code, int signal);
   void record_unknown(const child& ended);
@@ -129,6 +130,7 @@ class launch_monitor {
   int poll_descriptor_ = -1;
   int signal_descriptor_;
   bool interrupted_ = false;
+  bool looks_at_children_ = false;  // the system refuses descriptors of some: their ends are looked for
   bool has_told_loss_ = false;
   bool is_released_ = false;
 };

@@ -1,8 +1,10 @@
 // The backing store in a file. One io_uring carries all reads and writes, cut into requests; what does not fit into its
-// queue waits here.
+// queue waits here. Where the system refuses a ring (a container's seccomp profile, kernel.io_uring_disabled, a kernel
+// without), threads carry them by plain calls.
 #include <situ/stencil/backing_store.h>
 
 #include "base/descriptor.h"
+#include "memory/store_threads.h"
 
 #include <situ/base/error.h>
 
@@ -24,6 +26,8 @@ namespace {
 constexpr std::size_t request_bytes = std::size_t{1} << 20;
 // 4 GiB in flight: while a tile runs nobody hands in requests, so those of a whole window must fit.
 constexpr unsigned queue_depth = 4096;
+// In the place of the ring: enough for the device to have the next request while one is handed back.
+constexpr int carrying_threads = 4;
 
 int open_unnamed(const std::string& directory, int flags) {
   const int file = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
@@ -34,6 +38,21 @@ int open_unnamed(const std::string& directory, int flags) {
   return named;
 }
 
+// 0, or errno's value: why there is no ring. One that is made and takes nothing is none.
+int make_ring(io_uring& ring) noexcept {
+  if (const int refused = io_uring_queue_init(queue_depth, &ring, 0); refused < 0) return -refused;
+  io_uring_prep_nop(io_uring_get_sqe(&ring));
+  io_uring_cqe* done = nullptr;
+  int code = io_uring_submit_and_wait(&ring, 1);
+  if (code >= 0) code = io_uring_peek_cqe(&ring, &done);
+  if (code < 0) {
+    io_uring_queue_exit(&ring);
+    return -code;
+  }
+  io_uring_cqe_seen(&ring, done);
+  return 0;
+}
+
 class file_store final : public backing_store {
  public:
   explicit file_store(std::string directory);
@@ -41,8 +60,9 @@ class file_store final : public backing_store {
 
   [[nodiscard]] std::string description() const override {
     return fmt::format(
-        "file in {}, {}", directory_,
-        is_direct_ ? "past the page cache" : "through the page cache, since its file system has no direct I/O");
+        "file in {}, {}{}", directory_,
+        is_direct_ ? "past the page cache" : "through the page cache, since its file system has no direct I/O",
+        no_ring_ == 0 ? "" : fmt::format("; by threads, since io_uring is refused ({})", std::strerror(no_ring_)));
   }
   [[nodiscard]] bool may_fail() const override { return true; }
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override;
@@ -63,6 +83,11 @@ class file_store final : public backing_store {
   };
   void prepare(request* r);
   void reap();
+  void carry(detail::store_threads::request r) const;
+  [[nodiscard]] std::string failure(direction to, std::uint64_t offset, const char* why) const {
+    return fmt::format("the backing file in '{}' cannot be {} at offset {}: {}", directory_,
+                       to == direction::read ? "read" : "written", offset, why);
+  }
 
   io_uring ring_{};
   std::string directory_;
@@ -71,6 +96,8 @@ class file_store final : public backing_store {
   std::uint64_t end_ = 0;
   int in_flight_ = 0;
   batch batches_[queues];
+  int no_ring_ = 0;                                 // errno's value: why there is none
+  std::unique_ptr<detail::store_threads> threads_;  // then
 };
 
 file_store::file_store(std::string directory) : directory_{std::move(directory)} {
@@ -87,17 +114,28 @@ file_store::file_store(std::string directory) : directory_{std::move(directory)}
   if (file_ < 0)
     throw_error(errc::bad_file, fmt::format("no backing file in '{}': {}; choose another with options::directory",
                                             directory_, std::strerror(errno)));
-  if (const int code = io_uring_queue_init(queue_depth, &ring_, 0); code < 0) {
+  no_ring_ = make_ring(ring_);
+  if (no_ring_ == 0) return;
+  try {
+    threads_ = std::make_unique<detail::store_threads>(carrying_threads,
+                                                       [this](const detail::store_threads::request& r) { carry(r); });
+  } catch (...) {
     close(file_);
-    throw_error(errc::not_supported,
-                fmt::format("io_uring is not to be had here: {}; out-of-core execution in a file needs it",
-                            std::strerror(-code)));
+    throw;
   }
+}
+
+void file_store::carry(detail::store_threads::request r) const {
+  const int failed = detail::carry_whole(file_, r);
+  if (failed == 0) return;
+  const char* const at_end = r.to == direction::read ? "unexpected end of file" : "nothing was written";
+  throw_error(errc::bad_file, failure(r.to, r.offset, failed < 0 ? at_end : std::strerror(failed)));
 }
 
 file_store::~file_store() {
   while (in_flight_ > 0) reap();
-  io_uring_queue_exit(&ring_);
+  if (threads_ == nullptr) io_uring_queue_exit(&ring_);
+  threads_.reset();  // carries what is under way
   close(file_);
 }
 
@@ -113,12 +151,15 @@ std::uint64_t file_store::allocate(std::uint64_t bytes) {
 void file_store::start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) {
   while (bytes > 0) {
     const auto n = std::min(bytes, request_bytes);
-    prepare(new request{to, memory, offset, n, queue});
+    if (threads_ != nullptr)
+      threads_->start({to, memory, offset, n, queue});
+    else
+      prepare(new request{to, memory, offset, n, queue});
     memory += n;
     offset += n;
     bytes -= n;
   }
-  io_uring_submit(&ring_);
+  if (threads_ == nullptr) io_uring_submit(&ring_);
 }
 
 // As many entries as are ever in flight, so there is always one free.
@@ -151,15 +192,15 @@ void file_store::reap() {
     const auto n = static_cast<std::size_t>(result);
     start(r->to, r->memory + n, r->offset + n, r->bytes - n, r->queue);
   } else if (result <= 0 && b.failure.empty()) {
-    const char* const what = r->to == direction::read ? "read" : "written";
     const char* const why = result < 0                 ? std::strerror(-result)
                             : r->to == direction::read ? "unexpected end of file"
                                                        : "nothing was written";
-    b.failure = fmt::format("the backing file in '{}' cannot be {} at offset {}: {}", directory_, what, r->offset, why);
+    b.failure = failure(r->to, r->offset, why);
   }
 }
 
 void file_store::wait(int queue) {
+  if (threads_ != nullptr) return threads_->wait(queue);
   auto& b = batches_[queue];
   while (b.in_flight > 0) reap();
   if (!b.failure.empty()) throw_error(errc::bad_file, std::exchange(b.failure, {}));

@@ -1,6 +1,7 @@
 #include "stencil/mirrored_ring.h"
 
 #include "base/addresses.h"
+#include "base/mapping_error.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -35,7 +36,7 @@ mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source&
     good = file_.map(0, bytes, at_ + static_cast<std::size_t>(copy) * bytes) != nullptr;
   if (!good)
     throw_error(errc::out_of_memory,
-                fmt::format("no fast memory for a ring of {}: {}", format_bytes(bytes), std::strerror(errno)));
+                fmt::format("no fast memory for a ring of {}: {}", format_bytes(bytes), situ::detail::why_not_mapped(errno)));
   if (from.has_file()) return;
   const bool is_huge = bytes % huge_bytes == 0;
   situ::detail::huge_page_maker huge;

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/mapping_error.h"
+
 namespace situ::detail {
 namespace {
 
@@ -23,7 +25,8 @@ bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
 }
 
 [[noreturn]] void refuse_addresses(const std::string& name, std::size_t bytes) {
-  throw_error(errc::out_of_memory, fmt::format("{}: no addresses for {} bytes: {}", name, bytes, std::strerror(errno)));
+  throw_error(errc::out_of_memory,
+              fmt::format("{}: no addresses for {} bytes: {}", name, bytes, why_not_mapped(errno)));
 }
 
 std::byte* map_anonymous(std::size_t bytes, int access, const std::string& name) {
@@ -83,7 +86,7 @@ void tile_room::show(std::size_t tile_number, std::size_t frame_number) {
   if (!is_there)
     throw_error(errc::out_of_memory,
                 fmt::format("{}: no room for the mapping of a tile: {} (vm.max_map_count says how many a process has)",
-                            name_, std::strerror(errno)));
+                            name_, why_not_mapped(errno)));
 }
 
 // Its addresses are reserved anew, so that they are one mapping again with their neighbours.
