@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/float_settings.h"
 #include "base/host.h"
 #include "fabric/modules.h"
 #include "fabric/observe.h"
@@ -32,12 +33,31 @@ namespace {
 constexpr std::uint64_t answer_is_error = 1;
 constexpr std::uint64_t answer_acknowledges = 2;  // nothing of the call's scope is left at its target
 
+// What a call's id says: | generation: 20 | floating-point settings of its caller: 20 | index: 24 |. A late or false
+// answer finds nothing by it, and the body computes as its caller does. Of the settings it says in which bits they
+// differ from the usual ones: an id that is 0 unmasks no traps.
+constexpr int index_bits = 24;
+constexpr std::uint32_t calls_at_once = std::uint32_t{1} << index_bits;
+constexpr std::uint32_t settings_mask = (std::uint32_t{1} << float_settings::code_bits) - 1;
+
+constexpr int generation_shift = index_bits + float_settings::code_bits;
+float_settings settings_in(std::uint64_t id) noexcept {
+  return float_settings{(static_cast<std::uint32_t>(id >> index_bits) & settings_mask) ^
+                        float_settings::usual().code()};
+}
+call_id id_of(std::uint32_t generation, std::uint32_t index) noexcept {
+  const std::uint32_t differs = float_settings::of_this_thread().code() ^ float_settings::usual().code();
+  return std::uint64_t{generation} << generation_shift | std::uint64_t{differs} << index_bits | index;
+}
+
 // The open call of this id, or null: forgotten, or never made.
 call_slot* find_call(runtime_state& state, call_id id) noexcept {
-  const auto index = static_cast<std::uint32_t>(id);
+  const auto index = static_cast<std::uint32_t>(id % calls_at_once);
   if (index >= state.calls.size()) return nullptr;
   call_slot& slot = state.calls[index];
-  return slot.state != nullptr && slot.generation == id >> 32 ? &slot : nullptr;
+  const std::uint64_t generation = std::uint64_t{slot.generation} << generation_shift >> generation_shift;
+  const bool is_of_this_use = generation == id >> generation_shift;
+  return slot.state != nullptr && is_of_this_use ? &slot : nullptr;
 }
 
 // Takes a call out of the table, so that no other answer finds it.
@@ -181,6 +201,12 @@ call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t 
   task_context* const task = current->scheduler->task();
   if (here.free_call == UINT32_MAX) {
     here.free_call = static_cast<std::uint32_t>(here.calls.size());
+    if (here.free_call == calls_at_once) {
+      here.free_call = UINT32_MAX;
+      throw_error(errc::out_of_memory, fmt::format("place {} has {} calls under way, the most that a place can have: "
+                                                   "wait for some before it calls more",
+                                                   current->place, calls_at_once));
+    }
     here.calls.push_back({.next_free = UINT32_MAX});
   }
   finish_node* const node = task != nullptr ? node_of(*task) : nullptr;
@@ -195,7 +221,7 @@ call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t 
   slot.node = node;
   if (slot.node != nullptr) ++slot.node->outstanding;
   if (detached) ++state.references;
-  return std::uint64_t{slot.generation} << 32 | index;
+  return id_of(slot.generation, index);
 }
 
 void forget_call(call_id id) noexcept {
@@ -242,12 +268,14 @@ arrived_call::arrived_call(message& m, const char* code_name)
   if (!is_valid_finish_key(context_.finish_key))
     throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
   current->scheduler->set_task(&context_);
+  settings_in(call_).apply_unless_own();
   SITU_POINT(call_arrived);
 }
 
 arrived_call::~arrived_call() {
   leave_scope(context_);
   current->scheduler->set_task(before_);
+  current->runtime->main_settings.apply_unless_own();  // for the handler that comes next
   if (!current->observed) return;
   record_event(*current, {.begin_ns = begin_ns_,
                           .peer = context_.source,

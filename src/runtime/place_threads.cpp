@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 
+#include "base/float_settings.h"
 #include "base/host.h"
 #include "runtime/serve.h"
 
@@ -155,8 +156,19 @@ bool place_threads::must_hand_over() const {
 }
 
 void place_threads::hand_over(detail::handed_over& call) {
-  state_->push(call);
-  while (call.done.load(std::memory_order_acquire) == 0) detail::wait_on_word(call.done, 0, -1);
+  struct computing_as_here : detail::handed_over {
+    detail::handed_over& call;
+    detail::float_settings settings = detail::float_settings::of_this_thread();
+    explicit computing_as_here(detail::handed_over& of) : call{of} {
+      run = [](detail::handed_over* self) noexcept {
+        auto& here = *static_cast<computing_as_here*>(self);
+        const detail::float_settings_scope as{here.settings};
+        here.call.run(&here.call);
+      };
+    }
+  } handed{call};
+  state_->push(handed);
+  while (handed.done.load(std::memory_order_acquire) == 0) detail::wait_on_word(handed.done, 0, -1);
 }
 
 }  // namespace situ

@@ -13,12 +13,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/float_settings.h"
 #include "runtime/finish.h"
 #include "runtime/serve.h"
 
 namespace situ::detail {
 
-// A call in flight. The id that travels is | generation:32 | index:32 |, so a late or false answer finds nothing.
+// A call in flight. The id that travels has its index and its generation (call.cpp), so a late or false answer finds
+// nothing.
 struct call_slot {
   future_state_base* state = nullptr;  // null: free
   accept_answer accept = nullptr;
@@ -71,6 +73,7 @@ struct runtime_state {
   std::unique_ptr<place_extension> graph;
   std::unique_ptr<place_extension> spread;
   std::uint32_t trailing_waits = 0;  // calls that are answered, whose results have not been fetched yet
+  float_settings main_settings = float_settings::of_this_thread();  // when main began its last wait: handlers have them
 };
 
 // Handles a call to code of a module that this place does not have: the caller gets the error.

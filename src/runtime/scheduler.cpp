@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/float_settings.h"
 #include "base/host.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
@@ -21,6 +22,7 @@
 #include "runtime/fiber_pool.h"
 #include "runtime/idle_policy.h"
 #include "runtime/runtime_state.h"
+#include "runtime/settings_of_tasks.h"
 #include "runtime/standstill.h"
 #include "runtime/waiter_lists.h"
 
@@ -88,10 +90,12 @@ struct scheduler::implementation {
   scheduler& outer;
   endpoint& fabric;
   job_control& control;
+  runtime_state& state;
   fiber_pool fibers;
   waiter_lists waits;
   ready_task* ready_first = nullptr;
   ready_task* ready_last = nullptr;
+  settings_of_tasks settings;
   ready_task* handed_over = nullptr;  // to the next worker that begins a turn: its stack is large enough
   std::uint64_t turns = 0;
   std::uint32_t workers_begun = 0;
@@ -111,6 +115,7 @@ struct scheduler::implementation {
       : outer{scheduler_},
         fabric{*current->endpoint},
         control{*current->job},
+        state{*current->runtime},
         fibers{bytes, [this] { return begin_worker(); }},
         idling{control.oversubscribed, monotonic_ns()},
         spin_turns{!control.oversubscribed && current->place_count <= places_to_spin_on ? spin_turns_alone : 0} {
@@ -121,6 +126,7 @@ struct scheduler::implementation {
     task_context* const task = outer.task_;
     const std::uint32_t told_of = current->told_of;
     const std::uint32_t track = current->track;
+    if (fibers.is_main_running()) state.main_settings = float_settings::of_this_thread();
     fibers.switch_to(target);
     outer.task_ = task;
     current->told_of = told_of;
@@ -140,6 +146,7 @@ struct scheduler::implementation {
   fiber* work() {
     std::uint32_t idle_turns = 0;
     bool about_to_sleep = false;
+    state.main_settings.apply_unless_own();  // and after each switch to this worker
     while (!stopping) {
       if (handed_over != nullptr) [[unlikely]]
         run_task(std::exchange(handed_over, nullptr));
@@ -171,6 +178,7 @@ struct scheduler::implementation {
         if (!fibers.keeps_another()) return &take_resumable();
         fibers.make_idle();
         switch_to(take_resumable());
+        state.main_settings.apply_unless_own();
         continue;
       }
       if (about_to_sleep) {
@@ -185,6 +193,13 @@ struct scheduler::implementation {
 
   bool take_in(bool all) {
     return give_up_if_damaged([&] { return fabric.poll(all); });
+  }
+
+  // Handlers compute as main does, whoever polls.
+  endpoint::found poll_handlers() {
+    if (fibers.is_main_running()) return fabric.poll_handlers();
+    const float_settings_scope as{state.main_settings};
+    return fabric.poll_handlers();
   }
 
   // A damaged message leaves no way to go on with its channel: the place gives itself up, which ends every wait.
@@ -267,6 +282,7 @@ struct scheduler::implementation {
       ready_task* const task = ready_first;
       ready_first = task->next;
       if (ready_first == nullptr) ready_last = nullptr;
+      settings.taken(task);
       if (task->stack_bytes() > fibers.running().stack_bytes) [[unlikely]] {
         handed_over = task;
         break;
@@ -279,11 +295,13 @@ struct scheduler::implementation {
   void run_task(ready_task* task) {
     outer.task_ = nullptr;
     current->told_of = task->told_of;
+    settings.of_taken().apply_unless_own();
     SITU_POINT(task_begins);
     if (current->observed) [[unlikely]]
       run_observed(task);
     else
       task->run(task);
+    state.main_settings.apply_unless_own();
     SITU_POINT(task_ended);
   }
 
@@ -308,6 +326,7 @@ struct scheduler::implementation {
     }
     fibers.make_idle();
     switch_to(*larger);
+    state.main_settings.apply_unless_own();
   }
 
   void ask_waiting() {
@@ -344,7 +363,7 @@ struct scheduler::implementation {
   // time, and even wait.
   void take_in_what_is_no_call() {
     for (std::uint32_t looks = 0; looks < channel::cell_count / endpoint::messages_a_turn; ++looks)
-      if (!give_up_if_damaged([&] { return fabric.poll_handlers() == endpoint::found::messages; })) return;
+      if (!give_up_if_damaged([&] { return poll_handlers() == endpoint::found::messages; })) return;
   }
 
   fiber& take_resumable() noexcept { return *static_cast<fiber*>(waits.take_resumable().fiber); }
@@ -409,6 +428,7 @@ scheduler::~scheduler() {
 
 void scheduler::spawn(ready_task* task) noexcept {
   task->next = nullptr;
+  self_->settings.added(task);
   if (task->told_of == ready_task::as_its_maker)
     task->told_of = self_->fabric.in_handler() ? self_->fabric.failure_epoch() : current->told_of;
   if (self_->ready_last == nullptr) {
@@ -463,7 +483,7 @@ bool scheduler::may_spin_on() {
   SITU_ASSERT(1, !self_->fabric.in_handler(),
               "a handler of an active message, and a call that takes a situ::payload, must not wait: start an async "
               "task, or use situ::at with a std::vector");
-  if (self_->fabric.poll_handlers() == endpoint::found::call) return false;
+  if (self_->poll_handlers() == endpoint::found::call) return false;
   return self_->ready_first == nullptr && !self_->waits.has_resumable() &&
          self_->fabric.failure_epoch() == self_->seen_failures;
 }

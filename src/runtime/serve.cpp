@@ -62,7 +62,10 @@ void computing_thread::compute() {
     while (turn_.load(std::memory_order_acquire) == turn) wait_on_word(turn_, turn, -1);
     ++turn;
     if (next_ == nullptr) return;
-    next_->run(next_);
+    {
+      const float_settings_scope as{settings_};
+      next_->run(next_);
+    }
     done_.store(turn);  // what it computed is seen by who reads it
     wake_on_word(done_, INT_MAX);
     wake_after_change(access_.context.job->slot(access_.context.place));
@@ -71,6 +74,7 @@ void computing_thread::compute() {
 
 void computing_thread::run(computation& what) {
   next_ = &what;
+  settings_ = float_settings::of_this_thread();
   turn_.fetch_add(1);
   wake_on_word(turn_, 1);
   try {

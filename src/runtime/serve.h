@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/float_settings.h"
 #include "base/host.h"
 
 namespace situ::detail {
@@ -46,8 +47,9 @@ class computing_thread {
   access_context access_;
   std::atomic<std::uint32_t> turn_{0};  // raised for each computation
   std::atomic<std::uint32_t> done_{0};
-  computation* next_ = nullptr;  // null: the thread ends
-  worker thread_;                // last: it uses the rest
+  computation* next_ = nullptr;                        // null: the thread ends
+  float_settings settings_ = float_settings::usual();  // of whoever asks for it
+  worker thread_;                                      // last: it uses the rest
 };
 
 // Whether this place is to have a second thread.

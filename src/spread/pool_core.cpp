@@ -16,6 +16,8 @@
 #include <bit>
 #include <utility>
 
+#include "base/float_settings.h"
+
 namespace situ::detail {
 namespace {
 
@@ -120,6 +122,7 @@ std::exception_ptr pool_core::run_to_its_end() {
 
 void pool_core::run_tasks() {
   const bool is_alone = roots_.size() == 1;
+  const float_settings own = float_settings::of_this_thread();
   for (std::uint32_t n = 1;; ++n) {
     if (!has_private()) {
       pool_chunk* const newest = take_back();
@@ -129,6 +132,7 @@ void pool_core::run_tasks() {
     }
     if (is_nothing_shared() && !is_alone) share_older_half();
     run_newest();
+    own.apply_unless_own();  // what a task sets ends with it
     if (n % tasks_between_polls == 0) current->scheduler->progress();
   }
 }

@@ -1,4 +1,5 @@
 // How a context executes a chain: finds or makes its plan, chooses among tile sizes, runs, and keeps count.
+#include "base/float_settings.h"
 #include "stencil/context_parts.h"
 #include "stencil/stopwatch.h"
 
@@ -323,7 +324,10 @@ void context::parts::execute(std::vector<std::unique_ptr<loop>> loops) {
     throw;
   }
   statistics.run_seconds += seconds_since(start);
-  for (const auto& l : loops) l->end();
+  for (const auto& l : loops) {
+    const situ::detail::float_settings_scope as{situ::detail::float_settings{l->float_settings()}};
+    l->end();  // lines of reductions are combined
+  }
   ++statistics.chains;
   statistics.loops += loops.size();
   for (std::size_t i = 0; i < times.size(); ++i) {

@@ -1,5 +1,6 @@
 #include <situ/stencil/context.h>
 
+#include "base/float_settings.h"
 #include "stencil/context_parts.h"
 
 #include <situ/base/error.h>
@@ -283,6 +284,7 @@ void context::enqueue(std::unique_ptr<loop> l) {
   if (!wrong.empty()) parts_->refuse_loop(wrong);
   parts_->claimed.clear();
   if (is_empty) return;
+  l->set_float_settings(detail::float_settings::of_this_thread().code());
   parts_->queue.push_back(std::move(l));
   if (static_cast<int>(parts_->queue.size()) >= parts_->how.max_chain_loops) parts_->execute_whole_steps();
 }

@@ -1,4 +1,5 @@
 #include "stencil/execute.h"
+#include "base/float_settings.h"
 #include "stencil/stopwatch.h"
 
 #include <algorithm>
@@ -50,6 +51,11 @@ struct alignas(64) row_progress {
     done.notify_all();
   }
 };
+
+void run_part(loop& l, const box& part, scratch& memory) {
+  const situ::detail::float_settings_scope as{situ::detail::float_settings{l.float_settings()}};
+  l.run(part, memory);
+}
 
 // Tiles that differ in less than the outermost cut dimension.
 std::int64_t tiles_of_row(const plan& p) {
@@ -133,7 +139,7 @@ struct chain_runner::epoch {
   void run(chain loops, std::size_t l, const box& part, scratch& memory) const {
     if (part.empty()) return;
     const auto start = times.empty() ? clock::time_point{} : clock::now();
-    failed->guard([&] { loops[l]->run(part, memory); });
+    failed->guard([&] { run_part(*loops[l], part, memory); });
     if (!times.empty()) times[l].seconds += seconds_since(start);
   }
   void run_piece(chain loops, int owner, int n, int threads, scratch& memory) const {
@@ -197,7 +203,7 @@ void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std
     for (std::size_t l = 0; l < loops.size(); ++l) {
       const auto start = times.empty() ? clock::time_point{} : clock::now();
       if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at); !part.empty())
-        loops[l]->run(part, memories_[0]);
+        run_part(*loops[l], part, memories_[0]);
       if (!times.empty()) times[l].seconds += seconds_since(start);
     }
   }
@@ -225,7 +231,7 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
           const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
           if (part.empty()) continue;
           const auto start = times.empty() || thread != 0 ? clock::time_point{} : clock::now();
-          failed.guard([&] { loops[l]->run(part, memory); });
+          failed.guard([&] { run_part(*loops[l], part, memory); });
           if (!times.empty() && thread == 0) times[l].seconds += seconds_since(start);
         }
         progress[static_cast<std::size_t>(r)].advance();

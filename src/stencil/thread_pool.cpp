@@ -55,6 +55,7 @@ void thread_pool::publish(std::uint32_t generation) noexcept {
 void thread_pool::run(const std::function<void(int)>& f) {
   if (size_ == 1) return f(0);
   job_ = &f;
+  settings_ = situ::detail::float_settings::of_this_thread();
   failed_.store(0, std::memory_order_relaxed);
   publish((generation_.load(std::memory_order_relaxed) + 2) & ~1u);
   std::exception_ptr own;
@@ -75,6 +76,7 @@ void thread_pool::rethrow(std::exception_ptr own) {
 void thread_pool::run_open(const std::function<void(int)>& f) {
   if (size_ == 1) return f(0);
   job_ = &f;
+  settings_ = situ::detail::float_settings::of_this_thread();
   failed_.store(0, std::memory_order_relaxed);
   const auto generation = (generation_.load(std::memory_order_relaxed) + 1) | 1u;
   gate_.store(std::uint64_t{generation} << 32 | open_bit, std::memory_order_release);
@@ -123,6 +125,7 @@ bool thread_pool::wait_outside(int thread, std::uint32_t old) noexcept {
 }
 
 void thread_pool::call_job(const std::function<void(int)>& f, int thread) noexcept {
+  settings_.apply_unless_own();
   try {
     f(thread);
   } catch (...) {

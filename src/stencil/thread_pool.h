@@ -7,7 +7,8 @@
 // run_open(f) waits for nobody who has not begun: f is called here, and by the others as they come, as long as it runs
 // here. So f does its work whoever takes part, and finds out itself what is left.
 //
-// An exception out of f on any thread is thrown by run() and run_open().
+// f computes with the floating-point settings of the calling thread on all of them. An exception out of f on any thread
+// is thrown by run() and run_open().
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/float_settings.h"
 #include "base/host.h"
 
 namespace situ::stencil {
@@ -66,6 +68,7 @@ class thread_pool {
   int size_;
   std::vector<std::uint32_t> processors_;  // empty: not bound
   const std::function<void(int)>* job_ = nullptr;
+  situ::detail::float_settings settings_ = situ::detail::float_settings::usual();  // of the job
   std::exception_ptr failure_;
   std::atomic<int> failed_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{

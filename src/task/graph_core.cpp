@@ -8,6 +8,8 @@
 #include <bit>
 #include <string>
 
+#include "base/float_settings.h"
+
 namespace situ::detail {
 namespace {
 
@@ -297,12 +299,14 @@ open_reduction& open_reduction_of(graph_core& core, const memory_region& target,
 
 open_reduction& graph_core::reduction_of(const memory_region& target, const void* operation) {
   check_thread("reduce()");
+  const std::uint32_t settings = float_settings::of_this_thread().code();
   const auto known = std::find_if(reductions_.begin(), reductions_.end(), [&](const open_reduction& each) {
-    return each.target.begin == target.begin && each.target.bytes == target.bytes && each.operation == operation;
+    return each.target.begin == target.begin && each.target.bytes == target.bytes && each.operation == operation &&
+           each.float_settings == settings;
   });
   if (known != reductions_.end() && known->parts.size() < most_parts) return *known;
   close_reductions(target);
-  return reductions_.emplace_back(open_reduction{.target = target, .operation = operation});
+  return reductions_.emplace_back(open_reduction{.target = target, .operation = operation, .float_settings = settings});
 }
 
 // Whoever touches a target comes after what combines its parts.
@@ -314,6 +318,7 @@ void graph_core::close_reductions(const memory_region& touched) {
     }
     open_reduction closed = std::move(reductions_[i]);
     reductions_.erase(reductions_.begin() + static_cast<std::ptrdiff_t>(i));
+    const float_settings_scope as{float_settings{closed.float_settings}};
     closed.add_combiner(*this, closed);
   }
 }
@@ -322,6 +327,7 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
   if (accesses_.wants_sweep()) sweep();
   ++unit.generation;
   unit.number = ++added_;
+  unit.float_settings = float_settings::of_this_thread().code();
   unit.made_ready_by = 0;
   unit.home = homes_of_units_ == nullptr ? 0 : homes_of_units_->find(accesses);
   unit.is_cancelled.store(false, std::memory_order_relaxed);
@@ -394,6 +400,7 @@ void graph_core::run(work_unit& unit, std::uint32_t thread) {
     if (await_end_) running_ = &unit;
     if (thread == 0) is_in_unit_ = true;
     try {
+      const float_settings_scope as{float_settings{unit.float_settings}};
       unit.run(unit);
     } catch (...) {
       fail(unit, std::current_exception());

@@ -10,6 +10,7 @@
 #include <deque>
 #include <optional>
 
+#include "base/float_settings.h"
 #include "task/graph_core.h"
 
 namespace situ {
@@ -99,7 +100,8 @@ class place_graph_core {
       for (call_to_come next{&unit, std::move(call)}; next.unit != nullptr;) {
         std::exception_ptr failure;
         try {
-          next.call();
+          const float_settings_scope as{float_settings{next.unit->float_settings}};
+          next.call();  // which takes them to its place
         } catch (...) {
           failure = std::current_exception();
         }

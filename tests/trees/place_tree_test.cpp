@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "support/build_paths.h"
+#include "support/float_modes.h"
 
 namespace situ {
 namespace {
@@ -388,6 +389,26 @@ TEST(place_tree, random_sizes_and_deals_keep_every_row) {
   }
 }
 
+// The tree is made before the mode is set, and the parent's thread alone sets it.
+void expect_bits_of_one_thread_in_every_mode(place_tree& tree, double* parent) {
+  for (const test::float_mode& each : test::all_float_modes()) {
+    const test::computing_as mode{each};
+    const std::vector<double> expected = plain_jacobi(23, 9, 4);
+    for (const deal& how : every_deal(static_cast<std::uint32_t>(tree.children().size())))
+      EXPECT_EQ(tree_jacobi(tree, how, 23, 9, 4, parent), expected) << each << ", " << how.to_text();
+  }
+}
+
+TEST(place_tree, loops_compute_with_the_floating_point_settings_of_who_adds_them) {
+  place_tree tree = uneven_tree();
+  std::vector<double> parent(23 * 9);
+  expect_bits_of_one_thread_in_every_mode(tree, parent.data());
+  const test::computing_as mode{{false, FE_UPWARD}};
+  const std::vector<double> upward = plain_jacobi(23, 9, 4);
+  const test::computing_as usual{{}};
+  EXPECT_NE(upward, plain_jacobi(23, 9, 4));  // else nothing is compared above
+}
+
 class place_tree_on : public test::on_places {};
 INSTANTIATE_TEST_SUITE_P(layouts, place_tree_on, testing::ValuesIn(test::layouts({1, 2, 4})), test::layout_name);
 
@@ -404,6 +425,7 @@ TEST_P(place_tree_on, every_policy_gives_the_same_bits_at_places) {
       const ptr<double> fine = allocate<double>(150 * 3);
       EXPECT_EQ(tree_jacobi(tree, deal::cyclic(), 150, 3, 4, fine.local()), plain_jacobi(150, 3, 4));
       deallocate(fine);
+      expect_bits_of_one_thread_in_every_mode(tree, parent.local());
       deallocate(parent);
     }
     barrier();

@@ -67,7 +67,7 @@ template <class T>
 
 // Queues a loop: kernel(arguments...) at each point of `over`. The name is for messages and reports. What is declared
 // is what the analysis goes by: a kernel that touches other points, or reads what it said it writes, gets wrong values
-// (SITU_STENCIL_CHECKED finds it).
+// (SITU_STENCIL_CHECKED finds it). The loop computes with the floating-point settings that the calling thread has now.
 template <int D, std::derived_from<box> Range = box, class Kernel, class... Arguments>
 void par_loop(std::string name, const block<D>& on, const Range& over, Kernel kernel, const Arguments&... arguments) {
   require_dims<D, Range>();

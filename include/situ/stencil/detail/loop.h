@@ -8,6 +8,7 @@
 #include <situ/stencil/detail/reduction_core.h>
 #include <situ/stencil/shape.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,6 +66,10 @@ class loop {
   // Whether parts that differ in dimension d only may run at the same time.
   [[nodiscard]] bool is_splittable(int d) const noexcept;
   [[nodiscard]] loop_traffic traffic() const noexcept;
+  // The floating-point settings of the thread that queued the loop (base/float_settings.h): it runs with them,
+  // whichever thread runs it and whenever.
+  [[nodiscard]] std::uint32_t float_settings() const noexcept { return float_settings_; }
+  void set_float_settings(std::uint32_t code) noexcept { float_settings_ = code; }
 
  protected:
   std::vector<argument> arguments_;
@@ -72,6 +77,7 @@ class loop {
  private:
   std::string name_;
   int dims_;
+  std::uint32_t float_settings_ = 0;
   box range_;
 };
 

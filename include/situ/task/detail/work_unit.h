@@ -49,7 +49,8 @@ struct alignas(64) work_unit {
   std::uint64_t number = 0;                      // in the order of add()
   void (*run)(work_unit&) = nullptr;             // null: a wait, which fails nobody
   void (*destroy)(work_unit&) noexcept = nullptr;
-  const char* name = nullptr;  // or null
+  const char* name = nullptr;        // or null
+  std::uint32_t float_settings = 0;  // of the thread that added it (base/float_settings.h)
 
   alignas(64) std::byte body[body_bytes];
   std::array<dependence, inline_dependences> edges;
@@ -79,7 +80,8 @@ inline constinit thread_local const work_unit* checked_unit = nullptr;
 // What units of a reduction have computed and nobody has combined yet. Of the adding thread.
 struct open_reduction {
   memory_region target;
-  const void* operation = nullptr;  // which function combines
+  const void* operation = nullptr;   // which function combines
+  std::uint32_t float_settings = 0;  // of the thread that adds the units, for what combines
   std::vector<std::shared_ptr<void>> parts;
   void (*add_combiner)(graph_core& core, open_reduction& of) = nullptr;
 };
