@@ -5,11 +5,18 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/thread_stacks.h"
+
 namespace situ::detail {
 
 store_threads::store_threads(int threads, std::function<void(const request&)> carry) : carry_{std::move(carry)} {
   try {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+    const program_stacks for_stores;
+    for (int i = 0; i < threads; ++i)
+      threads_.emplace_back([this] {
+        const watched_stack watched{"a thread of a backing store"};
+        run();
+      });
   } catch (...) {
     stop();
     for (worker& each : threads_) each.join();

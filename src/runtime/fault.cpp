@@ -108,18 +108,25 @@ bool describe_task_overflow(const fault& f, fault_text& to) noexcept {
 // stack pointer.
 bool describe_main_overflow(const fault& f, const place_in_process& place, fault_text& to) noexcept {
   if (current->scheduler == nullptr || current->scheduler->running_stack().is_known()) return false;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_STACK, &limit);
   const bool is_near = f.address + near_the_stack >= f.stack_pointer && f.address < f.stack_pointer + near_the_stack;
   if (place.stack_top != 0) {
     if (!is_near || !is_within(f.stack_pointer, place.stack_low - near_the_stack, 2 * near_the_stack)) return false;
     (to << "main has used up the stack of its thread, ").bytes(place.stack_top - place.stack_low);
   } else {
-    rlimit limit{};
-    ::getrlimit(RLIMIT_STACK, &limit);
     if (!is_near || f.code != SEGV_MAPERR) return false;
     to << "main has used up the process's stack";
     if (limit.rlim_cur != RLIM_INFINITY) (to << " of ").bytes(limit.rlim_cur);
   }
-  to << ". Raise its limit (ulimit -s), or do this in a task: situ::async(situ::with_stack(bytes), ...)";
+  if (limit.rlim_cur != RLIM_INFINITY)
+    to << ". Raise its limit (ulimit -s)";
+  else if (place.stack_top != 0)
+    to << ", which threads have where no limit is set. Set one that is larger (ulimit -s "
+       << 4 * (place.stack_top - place.stack_low) / 1024 << ")";
+  else
+    to << ", though it has no limit (ulimit -s)";
+  to << ", or do this in a task: situ::async(situ::with_stack(bytes), ...)";
   return true;
 }
 

@@ -1,6 +1,7 @@
 // situ::launch: places as forks or as threads of the calling program.
 #include "runtime/launch.h"
 #include "base/host.h"
+#include "base/thread_stacks.h"
 
 #include "fabric/observe.h"
 #include "memory/liveness.h"
@@ -107,6 +108,7 @@ class places_as_threads {
     shared_.close_descriptor();
     std::vector<worker> threads;
     try {
+      const program_stacks for_mains;
       for (std::uint32_t place = 0; place < count(); ++place)
         threads.emplace_back([this, place, &space] { be_place(place, space); });
     } catch (const std::system_error& failure) {

@@ -11,6 +11,7 @@
 
 #include "base/float_settings.h"
 #include "base/host.h"
+#include "base/thread_stacks.h"
 #include "runtime/serve.h"
 
 namespace situ {
@@ -126,7 +127,9 @@ void place_threads::start(std::function<void()> body) {
   detail::place_threads_state& state = *state_;
   state.running.fetch_add(1);
   try {
+    const detail::program_stacks for_bodies;
     state.started.emplace_back([&state, body = std::move(body)] {
+      const detail::watched_stack watched{"a thread of place_threads"};
       const detail::registration self{state};
       try {
         body();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/thread_stacks.h"
 #include "memory/liveness.h"
 #include "runtime/runtime_state.h"
 
@@ -47,7 +48,10 @@ access_context::access_context(const place_context& own) : limits(own.place_coun
   give_access(context, own, limits);
 }
 
-computing_thread::computing_thread(const place_context& own) : access_{own}, thread_{[this] { compute(); }} {}
+computing_thread::computing_thread(const place_context& own) : access_{own} {
+  const program_stacks for_computations;
+  thread_ = worker{[this] { compute(); }};
+}
 
 computing_thread::~computing_thread() {
   next_ = nullptr;
@@ -57,6 +61,7 @@ computing_thread::~computing_thread() {
 }
 
 void computing_thread::compute() {
+  const watched_stack watched{"the thread of serve_while()"};
   current = &access_.context;
   for (std::uint32_t turn = 0;;) {
     while (turn_.load(std::memory_order_acquire) == turn) wait_on_word(turn_, turn, -1);

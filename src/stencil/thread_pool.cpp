@@ -3,6 +3,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/thread_stacks.h"
+
 namespace situ::stencil {
 namespace {
 
@@ -32,6 +34,7 @@ thread_pool::thread_pool(const machine::tree& tree, int count, bool bind) {
   // More threads than processors: the system's scheduler knows better.
   if (bind && size_ <= static_cast<int>(processors.size())) processors_ = std::move(processors);
   visitors_.resize(static_cast<std::size_t>(size_));
+  const situ::detail::program_stacks for_kernels;
   for (int t = 1; t < size_; ++t) workers_.emplace_back([this, t] { work(t); });
 }
 
@@ -134,6 +137,7 @@ void thread_pool::call_job(const std::function<void(int)>& f, int thread) noexce
 }
 
 void thread_pool::work(int thread) {
+  const situ::detail::watched_stack watched{"a thread of a stencil context"};
   bind_to(thread);
   auto& me = visitors_[static_cast<std::size_t>(thread)];
   while (true) {

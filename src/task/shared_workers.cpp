@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/host.h"
+#include "base/thread_stacks.h"
 
 namespace situ::detail {
 
@@ -63,6 +64,7 @@ struct shared_worker_state {
     wake_on_word(turn, 1);
   }
   void run() {
+    const watched_stack watched{"a thread of a task graph"};
     for (std::uint32_t at = 0;; at += 2) {
       await(at);
       if (is_ending) return;
@@ -133,6 +135,7 @@ shared_worker::shared_worker(std::function<void()> body, const machine::processo
     : state_{waiting_threads::all().take()} {
   if (state_ == nullptr) {
     state_ = std::make_unique<shared_worker_state>();
+    const program_stacks for_units;
     state_->thread = worker{[state = state_.get()] { state->run(); }};
   } else {
     state_->wanted = inherited_settings{};

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/thread_stacks.h"
 #include "task/graph_core.h"
 
 namespace situ::detail {
@@ -30,7 +31,11 @@ staging::staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_st
   if (is_checked_) watched_.emplace(*this);
   core_.add_staging(*this);
   try {
-    thread_ = worker{[this] { work(); }};
+    const program_stacks for_stores;
+    thread_ = worker{[this] {
+      const watched_stack watched{"the thread of a staged array"};
+      work();
+    }};
   } catch (...) {
     core_.remove_staging(*this);
     throw;

@@ -59,7 +59,7 @@ void (*first_body)() = nullptr;
 
 void engine::begin(void (*body)()) {
   first_body = body;
-  thread& first = make_thread(cores_[0], std::size_t{8} << 20);
+  thread& first = make_thread(cores_[0], usual_stack_bytes());
   first.body = [](void*) -> void* {
     first_body();
     return nullptr;

@@ -6,10 +6,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <new>
 
+#include "base/thread_stacks.h"
 #include "model/execution/host_calls.h"
 
 // Callee-saved registers and the floating-point modes go to the stack that is left; FS is the caller's business.
@@ -110,6 +113,14 @@ class as_first_thread {
 lent_thread* free_list = nullptr;
 
 }  // namespace
+
+std::size_t usual_stack_bytes() noexcept {
+  constexpr std::size_t least = std::size_t{8} << 20, most = std::size_t{64} << 30;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0) return least;
+  if (limit.rlim_cur == RLIM_INFINITY) return detail::stack_bytes_without_limit;
+  return std::clamp<std::size_t>(limit.rlim_cur, least, most) & ~std::size_t{4095};
+}
 
 void* lent_thread::sleep_in(void* self) {
   auto& here = *static_cast<lent_thread*>(self);

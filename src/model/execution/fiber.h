@@ -13,6 +13,10 @@
 
 namespace situ::model {
 
+// Of a modelled thread that asks for no other: as threads of the host have (base/thread_stacks.h), but no less than the
+// usual limit, so that addresses, and with them times, are the same under lower ones.
+[[nodiscard]] std::size_t usual_stack_bytes() noexcept;
+
 class lent_thread {
  public:
   // A parked thread with a stack of so many bytes. Ends the process with a message where the host has no room.

@@ -108,10 +108,9 @@ int wait_for(sem_t* semaphore, time_ps until) {
 }
 
 std::size_t stack_bytes_of(const pthread_attr_t* attributes) {
-  constexpr std::size_t least = std::size_t{8} << 20;
   std::size_t asked = 0;
   if (attributes != nullptr) pthread_attr_getstacksize(attributes, &asked);
-  return (std::max(asked, least) + 4095) & ~std::size_t{4095};
+  return (std::max(asked, usual_stack_bytes()) + 4095) & ~std::size_t{4095};
 }
 
 std::uint32_t core_count() { return static_cast<std::uint32_t>(the_engine->cores().size()); }

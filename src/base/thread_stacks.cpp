@@ -1,0 +1,165 @@
+#include "base/thread_stacks.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <mutex>
+
+#include "base/fault_text.h"
+#include "base/host.h"
+
+namespace situ::detail {
+namespace {
+
+bool has_stack_limit() noexcept {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+}
+
+// --- how large -------------------------------------------------------------------------------------------------------
+
+constexpr std::size_t librarys_bytes_without_limit = std::size_t{2} << 20;  // glibc: ARCH_STACK_DEFAULT_SIZE
+std::mutex scopes_mutex;
+int scopes = 0;  // that have raised the size
+
+// The size of a thread's stack if its maker asks for none; 0 if the C library does not tell.
+std::size_t usual_stack_bytes() noexcept {
+  pthread_attr_t usual;
+  if (::pthread_getattr_default_np(&usual) != 0) return 0;
+  std::size_t bytes = 0;
+  ::pthread_attr_getstacksize(&usual, &bytes);
+  ::pthread_attr_destroy(&usual);
+  return bytes;
+}
+
+void set_usual_stack_bytes(std::size_t bytes) noexcept {
+  pthread_attr_t usual;
+  if (::pthread_getattr_default_np(&usual) != 0) return;
+  ::pthread_attr_setstacksize(&usual, bytes);
+  ::pthread_setattr_default_np(&usual);
+  ::pthread_attr_destroy(&usual);
+}
+
+// --- when one is used up ---------------------------------------------------------------------------------------------
+
+constexpr std::size_t fault_stack_bytes = std::size_t{64} << 10;
+constexpr std::uintptr_t near_the_end = std::uintptr_t{1} << 20;
+
+struct bounds {
+  std::uintptr_t low = 0;
+  std::uintptr_t top = 0;
+  const char* what = nullptr;
+};
+constinit thread_local bounds own_stack;
+struct sigaction action_before;
+
+bool is_overflow(std::uintptr_t address, std::uintptr_t stack_pointer) noexcept {
+  const std::uintptr_t low = own_stack.low;
+  const bool is_at_the_end = stack_pointer < low + near_the_end && stack_pointer + near_the_end > low - near_the_end;
+  return own_stack.what != nullptr && is_at_the_end && address < low + page_bytes &&
+         address + near_the_end > std::min(stack_pointer, low);
+}
+
+void tell_overflow() noexcept {
+  fault_text line;
+  (line << "situ: " << own_stack.what << " has used up its stack of ").bytes(own_stack.top - own_stack.low);
+  if (has_stack_limit())
+    line << ". Raise the limit that such stacks follow (ulimit -s) before the program starts\n";
+  else
+    (line << ", which it has where no limit is set. Set one that is larger (ulimit -s ")
+        << 4 * (own_stack.top - own_stack.low) / 1024 << ") before the program starts\n";
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line.text().data(), line.text().size());
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const int error_before = errno;
+  const auto* const machine = static_cast<const ucontext_t*>(context);
+  if (info->si_code > 0 && is_overflow(reinterpret_cast<std::uintptr_t>(info->si_addr),
+                                       static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])))
+    tell_overflow();
+  errno = error_before;
+  // As without this handler.
+  if ((action_before.sa_flags & SA_SIGINFO) != 0) return action_before.sa_sigaction(signal, info, context);
+  if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN)
+    return action_before.sa_handler(signal);
+  ::signal(signal, SIG_DFL);  // and the instruction faults again; a signal that somebody sent does not
+  if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+}
+
+void install_handler_once() noexcept {
+  [[maybe_unused]] static const int installed = [] {
+    struct sigaction ours{};
+    ours.sa_sigaction = &on_fault;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    ::sigemptyset(&ours.sa_mask);
+    return ::sigaction(SIGSEGV, &ours, &action_before);
+  }();
+}
+
+// Below it lies a page without access. Null if the thread has one already, or there is no memory: the process then ends
+// without the message.
+void* give_thread_a_fault_stack() noexcept {
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return nullptr;
+  void* const at = ::mmap(nullptr, fault_stack_bytes + page_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  ::mprotect(at, page_bytes, PROT_NONE);
+  stack_t ours{};
+  ours.ss_sp = static_cast<char*>(at) + page_bytes;
+  ours.ss_size = fault_stack_bytes;
+  if (::sigaltstack(&ours, nullptr) == 0) return at;
+  ::munmap(at, fault_stack_bytes + page_bytes);
+  return nullptr;
+}
+
+}  // namespace
+
+program_stacks::program_stacks() noexcept {
+  const std::lock_guard held{scopes_mutex};
+  if (scopes == 0 && (has_stack_limit() || usual_stack_bytes() != librarys_bytes_without_limit)) return;
+  if (scopes++ == 0) set_usual_stack_bytes(stack_bytes_without_limit);
+  has_raised_ = true;
+}
+
+program_stacks::~program_stacks() {
+  if (!has_raised_) return;
+  const std::lock_guard held{scopes_mutex};
+  if (--scopes == 0) set_usual_stack_bytes(librarys_bytes_without_limit);
+}
+
+watched_stack::watched_stack(const char* what) noexcept {
+  pthread_attr_t attributes;
+  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return;
+  void* lowest = nullptr;
+  std::size_t bytes = 0;
+  ::pthread_attr_getstack(&attributes, &lowest, &bytes);
+  ::pthread_attr_destroy(&attributes);
+  fault_stack_ = give_thread_a_fault_stack();
+  const auto low = reinterpret_cast<std::uintptr_t>(lowest);
+  own_stack = {low, low + bytes, what};
+  install_handler_once();
+}
+
+watched_stack::~watched_stack() {
+  own_stack = {};
+  if (fault_stack_ == nullptr) return;
+  stack_t now{};
+  void* const ours = static_cast<char*>(fault_stack_) + page_bytes;
+  if (::sigaltstack(nullptr, &now) == 0 && now.ss_sp == ours) {
+    now = {};
+    now.ss_flags = SS_DISABLE;
+    ::sigaltstack(&now, nullptr);
+  }
+  ::munmap(fault_stack_, fault_stack_bytes + page_bytes);
+}
+
+}  // namespace situ::detail

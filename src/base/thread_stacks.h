@@ -1,0 +1,42 @@
+// The stacks of threads that Situ starts and that run the program's code: their size, and an error message when one
+// is used up.
+//
+// A thread's stack is as large as the limit says (ulimit -s, when the program starts). If the limit is "unlimited", the
+// C library gives threads 2 MiB, less than with any usual limit; threads of Situ then have 64 MiB. A stack takes
+// addresses when it is made, and memory as it is touched.
+#pragma once
+
+#include <cstddef>
+
+namespace situ::detail {
+
+inline constexpr std::size_t stack_bytes_without_limit = std::size_t{64} << 20;
+
+// Threads that the calling thread starts within the scope have stacks as above. If other threads start threads at
+// the same time, these may have them, too. Thread-safe.
+class program_stacks {
+ public:
+  program_stacks() noexcept;
+  ~program_stacks();
+  program_stacks(const program_stacks&) = delete;
+  program_stacks& operator=(const program_stacks&) = delete;
+
+ private:
+  bool has_raised_ = false;
+};
+
+// While it lives on the stack of a thread, a fault for want of stack prints the thread's name (`what`, of static
+// storage), the size of its stack and what to do, before the process ends by the fault. A thread that has an alternate
+// stack for signals keeps it. cost: some system calls.
+class watched_stack {
+ public:
+  explicit watched_stack(const char* what) noexcept;
+  ~watched_stack();
+  watched_stack(const watched_stack&) = delete;
+  watched_stack& operator=(const watched_stack&) = delete;
+
+ private:
+  void* fault_stack_ = nullptr;  // ours
+};
+
+}  // namespace situ::detail
