@@ -1,5 +1,9 @@
 #include "base/host.h"
 
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+
+#include <fmt/format.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -9,25 +13,53 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <limits>
+#include <mutex>
 
 namespace situ::detail {
 namespace {
 
+constexpr const char* groups_file = "/proc/self/cgroup";
+
+// A file of the kernel's: opened, not there, or not to be read, for the reason in errno.
+enum class looked { at_it, not_there, not_at_it };
+looked open_to_read(std::ifstream& file, const std::string& path) {
+  errno = 0;
+  file.open(path);
+  if (file.is_open()) return looked::at_it;
+  return errno == ENOENT || errno == ENOTDIR ? looked::not_there : looked::not_at_it;
+}
+
+// A limit that is not known must not be taken for none: the kernel would end what goes beyond it. What this user may
+// not read is said, once, and no reason to do nothing.
+void refuse_unread(const std::string& path) {
+  const int reason = errno != 0 ? errno : EIO;
+  const std::string what = fmt::format("{} cannot be read, so the memory limit of this process is not known: {}", path,
+                                       ::strerrordesc_np(reason));
+  if (reason != EACCES && reason != EPERM) throw_error(errc::bad_launch, what);
+  static std::once_flag is_said;
+  std::call_once(is_said, [&] { log(log_level::warning, what); });
+}
+
 // The limit in a control group file, or no limit.
 std::uint64_t read_limit(const std::string& path) {
-  std::ifstream file{path};
+  std::ifstream file;
   std::uint64_t limit = 0;
-  return file >> limit ? limit : std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
+  const looked how = open_to_read(file, path);
+  if (how == looked::at_it && file >> limit) return limit;
+  if (how == looked::not_at_it || file.bad()) refuse_unread(path);
+  return std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
 }
 
 // Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version of
-// the interface.
+// the interface. False where they are not to be read.
 template <class Visit>
-void for_each_memory_group(Visit visit) {
-  std::ifstream groups{"/proc/self/cgroup"};
+bool for_each_memory_group(Visit visit) {
+  std::ifstream groups;
+  const looked how = open_to_read(groups, groups_file);
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
@@ -41,13 +73,15 @@ void for_each_memory_group(Visit visit) {
       if (group.empty() || group.rfind('/') == std::string::npos) break;
     }
   }
+  return how != looked::not_at_it && !groups.bad();
 }
 
 std::uint64_t control_group_limit() {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  for_each_memory_group([&](const std::string& folder, bool unified) {
-    least = std::min(least, read_limit(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes")));
-  });
+  if (!for_each_memory_group([&](const std::string& folder, bool unified) {
+        least = std::min(least, read_limit(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes")));
+      }))
+    refuse_unread(groups_file);
   return least;
 }
 
@@ -59,21 +93,23 @@ std::uint64_t usable_memory_bytes() {
   return std::min(physical, control_group_limit());
 }
 
+// Not to be read: the greatest number, which no count reaches.
 std::uint64_t read_oom_kills(const std::string& path) {
-  std::ifstream file{path};
+  std::ifstream file;
   std::string key;
   std::uint64_t value = 0;
+  const looked how = open_to_read(file, path);
   while (file >> key >> value)
     if (key == "oom_kill") return value;
-  return 0;
+  return how == looked::not_at_it || file.bad() ? std::numeric_limits<std::uint64_t>::max() : 0;
 }
 
 std::uint64_t out_of_memory_kills() {
   std::uint64_t most = 0;  // groups above count what happened below them, or not: whichever has seen it
-  for_each_memory_group([&](const std::string& folder, bool unified) {
+  const bool is_known = for_each_memory_group([&](const std::string& folder, bool unified) {
     most = std::max(most, read_oom_kills(folder + (unified ? "/memory.events" : "/memory.oom_control")));
   });
-  return most;
+  return is_known ? most : std::numeric_limits<std::uint64_t>::max();
 }
 
 std::uint64_t steady_ns() noexcept {

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -41,7 +42,11 @@ std::string text_of(const sockaddr* address) {
 std::vector<own_interface> own_interfaces() {
   std::vector<own_interface> found;
   ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return found;
+  // None seen is not none there: all networks would be used.
+  if (::getifaddrs(&all) != 0)
+    throw_error(errc::bad_launch,
+                fmt::format("the networks of this host are not told: {}; name one by {}, or by UCX_NET_DEVICES",
+                            ::strerrordesc_np(errno), network_variable));
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned{all, &::freeifaddrs};
   for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next)
     if (each->ifa_addr != nullptr && (each->ifa_flags & IFF_UP) != 0 &&
@@ -50,16 +55,25 @@ std::vector<own_interface> own_interfaces() {
   return found;
 }
 
-// The address that this host would have for that one; empty where there is no way. Nothing is sent.
+[[noreturn]] void fail_to_look(const std::string& host, int reason) {
+  throw_error(errc::bad_launch, fmt::format("the network that leads to \"{}\" cannot be looked for: {}; name one by {}",
+                                            host, ::strerrordesc_np(reason), network_variable));
+}
+
+// The address that this host would have for that one; empty where there is no way, or the name is one that only the
+// remote shell knows. Nothing is sent. Throws where that cannot be found out.
 std::string address_towards(const std::string& host) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), "9", &wanted, &found) != 0) return {};  // any port
+  const int unknown = ::getaddrinfo(host.c_str(), "9", &wanted, &found);  // any port
+  if (unknown == EAI_SYSTEM || unknown == EAI_MEMORY) fail_to_look(host, unknown == EAI_MEMORY ? ENOMEM : errno);
+  if (unknown != 0) return {};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned{found, &::freeaddrinfo};
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
     const int socket = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (socket < 0) continue;
+    if (socket < 0 && (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT)) continue;
+    if (socket < 0) fail_to_look(host, errno);
     sockaddr_storage own{};
     socklen_t bytes = sizeof own;
     const bool is_known = ::connect(socket, each->ai_addr, each->ai_addrlen) == 0 &&

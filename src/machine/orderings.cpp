@@ -43,6 +43,19 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
+// An ordering that cannot be looked at must not be passed over in silence: memory would go elsewhere than somebody has
+// said. In a folder that this user may not enter, it is a complaint.
+bool is_there(const std::string& path, std::vector<std::string>& complaints) {
+  std::error_code failed;
+  const auto type = std::filesystem::status(path, failed).type();
+  if (type == std::filesystem::file_type::not_found) return false;
+  if (!failed) return true;
+  const std::string what = fmt::format("{}: cannot be looked for: {}", path, failed.message());
+  if (failed != std::errc::permission_denied) throw_error(errc::bad_file, what);
+  complaints.push_back(what);
+  return false;
+}
+
 }  // namespace
 
 // Reads one file into orderings.
@@ -207,9 +220,8 @@ orderings::orderings(tree machine) : machine_{std::move(machine)}, complaints_{d
 orderings orderings::of_this_machine() {
   orderings all{discover()};
   const ordering_files files = where_orderings_are();
-  std::error_code ignored;
   for (const std::string& path : {files.system, files.user})
-    if (!path.empty() && std::filesystem::exists(path, ignored)) all.read(path);
+    if (!path.empty() && is_there(path, all.complaints_)) all.read(path);
   if (!files.environment.empty()) all.read(files.environment);  // who names a file means it to be there
   return all;
 }

@@ -47,9 +47,13 @@ int memory_file(const char* name, unsigned flags) noexcept {
 std::uint64_t free_huge_pages() {
   constexpr const char* folder = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
   const auto read = [&](const char* name) {
-    std::ifstream file{std::string{folder} + name};
+    const std::string path = std::string{folder} + name;
+    errno = 0;
+    std::ifstream file{path};
     std::uint64_t value = 0;
-    file >> value;
+    if (!(file >> value) && errno != ENOENT)  // that: the kernel has no such pages
+      throw_error(errc::bad_launch, fmt::format("memory of huge pages: how many are free is not known: {}: {}", path,
+                                                std::strerror(errno != 0 ? errno : EIO)));
     return value;
   };
   const std::uint64_t unused = read("free_hugepages");
@@ -119,6 +123,9 @@ void check_alignment(int descriptor, const std::string& path) {
 
 void check_node(std::uint32_t node) {
   if (node == 0 || (node < node_limit && system_placement_calls().find_meminfo(node) == 0)) return;
+  if (node < node_limit && errno != ENOENT && errno != ENOTDIR)
+    throw_error(errc::bad_launch,
+                fmt::format("memory of node {}: whether there is one cannot be seen: {}", node, std::strerror(errno)));
   throw_error(
       errc::bad_launch,
       fmt::format("memory of node {}: there is no such NUMA node here; `situ topo` shows those that are", node));
@@ -168,7 +175,10 @@ page_file page_file::create_in_folder(const memory_kind& kind, std::uint64_t lea
                             kind.path, std::strerror(reason)));
   }
   struct statvfs disk{};
-  if (::fstatvfs(made.descriptor_, &disk) == 0) made.capacity_ = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  if (::fstatvfs(made.descriptor_, &disk) != 0)
+    throw_error(errc::bad_launch, fmt::format("memory in a file: how much the disk of {} has left is not known: {}",
+                                              kind.path, std::strerror(errno)));
+  made.capacity_ = std::uint64_t{disk.f_bavail} * disk.f_frsize;
   if (made.capacity_ < std::max<std::uint64_t>(least_bytes, 1))
     throw_error(errc::out_of_memory,
                 fmt::format("memory in a file: the disk of {} has {} left, and {} are needed at least; "

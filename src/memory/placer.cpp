@@ -296,6 +296,7 @@ class placer::placement {
   bool moves_ = false;  // pages exist
   bool plans_ = false;  // memories are chosen, and nothing has moved yet: a reading does not show what has been chosen
   bool has_settled_ = false;
+  int read_error_ = 0;  // of the last node that could not be read
   std::size_t at_ = 0;
   promise_map* own_ = nullptr;       // has what is promised of the pages that move
   std::vector<held_bytes> held_;     // by the pages that move, as far as it has not been taken again
@@ -410,6 +411,10 @@ std::optional<placer::placement::choice> placer::placement::choose_beyond() {
   std::optional<choice> last = last_allowed();
   if (!last) {
     refuse(EINVAL);
+    return std::nullopt;
+  }
+  if (policy_ == when_full::error && read_error_ != 0) {
+    refuse(read_error_);
     return std::nullopt;
   }
   report_.outcome = placement_outcome::no_room;
@@ -536,9 +541,11 @@ std::uint64_t placer::placement::shown_room(std::size_t index) const noexcept {
   return difference(limit_of(last.total_bytes, is_beyond_ ? 1.0 : what(index).fill, kept_free), last.used_bytes);
 }
 
-// One that cannot be read any more, as the node is gone, is full.
+// A node that is gone is full. So is, for now, one that could not be read; but then nobody is told that there is no
+// room.
 void placer::placement::read(std::size_t node_index) {
   ++report_.meminfo_reads;
+  errno = 0;
   reading now{.is_there = true,
               .placed_since = plans_ ? readings_[node_index].placed_since : 0,
               .promised_bytes = promised_now(node_index)};
@@ -547,6 +554,8 @@ void placer::placement::read(std::size_t node_index) {
   if (const std::optional<memory_use> use = use_of_node(by_.nodes_[node_index].number, by_.calls_)) {
     now.total_bytes = use->total_bytes;
     now.used_bytes = use->used_bytes;
+  } else if (errno != ENOENT) {
+    read_error_ = errno != 0 ? errno : EIO;
   }
   readings_[node_index] = now;
 }

@@ -331,7 +331,9 @@ void pool_file::read_state() {
   if (chunks == 0 || chunks > most_chunks_)
     throw_damaged(path_, pool_state_offset, fmt::format("the heap has {} chunks, of {} at most", chunks, most_chunks_));
   struct stat status{};
-  const auto file_bytes = ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  if (::fstat(descriptor_, &status) != 0)
+    throw_refused(path_, fmt::format("its length cannot be seen: {}", std::strerror(errno)));
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   if (file_bytes < heap_offset_ + chunks * chunk_bytes)
     throw_damaged(path_, file_bytes,
                   fmt::format("the file ends, and its heap goes to byte {}: it has been cut short",

@@ -5,11 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "pool/pool_file.h"
 
 namespace situ::detail {
+namespace {
+
+ssize_t read_again(int descriptor, void* to, std::size_t bytes, std::uint64_t from) noexcept {
+  ssize_t got = -1;
+  do got = ::pread(descriptor, to, bytes, static_cast<off_t>(from));
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+}  // namespace
 
 // By the names that its maker has written there: this build has none for them.
 void check_pool_features(const pool_header& header, const std::string& path) {
@@ -27,7 +38,9 @@ void check_pool_features(const pool_header& header, const std::string& path) {
 // The header, checked; of one that is being moved as it was before.
 pool_header pool_file::read_header(std::uint64_t file_bytes) {
   pool_header header{};
-  if (file_bytes < pool_map_offset || ::pread(descriptor_, &header, sizeof header, 0) != sizeof header)
+  const ssize_t got = file_bytes < pool_map_offset ? 0 : read_again(descriptor_, &header, sizeof header, 0);
+  if (got < 0) throw_refused(path_, fmt::format("its head cannot be read: {}", std::strerror(errno)));
+  if (got != sizeof header)
     throw_damaged(path_, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
   salt_ = add_to_check(header.identity[0], header.identity[1]);
   std::uint64_t places[2];

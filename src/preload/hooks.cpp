@@ -142,7 +142,10 @@ int advise(void* begin, std::size_t bytes, int advice) noexcept {
   if (reinterpret_cast<std::uintptr_t>(begin) % page_size != 0) return next.madvise(begin, bytes, advice);
   switch (advice) {
     case MADV_DONTNEED:
-    case MADV_FREE: the_remote_memory.make_blank(begin, bytes); return 0;
+    case MADV_FREE:
+      if (the_remote_memory.make_blank(begin, bytes)) return 0;
+      errno = ENOMEM;
+      return -1;
     // Hints that have no meaning here; what is theirs in a child is decided.
     case MADV_DONTFORK:
     case MADV_DOFORK:

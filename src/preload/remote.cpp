@@ -328,11 +328,15 @@ void remote_memory::note_access(void* begin, std::size_t bytes, int access) noex
     ranges_[each].access = access;
 }
 
-void remote_memory::make_blank(void* begin, std::size_t bytes) noexcept {
+bool remote_memory::make_blank(void* begin, std::size_t bytes) noexcept {
   const locked held{*this};
   const std::uint64_t first = (reinterpret_cast<std::uintptr_t>(begin) - base_) / page_size;
   const std::uint64_t end = first + (bytes + page_size - 1) / page_size;
-  tell(remote_request::make_blank, first, end - first);
+  if (!tell(remote_request::make_blank, first, end - first)) {
+    for (std::size_t at = find(first); at < count_ && ranges_[at].first < end; ++at)
+      if ((ranges_[at].access & PROT_WRITE) == 0) return false;
+    std::memset(begin, 0, (end - first) * page_size);
+  }
   // What a forked child has of its own is the kernel's affair.
   for (std::size_t at = find(first); at < count_ && ranges_[at].first < end; ++at) {
     if (!ranges_[at].is_copy) continue;
@@ -342,6 +346,7 @@ void remote_memory::make_blank(void* begin, std::size_t bytes) noexcept {
     system_call(SYS_madvise, static_cast<long>(base_ + from * page_size), static_cast<long>((to - from) * page_size),
                 MADV_DONTNEED);
   }
+  return true;
 }
 
 // --- forks ---
@@ -354,7 +359,14 @@ void remote_memory::before_fork() noexcept {
   is_forking = true;
   if (span_ == 0 || process_ == 0) return;
   if (system_call(SYS_pipe2, address_of(fork_pipe_), O_CLOEXEC) != 0) fork_pipe_[0] = fork_pipe_[1] = -1;
-  tell(remote_request::freeze, 0, 0);
+  fork_socket_ = fork_pipe_[0] < 0 ? -1 : connect();
+  if (fork_socket_ < 0) return;
+  remote_message message;
+  message.what = remote_request::freeze;
+  remote_answer answer;
+  if (exchange(fork_socket_, message, -1, answer, nullptr) && answer.status == 0) return;
+  system_call(SYS_close, fork_socket_);
+  fork_socket_ = -1;
 }
 
 // The child has ended, or has its memory, once nobody has the pipe any more.
@@ -368,7 +380,14 @@ void remote_memory::after_fork() noexcept {
       while (system_call(SYS_read, fork_pipe_[0], address_of(&none), 1) == -EINTR) {}
       system_call(SYS_close, fork_pipe_[0]);
     }
-    tell(remote_request::thaw, 0, 0);
+    if (fork_socket_ >= 0) {  // kept for this: another one might not be had
+      remote_message message;
+      message.what = remote_request::thaw;
+      remote_answer answer;
+      (void)exchange(fork_socket_, message, -1, answer, nullptr);
+      system_call(SYS_close, fork_socket_);
+      fork_socket_ = -1;
+    }
   }
   const std::uint64_t mask = mask_at_fork_;
   is_locked_.store(false, std::memory_order_release);
@@ -387,7 +406,8 @@ void remote_memory::begin_in_child() noexcept {
       each.is_copy = true;
     }
     const long faults = make_user_faults();
-    const long socket = faults < 0 || fork_pipe_[0] < 0 ? -1 : connect();
+    // What is not frozen may be written while it is copied.
+    const long socket = faults < 0 || fork_socket_ < 0 ? -1 : connect();
     remote_message message;
     message.what = remote_request::enter_forked;
     message.base = base_;
@@ -403,6 +423,8 @@ void remote_memory::begin_in_child() noexcept {
     }
     for (const std::int32_t each : fork_pipe_)
       if (each >= 0) system_call(SYS_close, each);
+    if (fork_socket_ >= 0) system_call(SYS_close, fork_socket_);
+    fork_socket_ = -1;
   }
   const std::uint64_t mask = mask_at_fork_;
   is_locked_.store(false, std::memory_order_release);

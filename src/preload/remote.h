@@ -77,7 +77,8 @@ class remote_memory {
   // Somebody has mapped something else there.
   void forget(void* begin, std::size_t bytes) noexcept;
   void note_access(void* begin, std::size_t bytes, int access) noexcept;
-  void make_blank(void* begin, std::size_t bytes) noexcept;
+  // False where they are as they were: the launcher could not be told, and they may not be written.
+  [[nodiscard]] bool make_blank(void* begin, std::size_t bytes) noexcept;
 
   void before_fork() noexcept;
   void after_fork() noexcept;
@@ -120,6 +121,7 @@ class remote_memory {
   std::uint32_t process_ = 0;
   long kept_ = -1;  // the userfaultfd
   std::int32_t fork_pipe_[2] = {-1, -1};
+  long fork_socket_ = -1;  // from freezing to thawing; -1: nothing is frozen, and the child gets nothing
   std::uint64_t mask_at_fork_ = 0;
   std::atomic<bool> is_locked_{false};
   static constexpr std::size_t most_ranges = 16384;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
@@ -59,9 +60,10 @@ class host_part::server_start {
 
   [[nodiscard]] std::vector<std::byte> address() const {
     std::vector<std::byte> said(server_greeting::most_bytes);
-    pollfd looked{.fd = socket_, .events = POLLIN, .revents = 0};
-    const ssize_t got =
-        ::poll(&looked, 1, server_start_ms) == 1 ? ::recv(socket_, said.data(), said.size(), 0) : ssize_t{-1};
+    await_word();
+    ssize_t got = -1;
+    do got = ::recv(socket_, said.data(), said.size(), 0);
+    while (got < 0 && errno == EINTR);
     if (got < 1) throw_error(errc::bad_launch, "the host's server has ended before it could say how it is reached");
     said.resize(static_cast<std::size_t>(got));
     const auto what = static_cast<server_greeting::what>(said.front());
@@ -81,13 +83,33 @@ class host_part::server_start {
   }
 
  private:
+  // A signal of the program's ends a look, not the server.
+  void await_word() const {
+    using clock = std::chrono::steady_clock;
+    const auto end = clock::now() + std::chrono::milliseconds{server_start_ms};
+    pollfd looked{.fd = socket_, .events = POLLIN, .revents = 0};
+    for (int found = -1; found != 1;) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock::now());
+      found = ::poll(&looked, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+      if (found < 0 && errno != EINTR)
+        throw_error(errc::bad_launch, fmt::format("the host's server is not heard: {}", ::strerrordesc_np(errno)));
+      if (found == 0)
+        throw_error(errc::bad_launch, fmt::format("the host's server has not said within {} s how it is reached",
+                                                  server_start_ms / 1000));
+    }
+  }
   // An errno, or 0.
   static int spawn(const std::string& program, int job, int socket) {
     // Above all numbers that the server has them by.
     constexpr int servers_job = 3;
     constexpr int servers_socket = 4;
     const int job_copy = ::fcntl(job, F_DUPFD_CLOEXEC, 10);
-    const int socket_copy = ::fcntl(socket, F_DUPFD_CLOEXEC, 10);
+    const int socket_copy = job_copy < 0 ? -1 : ::fcntl(socket, F_DUPFD_CLOEXEC, 10);
+    if (socket_copy < 0) {
+      const int reason = errno;
+      if (job_copy >= 0) ::close(job_copy);
+      return reason;
+    }
     posix_spawn_file_actions_t files;
     ::posix_spawn_file_actions_init(&files);
     ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -2,10 +2,15 @@
 // process may use now, which a recorded or modelled machine cannot say.
 #include "runtime/launch.h"
 
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -16,10 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Places that are to be bound must not be left unbound in silence.
+[[noreturn]] void fail_to_look(const char* what, int reason) {
+  throw_error(errc::bad_launch, fmt::format("it is not known which processors lie together: {} cannot be read: {}",
+                                            what, ::strerrordesc_np(reason)));
+}
+
 std::set<int> allowed() {
   cpu_set_t sets[8];
   std::set<int> found;
-  if (::sched_getaffinity(0, sizeof sets, sets) != 0) return found;
+  if (::sched_getaffinity(0, sizeof sets, sets) != 0) fail_to_look("the processors of this process", errno);
   for (int processor = 0; processor < static_cast<int>(8 * sizeof sets); ++processor)
     if (CPU_ISSET_S(processor, sizeof sets, sets)) found.insert(processor);
   return found;
@@ -43,10 +54,14 @@ std::vector<int> parse_list(std::string_view text) {
   return found;
 }
 
+// Empty where the kernel has no such file (one without NUMA has no nodes) or the list is empty.
 std::vector<int> read_list(const fs::path& path) {
+  errno = 0;
   std::ifstream file{path};
+  if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) return {};
   std::string line;
   std::getline(file, line);
+  if (!file.is_open() || file.bad()) fail_to_look(path.c_str(), errno != 0 ? errno : EIO);
   return parse_list(line);
 }
 

@@ -95,10 +95,16 @@ descriptor open_socket(const foreign_task& self) {
 }
 
 // The process at the other end; nothing where it runs for another user.
-std::optional<pid_t> peer_of(const descriptor& socket) {
+std::optional<pid_t> peer_of(const foreign_task& self, const descriptor& socket) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
-  if (::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != ::getuid()) return {};
+  if (::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+    throw_cannot_meet(self, "who is at the other end is not told", ::strerrordesc_np(errno));
+  if (peer.uid != ::getuid()) return {};
+  // Without its number nobody could see its end.
+  if (peer.pid == 0)
+    throw_cannot_meet(self, "another task is in another pid namespace",
+                      "start the tasks of a host in one container, or set SITU_ALONE=1");
   return peer.pid;
 }
 
@@ -118,20 +124,29 @@ struct descriptor_message {
   descriptor_message& operator=(const descriptor_message&) = delete;
 };
 
-bool send_descriptor(const descriptor& to, int sent) {
+// 0, or errno's value.
+int send_descriptor(const descriptor& to, int sent) {
   descriptor_message message;
   cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &sent, sizeof sent);
-  return ::sendmsg(to.number(), &message.head, MSG_NOSIGNAL) == 1;
+  while (::sendmsg(to.number(), &message.head, MSG_NOSIGNAL) != 1)
+    if (errno != EINTR) return errno;
+  return 0;
 }
 
-// -1: the other end is gone.
-int receive_descriptor(const descriptor& from) {
+// -1: the other end is gone. Throws where it has sent a descriptor for which there is no number here.
+int receive_descriptor(const foreign_task& self, const descriptor& from) {
   descriptor_message message;
-  if (::recvmsg(from.number(), &message.head, MSG_CMSG_CLOEXEC) != 1) return -1;
+  ssize_t got = -1;
+  do got = ::recvmsg(from.number(), &message.head, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got < 0 && errno != ECONNRESET) throw_cannot_meet(self, "it receives nothing", ::strerrordesc_np(errno));
+  if (got != 1) return -1;
+  if ((message.head.msg_flags & MSG_CTRUNC) != 0)
+    throw_cannot_meet(self, "it has no descriptor for the memory of the job", "raise the limit (ulimit -n)");
   const cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
   int received = -1;
@@ -139,13 +154,13 @@ int receive_descriptor(const descriptor& from) {
   return above_standard(received);
 }
 
+// A look that failed sees nothing: who looks does so again.
 bool is_ready(const descriptor& socket, int timeout_ms) {
   pollfd looked{.fd = socket.number(), .events = POLLIN, .revents = 0};
   return ::poll(&looked, 1, timeout_ms) > 0;
 }
 
-// --- the first
-// ----------------------------------------------------------------------------------------------------------
+// --- the first -------------------------------------------------------------------------------------------------------
 
 [[nodiscard]] std::vector<std::uint32_t> ranks_of(const foreign_task& self) {
   if (!self.ranks_here.empty()) return self.ranks_here;
@@ -171,8 +186,12 @@ std::string missing(const foreign_task& self, const std::vector<arrived_task>& c
 
 void receive_task(const foreign_task& self, const descriptor& listener, std::vector<arrived_task>& come) {
   descriptor socket{::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC)};
-  if (socket.number() < 0) return;
-  const std::optional<pid_t> pid = peer_of(socket);
+  if (socket.number() < 0) {
+    // The task that knocks stays there, and would be waited for in vain.
+    if (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED) return;
+    throw_cannot_meet(self, "another task cannot be let in", ::strerrordesc_np(errno));
+  }
+  const std::optional<pid_t> pid = peer_of(self, socket);
   std::uint32_t rank = 0;
   if (!pid || !is_ready(socket, 1000) || ::recv(socket.number(), &rank, sizeof rank, 0) != sizeof rank) return;
   const std::vector<std::uint32_t> expected = ranks_of(self);
@@ -200,9 +219,14 @@ job receive_all(const foreign_task& self, const meeting_point& point, const meet
   made.control().slot(self.rank).pid.store(::getpid());
   for (const arrived_task& each : come) made.control().slot(each.rank).pid.store(each.pid);
   if (doing.made) doing.made();
-  for (const arrived_task& each : come)
-    if (!send_descriptor(each.socket, made.descriptor()))
+  for (const arrived_task& each : come) {
+    const int failed = send_descriptor(each.socket, made.descriptor());
+    if (failed == EPIPE || failed == ECONNRESET)
       mark_lost(made.control(), each.rank, "ended before joining the job");
+    else if (failed != 0)
+      throw_cannot_meet(self, fmt::format("task {} cannot be given the memory of the job", each.rank),
+                        ::strerrordesc_np(failed));
+  }
   return made;
 }
 
@@ -214,15 +238,17 @@ job go_to_first(const foreign_task& self, const meeting_point& point, const meet
   for (;; rest(std::chrono::nanoseconds{between_tries}.count())) {
     const descriptor socket = open_socket(self);
     if (::connect(socket.number(), point.get(), point.bytes) == 0) {
-      if (!peer_of(socket)) throw_cannot_meet(self, "its address", "another user's process has taken it");
+      if (!peer_of(self, socket)) throw_cannot_meet(self, "its address", "another user's process has taken it");
       if (::send(socket.number(), &self.rank, sizeof self.rank, MSG_NOSIGNAL) == sizeof self.rank) {
         if (doing.meanwhile) doing.meanwhile();
         while (!is_ready(socket, look_ms))
           waited.say([&] { return fmt::format("task {} of {} waits for the others", self.rank, self.size); });
-        const int received = receive_descriptor(socket);
+        const int received = receive_descriptor(self, socket);
         if (received >= 0) return job::attach(received);
       }
       throw_cannot_meet(self, fmt::format("task {} has refused it or ended", first), "see what that says");
+    } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {  // it is not there yet, or has much to do
+      throw_cannot_meet(self, fmt::format("task {} is not reached", first), ::strerrordesc_np(errno));
     }
     waited.say([&] {
       return fmt::format("task {} of {} waits for task {} to begin its situ::runtime, as every task of {} must",
@@ -273,14 +299,21 @@ bool neighbour_watch::is_first() const {
   return true;
 }
 
+// Only where the kernel knows no such process, it has ended: out of descriptors, for one, nothing is known of it.
 bool neighbour_watch::await_end_of(std::uint32_t place) {
   const auto pid = static_cast<pid_t>(control_.slot(place).pid.load());
-  const descriptor process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
-  if (process.number() < 0) return true;
-  pollfd looked[] = {{.fd = process.number(), .events = POLLIN, .revents = 0},
-                     {.fd = stop_, .events = POLLIN, .revents = 0}};
+  std::optional<descriptor> process;
+  pollfd looked[] = {{.fd = -1, .events = POLLIN, .revents = 0}, {.fd = stop_, .events = POLLIN, .revents = 0}};
+  bool is_told = false;
   for (standstill_watch standstill;;) {
-    ::poll(looked, std::size(looked), look_ms);
+    if (looked[0].fd < 0) {
+      looked[0].fd = process.emplace(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))).number();
+      if (looked[0].fd < 0 && errno == ESRCH) return true;
+      if (looked[0].fd < 0 && !std::exchange(is_told, true))
+        log(log_level::warning,
+            fmt::format("the process of place {} cannot be watched yet: {}", place, ::strerrordesc_np(errno)));
+    }
+    if (::poll(looked, std::size(looked), look_ms) < 0) looked[0].revents = looked[1].revents = 0;
     if (looked[1].revents != 0) return false;
     if (looked[0].revents != 0) return true;
     if (is_first() && standstill.look(control_).is_final) end_standstill(control_);

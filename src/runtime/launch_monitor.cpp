@@ -19,6 +19,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace situ::detail {
@@ -237,8 +238,12 @@ void launch_monitor::note_end(const child& ended, std::uint32_t place) {
   if (state == place_state::absent || state == place_state::left) return;
   // Also for one that is marked: it may have died before it told the others.
   const auto [code, signal, reason] = outcomes_[place];
-  // The kernel says so nowhere but in the group's count.
-  const bool is_out_of_memory = signal == SIGKILL && stage_ != stage::killing && limits_.oom_kills() != oom_kills_;
+  // The kernel says so nowhere but in the group's count, of which both looks must have told.
+  const auto has_counted_more = [this] {
+    const std::uint64_t now = limits_.oom_kills();
+    return now > oom_kills_ && now != std::numeric_limits<std::uint64_t>::max();
+  };
+  const bool is_out_of_memory = signal == SIGKILL && stage_ != stage::killing && has_counted_more();
   const bool by_us = (stage_ == stage::terminating && signal == SIGTERM) ||
                      (stage_ == stage::killing && (signal == SIGTERM || signal == SIGKILL));
   mark_lost(control_, place,
@@ -275,6 +280,7 @@ void launch_monitor::look_at_stopped() {
 
 void launch_monitor::note_stopped(child& each) {
   const char state = process_state(each.pid);
+  if (state == '?') return;  // what could not be looked at is as it was
   const std::string who = each.places > 1 ? fmt::format("the process of all places ({})", each.pid)
                                           : fmt::format("place {} (process {})", each.first_place, each.pid);
   if (state != 'T' && state != 't') {

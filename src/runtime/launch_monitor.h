@@ -45,11 +45,11 @@ class launch_monitor {
 
   struct limits {
     std::chrono::milliseconds grace{5000};
-    std::chrono::milliseconds time_limit{0};        // 0: none
-    std::chrono::milliseconds stopped_after{3000};  // that a place has been stopped before this is said
-    std::uint64_t (*oom_kills)() = &out_of_memory_kills;
-    std::chrono::milliseconds watchdog{0};  // without progress until a report; 0: none
-    bool reports_on_quit = false;           // SIGQUIT asks for a report, and is not passed on
+    std::chrono::milliseconds time_limit{0};              // 0: none
+    std::chrono::milliseconds stopped_after{3000};        // that a place has been stopped before this is said
+    std::uint64_t (*oom_kills)() = &out_of_memory_kills;  // the greatest number: they could not be looked at
+    std::chrono::milliseconds watchdog{0};                // without progress until a report; 0: none
+    bool reports_on_quit = false;                         // SIGQUIT asks for a report, and is not passed on
     // Told where the places stand: on request, before the time limit ends the job, after `watchdog`, and where nobody
     // can go on. Nothing: the log.
     std::function<void(std::string_view why)> report{};

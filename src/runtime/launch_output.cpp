@@ -70,9 +70,9 @@ place_pipes::~place_pipes() {
   close_now(all_ended_);
 }
 
-void place_pipes::redirect_in_child(std::uint32_t index) const noexcept {
-  ::dup2(streams_[2 * std::size_t{index}].write_end, STDOUT_FILENO);
-  ::dup2(streams_[2 * std::size_t{index} + 1].write_end, STDERR_FILENO);
+bool place_pipes::redirect_in_child(std::uint32_t index) const noexcept {
+  return ::dup2(streams_[2 * std::size_t{index}].write_end, STDOUT_FILENO) >= 0 &&
+         ::dup2(streams_[2 * std::size_t{index} + 1].write_end, STDERR_FILENO) >= 0;
 }
 
 void place_pipes::start() {

@@ -33,8 +33,8 @@ class place_pipes {
   place_pipes(const place_pipes&) = delete;
   place_pipes& operator=(const place_pipes&) = delete;
 
-  // In the forked child: makes the pipes its standard output and error.
-  void redirect_in_child(std::uint32_t index) const noexcept;
+  // In the forked child: makes the pipes its standard output and error. False with errno where that fails.
+  [[nodiscard]] bool redirect_in_child(std::uint32_t index) const noexcept;
   // Closes the writing ends here and starts copying.
   void start();
 

@@ -25,19 +25,25 @@ bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
+std::string why_not_executable(const fs::path& path) {
+  std::error_code failed;
+  const fs::file_status found = fs::status(path, failed);
+  if (found.type() == fs::file_type::not_found) return "there is no such file";
+  if (failed) return failed.message();
+  return fs::is_directory(found) ? "it is a folder" : "it is not executable (chmod +x)";
+}
+
 }  // namespace
 
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     if (is_executable(name)) return name;
-    std::error_code ignored;
-    throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", name,
-                                              fs::is_directory(name, ignored) ? "it is a folder"
-                                              : fs::exists(name, ignored)     ? "it is not executable (chmod +x)"
-                                                                              : "there is no such file"));
+    throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", name, why_not_executable(name)));
   }
-  std::error_code ignored;
-  std::vector<std::string> folders{fs::read_symlink("/proc/self/exe", ignored).parent_path().string()};
+  std::vector<std::string> folders;
+  std::error_code unknown;  // where this program lies: then PATH alone counts
+  if (const fs::path own = fs::read_symlink("/proc/self/exe", unknown); !unknown)
+    folders.push_back(own.parent_path().string());
   const char* const path = std::getenv("PATH");
   std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
   while (!rest.empty()) {

@@ -120,8 +120,9 @@ struct starter {
     const std::uint32_t place = start.places[index];
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != launcher) ::_exit(EXIT_FAILURE);  // it died before the line above
-    if (place != 0) read_nothing();
-    if (start.output != nullptr) start.output->redirect_in_child(index);
+    // Else it would read what is for another place, or write what nobody labels.
+    if (place != 0 && !read_nothing()) failures.fail_in_child(place, errno);
+    if (start.output != nullptr && !start.output->redirect_in_child(index)) failures.fail_in_child(place, errno);
     if (!sets.empty()) {
       const bound_processors& set = sets[index % sets.size()];
       if (::sched_setaffinity(0, sizeof set.sets, set.sets) != 0) failures.fail_in_child(place, errno);
@@ -135,9 +136,9 @@ struct starter {
   }
 
   // Standard input is the first place's.
-  static void read_nothing() noexcept {
+  static bool read_nothing() noexcept {
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0;
   }
 };
 
@@ -157,7 +158,12 @@ signal_reader::signal_reader(bool wanted) {
   if (wanted)
     for (const int signal : passed_signals) ::sigaddset(&set, signal);
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-  if (wanted) descriptor_ = above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!wanted) return;
+  descriptor_ = above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (descriptor_ >= 0) return;
+  const int reason = errno;  // blocked and unread, they would end nothing
+  restore();
+  throw_error(errc::bad_launch, fmt::format("signals cannot be passed on: {}", ::strerrordesc_np(reason)));
 }
 
 signal_reader::~signal_reader() {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/host.h"
 #include "cluster/network.h"
 #include "memory/host_loss.h"
 #include "memory/job.h"
@@ -29,6 +30,7 @@ namespace {
 // Longer than the answer to a short operation takes on a busy machine. A switch to another task, and the announcement
 // of a sleep that others may end, are 2.5 us of some 12 (docs/design/cluster.md).
 constexpr std::int64_t first_wait_ns = 200'000;
+constexpr std::int64_t between_looks_ns = 10'000'000;
 
 }  // namespace
 
@@ -63,8 +65,11 @@ server_watch::~server_watch() {
 
 void server_watch::run(int process) {
   pollfd looked[] = {{.fd = process, .events = POLLIN, .revents = 0}, {.fd = stop_, .events = POLLIN, .revents = 0}};
-  // No descriptor: it has ended already.
-  while (process >= 0 && ::poll(looked, std::size(looked), -1) < 0 && errno == EINTR) {}
+  // No descriptor: it has ended already. A look that failed has seen nothing, for want of memory too.
+  while (process >= 0 && ::poll(looked, std::size(looked), -1) < 0) {
+    looked[0].revents = looked[1].revents = 0;
+    if (errno != EINTR) rest(between_looks_ns);
+  }
   if (process >= 0) ::close(process);
   if (looked[1].revents != 0) return;
   // The others take nothing of this host any more, and need not say so.

@@ -49,9 +49,11 @@ std::shared_ptr<backing_store> parse_store(std::string_view text) {
   if (text == "file") return nullptr;
   const memory_kind kind = parse_kind("SITU_STENCIL_STORE", text);
   if (kind.from == memory_kind::source::file) {
-    if (std::error_code none; !std::filesystem::is_directory(kind.path, none))
-      throw_error(errc::bad_argument,
-                  fmt::format("SITU_STENCIL_STORE='{}': there is no such folder; the file gets no name in it", text));
+    if (std::error_code why; !std::filesystem::is_directory(kind.path, why))
+      throw_error(
+          errc::bad_argument,
+          fmt::format("SITU_STENCIL_STORE='{}': {}; the file gets no name in it", text,
+                      why && why != std::errc::no_such_file_or_directory ? why.message() : "there is no such folder"));
     return make_file_store(kind.path);  // past the page cache
   }
   return make_memory_store(kind);

@@ -1,5 +1,7 @@
 #include "task/homes.h"
 
+#include <situ/base/error.h>
+
 #include <sched.h>
 
 #include <algorithm>
@@ -22,8 +24,13 @@ std::optional<std::uint32_t> node_of_page(const void* address) {
 }  // namespace
 
 task_nodes nodes_of_thread() {
-  static const std::vector<node_processors> all = nodes_of_machine();
   task_nodes found{.nodes = {}, .first = 0, .node_of = node_of_page};
+  std::vector<node_processors> all;
+  try {
+    static const std::vector<node_processors> read = nodes_of_machine();
+    all = read;
+  } catch (const error&) {  // not to be read now: units have one home, and the next graph looks again
+  }
   if (all.size() < 2) return found;
   const auto allowed = machine::processor_set::of_this_thread();
   const int now = ::sched_getcpu();

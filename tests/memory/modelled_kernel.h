@@ -63,6 +63,7 @@ struct modelled_kernel {
   std::set<std::uint32_t> hidden;      // nodes without meminfo
   std::set<std::uint32_t> prohibited;  // by a cpuset
   int reads = 0;
+  int read_error = 0;
   int prefer_error = 0;
   int populate_error = 0;
   int move_error = 0;
@@ -158,6 +159,7 @@ inline const detail::placement_calls modelled_calls{
       const std::lock_guard held{kernel->lock};
       ++kernel->reads;
       if (kernel->on_read) kernel->on_read(static_cast<int>(node));
+      if (kernel->read_error != 0) return fail(kernel->read_error);
       const modelled_kernel::node& of = kernel->nodes[node];
       std::snprintf(text, bytes,
                     "Node %u MemTotal:       %llu kB\nNode %u MemFree:         %llu kB\nNode %u Active(file):    %llu "

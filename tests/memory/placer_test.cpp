@@ -200,6 +200,17 @@ TEST_F(modelled_placer, what_others_gave_back_is_found_before_there_is_no_room) 
   EXPECT_EQ(report.placed_bytes, 64 * MiB);
 }
 
+// A node that could not be looked at is not one that is full; one that is gone has no room.
+TEST_F(modelled_placer, a_reading_that_fails_is_the_reason_that_is_told) {
+  model({40 * MiB, 40 * MiB}, 16 * MiB);
+  kernel->read_error = EMFILE;
+  const placement_report report = place(in_order({0, 1}), 0, 16 * MiB);
+  EXPECT_EQ(report.outcome, placement_outcome::refused);
+  EXPECT_EQ(report.error, EMFILE);
+  kernel->read_error = ENOENT;
+  EXPECT_EQ(place(in_order({0, 1}), 0, 16 * MiB).outcome, placement_outcome::no_room);
+}
+
 TEST_F(modelled_placer, pages_that_fell_elsewhere_are_moved) {
   model({64 * MiB, 64 * MiB}, 16 * MiB);
   // The second chunk's last 100 pages, and one page that no look meets.

@@ -11,6 +11,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <mutex>
 
 namespace situ::test {
@@ -133,6 +134,18 @@ TEST_F(launch_monitor_says, that_the_control_group_was_out_of_memory) {
       << "the count stands where it stood";
 }
 
+// Neither a first look that failed, nor a last one, says that there were kills.
+TEST_F(launch_monitor_says, nothing_of_memory_where_the_count_could_not_be_read) {
+  constexpr auto unread = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& [first, last] : {std::pair{unread, std::uint64_t{3}}, {std::uint64_t{3}, unread}}) {
+    detail::job shared = detail::job::create({.place_count = 1});
+    told_kills = first;
+    const launch_result result = watch_sleeper(shared, {.oom_kills = &told}, [last](pid_t) { told_kills = last; });
+    EXPECT_THAT(result.message(), HasSubstr("killed by signal 9 (SIGKILL)"));
+    EXPECT_THAT(result.message(), Not(HasSubstr("memory")));
+  }
+}
+
 TEST(control_group, tells_its_kills_in_both_interfaces) {
   const std::string path = testing::TempDir() + "situ-oom-" + std::to_string(::getpid());
   const auto count_in = [&](const char* text) {
@@ -144,6 +157,8 @@ TEST(control_group, tells_its_kills_in_both_interfaces) {
   EXPECT_EQ(count_in("oom_kill_disable 0\nunder_oom 0\n"), 0U) << "kernels before 4.13";
   std::filesystem::remove(path);
   EXPECT_EQ(detail::read_oom_kills(path), 0U);
+  EXPECT_EQ(detail::read_oom_kills(testing::TempDir()), std::numeric_limits<std::uint64_t>::max())
+      << "it is there, and not read";
 }
 
 }  // namespace

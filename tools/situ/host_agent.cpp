@@ -119,7 +119,9 @@ class host_agent {
       ::dup2(STDERR_FILENO, standard);
     } else {
       const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-      ::dup2(nothing, standard);
+      if (nothing < 0 || ::dup2(nothing, standard) < 0)  // place 0 would read the frames
+        situ::throw_error(situ::errc::bad_launch,
+                          fmt::format("no /dev/null for the standard input of places: {}", ::strerrordesc_np(errno)));
       ::close(nothing);
     }
     return taken;

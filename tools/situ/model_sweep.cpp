@@ -148,6 +148,9 @@ void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_o
     }
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, 0);
+    if (ended < 0 && errno == ECHILD)  // whoever started this has SIGCHLD ignored: how they ended is not known
+      situ::throw_error(situ::errc::bad_launch,
+                        "the runs cannot be waited for: SIGCHLD is ignored here; start the sweep without that");
     const auto found = std::ranges::find(runs, ended, &one_run::process);
     if (ended <= 0 || found == runs.end()) continue;
     finish(*found, status);

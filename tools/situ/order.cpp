@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -164,8 +166,8 @@ void check(const order_options& options) {
   machine::orderings all{options.source.load()};
   int faults = 0;
   const auto look = [&](const std::string& path, bool is_asked_for) {
-    std::error_code ignored;
-    if (path.empty() || (!is_asked_for && !fs::exists(path, ignored))) return;
+    std::error_code unseen;  // then reading says why
+    if (path.empty() || (!is_asked_for && fs::status(path, unseen).type() == fs::file_type::not_found)) return;
     const std::size_t before = all.complaints().size();
     try {
       all.read(path);
@@ -193,9 +195,16 @@ void check(const order_options& options) {
   print_out("no faults\n");
 }
 
+// Empty where there is no such file. One that cannot be read would be replaced by one with the new entry alone.
 std::string read_text(const std::string& path) {
+  errno = 0;
+  std::ifstream file{path, std::ios::binary};
+  if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) return {};
   std::ostringstream text;
-  if (std::ifstream file{path, std::ios::binary}; file) text << file.rdbuf();
+  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  if (!file.is_open() || file.bad() || !text)
+    situ::throw_error(situ::errc::bad_file, fmt::format("{}: cannot be read, and so not be changed: {}", path,
+                                                        std::strerror(errno != 0 ? errno : EIO)));
   return text.str();
 }
 

@@ -45,8 +45,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }  // namespace
 
 std::string preloaded_library() {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  std::error_code ignored, unknown;
+  const fs::path here = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  if (unknown)  // what lies in the folder that this is run in must not be brought into programs
+    throw_error(errc::bad_launch, fmt::format("where this command lies cannot be seen (/proc/self/exe): {}, and so not "
+                                              "where libsitu_intent.so is",
+                                              unknown.message()));
   const fs::path places[] = {here.parent_path() / SITU_LIBRARY_DIRECTORY, here};
   for (const fs::path& folder : places)
     if (fs::path file = folder / "libsitu_intent.so"; fs::exists(file, ignored)) return file.string();
@@ -62,6 +66,10 @@ passed_signals::passed_signals() {
   for (const int signal : signals_to_pass) ::sigaddset(&set, signal);
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
   descriptor_ = situ::detail::above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (descriptor_ >= 0) return;
+  const int reason = errno;  // blocked and unread, they would end nothing
+  restore();
+  throw_error(errc::bad_launch, fmt::format("signals cannot be passed on: {}", std::strerror(reason)));
 }
 passed_signals::~passed_signals() {
   signalfd_siginfo late{};  // pending, it would end this program instead
@@ -119,11 +127,21 @@ started_program start_program(const std::string& file, std::vector<std::string> 
   }
   ::close(failure[1]);
   int reason = child < 0 ? errno : 0;
-  if (child > 0 && ::read(failure[0], &reason, sizeof reason) > 0) ::waitpid(child, nullptr, 0);
+  ssize_t told = 0;
+  if (child > 0) {
+    do told = ::read(failure[0], &reason, sizeof reason);
+    while (told < 0 && errno == EINTR);
+  }
+  if (told > 0) ::waitpid(child, nullptr, 0);
   ::close(failure[0]);
   if (reason != 0) throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", file, std::strerror(reason)));
   const int end = situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (end < 0) throw_error(errc::bad_launch, fmt::format("cannot wait for \"{}\": {}", file, std::strerror(errno)));
+  if (end < 0) {
+    const int unwatched = errno;
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    throw_error(errc::bad_launch, fmt::format("cannot wait for \"{}\": {}", file, std::strerror(unwatched)));
+  }
   return {child, end};
 }
 
@@ -148,8 +166,12 @@ ended_program wait_for_program(const started_program& program, const passed_sign
   ::close(program.end);
   while (::waitpid(program.process, &result.status, 0) < 0 && errno == EINTR) {}
   if (!result.is_late) return result;
-  for (const pid_t left : others->end_all())
-    tell("situ: process {} of the program could not be ended (kill it as its user)\n", left);
+  try {
+    for (const pid_t left : others->end_all())
+      tell("situ: process {} of the program could not be ended (kill it as its user)\n", left);
+  } catch (const situ::error& unseen) {
+    tell("situ: {}\n", unseen.message());
+  }
   return result;
 }
 

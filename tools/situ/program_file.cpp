@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -35,13 +36,20 @@ std::string read_part(std::ifstream& file, std::uint64_t offset, std::size_t byt
 // The head of a file for this kind of machine, and its segments. Nothing for any other file.
 class elf_file {
  public:
-  explicit elf_file(const std::string& path) : file_{path, std::ios::binary} {
-    const std::string head = read_part(file_, 0, sizeof header_);
+  // Throws bad_launch where it cannot be looked at. One that may be executed and not be read is of no kind.
+  explicit elf_file(const std::string& path) : path_{path} {
+    errno = 0;
+    file_.open(path, std::ios::binary);
+    if (!file_.is_open() && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+      situ::throw_error(situ::errc::bad_launch, fmt::format("{}: what kind of program it is cannot be seen: {}", path,
+                                                            std::strerror(errno != 0 ? errno : EIO)));
+    if (!file_.is_open()) return;
+    const std::string head = part(0, sizeof header_);
     if (head.size() < sizeof header_ || std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return;
     std::memcpy(&header_, head.data(), sizeof header_);
     is_elf_ = true;
     if (!is_for_this_machine()) return;
-    const std::string table = read_part(file_, header_.e_phoff, std::size_t{header_.e_phnum} * sizeof(Elf64_Phdr));
+    const std::string table = part(header_.e_phoff, std::size_t{header_.e_phnum} * sizeof(Elf64_Phdr));
     segments_.resize(table.size() / sizeof(Elf64_Phdr));
     std::memcpy(segments_.data(), table.data(), segments_.size() * sizeof(Elf64_Phdr));
   }
@@ -54,7 +62,7 @@ class elf_file {
   // What stands in the first segment of a kind; nothing where there is none.
   [[nodiscard]] std::optional<std::string> segment(std::uint32_t kind) {
     for (const Elf64_Phdr& each : segments_)
-      if (each.p_type == kind) return read_part(file_, each.p_offset, each.p_filesz);
+      if (each.p_type == kind) return part(each.p_offset, each.p_filesz);
     return std::nullopt;
   }
   [[nodiscard]] bool has_note(std::string_view name) {
@@ -67,12 +75,20 @@ class elf_file {
   }
 
  private:
+  [[nodiscard]] std::string part(std::uint64_t offset, std::size_t bytes) {
+    errno = 0;
+    std::string text = read_part(file_, offset, bytes);
+    if (file_.bad())
+      situ::throw_error(situ::errc::bad_launch,
+                        fmt::format("{}: cannot be read: {}", path_, std::strerror(errno != 0 ? errno : EIO)));
+    return text;
+  }
   // What the first note says that is wanted.
   template <class IsWanted>
   [[nodiscard]] std::optional<std::string> find_note(IsWanted is_wanted) {
     for (const Elf64_Phdr& each : segments_) {
       if (each.p_type != PT_NOTE) continue;
-      const std::string notes = read_part(file_, each.p_offset, each.p_filesz);
+      const std::string notes = part(each.p_offset, each.p_filesz);
       const std::size_t align = std::max<std::size_t>(each.p_align, 4);
       const auto rounded = [align](std::size_t n) { return (n + align - 1) / align * align; };
       for (std::size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
@@ -88,6 +104,7 @@ class elf_file {
     return std::nullopt;
   }
 
+  std::string path_;
   std::ifstream file_;
   bool is_elf_ = false;
   Elf64_Ehdr header_{};
@@ -111,7 +128,9 @@ std::string interpreter_of(const std::string& script) {
 // Whether executing it gives rights that the user has not got; the loader takes no library from the environment then.
 bool gives_rights(const std::string& file) {
   struct stat what{};
-  if (::stat(file.c_str(), &what) != 0) return false;
+  if (::stat(file.c_str(), &what) != 0)
+    situ::throw_error(situ::errc::bad_launch,
+                      fmt::format("{}: whose rights it runs with cannot be seen: {}", file, std::strerror(errno)));
   if ((what.st_mode & S_ISUID) != 0 && what.st_uid != ::geteuid()) return true;
   if ((what.st_mode & S_ISGID) != 0 && (what.st_mode & S_IXGRP) != 0 && what.st_gid != ::getegid()) return true;
   return ::geteuid() != 0 && ::getxattr(file.c_str(), "security.capability", nullptr, 0) > 0;

@@ -88,7 +88,8 @@ class page_server {
   void accept();
   void serve(int connection);
   preload::remote_answer answer(const preload::remote_message& asked, descriptor given, pid_t from);
-  void attach(process_number number, pid_t process);
+  // 0, or -errno: then it has nothing here.
+  [[nodiscard]] std::int32_t attach(process_number number, pid_t process);
   void detach(process_number number);
 
   program_memory& memory_;
@@ -255,7 +256,7 @@ preload::remote_answer page_server::answer(const preload::remote_message& asked,
         said.status = -ENOTSUP;
         return said;
       }
-      attach(said.process, from);
+      said.status = attach(said.process, from);
       break;
     }
     case remote_request::allocate:
@@ -274,13 +275,20 @@ preload::remote_answer page_server::answer(const preload::remote_message& asked,
   return said;
 }
 
-void page_server::attach(process_number number, pid_t process) {
+// A process that cannot be watched is told so, and stays local: nobody would hear of its end, and what a look that
+// failed says of it is nothing.
+std::int32_t page_server::attach(process_number number, pid_t process) {
   descriptor end{situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)))};
-  if (!end) return memory_.leave(number);  // it has ended
+  if (!end) {
+    const int reason = errno;
+    memory_.leave(number);
+    return -reason;
+  }
   watch(memory_.descriptor_number(number), source::faults, number);
   watch(end.get(), source::end, number);
   const std::lock_guard held{lock_};
   attached_[number] = {process, std::move(end)};
+  return 0;
 }
 
 void page_server::detach(process_number number) {

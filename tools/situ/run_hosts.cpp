@@ -209,8 +209,11 @@ class hosts_launch {
     if (link.shell < 0) return -1;
     int status = 0;
     bool is_ended = false;
+    bool is_known = true;  // else: whoever started this has SIGCHLD ignored, or reaps itself
     for (const auto end = clock_type::now() + (is_silent ? 0s : longest_end); !is_ended && clock_type::now() < end;) {
-      is_ended = ::waitpid(link.shell, &status, WNOHANG) != 0;
+      const pid_t ended = ::waitpid(link.shell, &status, WNOHANG);
+      is_known = ended >= 0 || errno != ECHILD;
+      is_ended = ended > 0 || !is_known;
       if (!is_ended) rest(2'000'000);
     }
     if (!is_ended) {
@@ -218,7 +221,7 @@ class hosts_launch {
       while (::waitpid(link.shell, &status, 0) < 0 && errno == EINTR) {}
     }
     link.shell = -1;
-    return is_ended ? status : -1;
+    return is_ended && is_known ? status : -1;
   }
 
   // Nothing comes of it any more.

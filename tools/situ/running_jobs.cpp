@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -31,13 +33,23 @@ std::optional<pid_t> number_of(const std::string& name) {
   return failed == std::errc{} && end == name.data() + name.size() ? std::optional{number} : std::nullopt;
 }
 
+// What has ended, or is another user's, has nothing to show; a look that failed for another reason must not say that no
+// job runs.
+void check_unseen(const std::string& where, int reason) {
+  for (const int each : {ENOENT, ESRCH, EACCES, EPERM})
+    if (reason == each) return;
+  situ::throw_error(situ::errc::bad_launch,
+                    fmt::format("the jobs that run cannot be looked for: {}: {}", where, std::strerror(reason)));
+}
+
 using file_id = std::pair<dev_t, ino_t>;
 
 // What a descriptor of a process is, or (job_sign) leads to; an empty path: nothing of a job.
 running_job job_behind(pid_t pid, const fs::path& descriptor) {
   constexpr std::string_view prefix = "/memfd:";
-  std::error_code ignored;
-  const std::string link = fs::read_symlink(descriptor, ignored).string();  // "/memfd:situ-job (deleted)"
+  std::error_code unseen;
+  const std::string link = fs::read_symlink(descriptor, unseen).string();  // "/memfd:situ-job (deleted)"
+  if (unseen) check_unseen(descriptor.string(), unseen.value());
   std::string_view name = std::string_view{link}.substr(0, link.find(' '));
   if (!name.starts_with(prefix)) return {};
   name.remove_prefix(prefix.size());
@@ -50,18 +62,27 @@ running_job job_behind(pid_t pid, const fs::path& descriptor) {
   return {pid, descriptor.parent_path() / std::to_string(*number), false};
 }
 
+// Calls visit(path) for what is in a folder of /proc.
+template <class Visit>
+void for_each_in(const std::string& folder, Visit visit) {
+  std::error_code failed;
+  for (fs::directory_iterator each{folder, failed}, end; !failed && each != end; each.increment(failed))
+    visit(each->path());
+  if (failed) check_unseen(folder, failed.value());
+}
+
 // Memory of jobs that a process holds open.
 void find_jobs_of(pid_t pid, std::map<file_id, running_job>& jobs) {
-  std::error_code ignored;
-  for (const fs::directory_entry& each : fs::directory_iterator{fmt::format("/proc/{}/fd", pid), ignored}) {
-    const running_job found = job_behind(pid, each.path());
+  for_each_in(fmt::format("/proc/{}/fd", pid), [&](const fs::path& each) {
+    const running_job found = job_behind(pid, each);
     struct stat status{};
-    if (found.path.empty() || ::stat(found.path.c_str(), &status) != 0) continue;
-    if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) continue;
+    if (found.path.empty()) return;
+    if (::stat(found.path.c_str(), &status) != 0) return check_unseen(found.path, errno);
+    if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) return;
     // Places hold it until they have joined; the launcher was there before them.
     const auto [at, is_new] = jobs.try_emplace({status.st_dev, status.st_ino}, found);
     if (!is_new && pid < at->second.launcher) at->second = found;
-  }
+  });
 }
 
 // What is no job's is not closed by look_at.
@@ -112,12 +133,12 @@ std::vector<held_memory> memory_of_any_program(int descriptor) {
 
 std::vector<running_job> find_running_jobs(pid_t launcher) {
   std::map<file_id, running_job> jobs;
-  std::error_code ignored;
   if (launcher != 0) {
     find_jobs_of(launcher, jobs);
   } else {
-    for (const fs::directory_entry& each : fs::directory_iterator{"/proc", ignored})
-      if (const auto pid = number_of(each.path().filename())) find_jobs_of(*pid, jobs);
+    for_each_in("/proc", [&](const fs::path& each) {
+      if (const auto pid = number_of(each.filename())) find_jobs_of(*pid, jobs);
+    });
   }
   std::vector<running_job> found;
   for (const auto& [file, each] : jobs) found.push_back(each);
@@ -129,7 +150,10 @@ std::vector<running_job> find_running_jobs(pid_t launcher) {
 std::vector<held_memory> memory_of(const running_job& job) {
   const int descriptor =
       situ::detail::above_standard(::open(job.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (descriptor < 0) return {};
+  if (descriptor < 0) {
+    check_unseen(job.path, errno);
+    return {};
+  }
   try {
     std::vector<held_memory> found =
         job.is_any_program ? memory_of_any_program(descriptor) : memory_of_places(descriptor);

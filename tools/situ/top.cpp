@@ -19,9 +19,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -59,13 +61,17 @@ job open_job(const running_job& found) {
   const int descriptor =
       situ::detail::above_standard(::open(found.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (descriptor < 0)
-    throw situ::error{situ::errc::bad_argument,
-                      fmt::format("the job of process {} has ended, or is not yours", found.launcher)};
+    throw situ::error{
+        situ::errc::bad_argument,
+        errno == ENOENT || errno == EACCES || errno == EPERM
+            ? fmt::format("the job of process {} has ended, or is not yours", found.launcher)
+            : fmt::format("the job of process {} cannot be opened: {}", found.launcher, std::strerror(errno))};
   return job::look_at(descriptor);
 }
 
 // What the kernel says of a place's process.
 struct process_use {
+  bool is_known = false;
   std::uint64_t processor_ns = 0;
   std::uint64_t resident_bytes = 0;
 };
@@ -75,6 +81,7 @@ process_use use_of(pid_t pid) {
   if (fields.size() < 22) return use;
   const auto field = [&](std::size_t i) { return std::strtoull(fields[i].c_str(), nullptr, 10); };
   const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  use.is_known = true;
   use.processor_ns = (field(11) + field(12)) * (1'000'000'000 / ticks);
   use.resident_bytes = field(21) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return use;
@@ -113,9 +120,13 @@ pair_counts sum_of(const sample& taken, std::size_t place) {
   return sum;
 }
 
-double load_of(const sample& before, const sample& now, std::size_t place) {
+// Nothing where one of the looks has not seen the process.
+std::optional<double> load_of(const sample& before, const sample& now, std::size_t place) {
+  const process_use& then = before.uses[place];
+  const process_use& use = now.uses[place];
+  if (!then.is_known || !use.is_known || use.processor_ns < then.processor_ns) return std::nullopt;
   const auto time = static_cast<double>(std::max<std::uint64_t>(now.at_ns - before.at_ns, 1));
-  return static_cast<double>(now.uses[place].processor_ns - before.uses[place].processor_ns) / time;
+  return static_cast<double>(use.processor_ns - then.processor_ns) / time;
 }
 
 std::string bytes_text(double bytes) {
@@ -149,11 +160,13 @@ std::string table_text(job_control& control, const sample& before, const sample&
     const pair_counts old = sum_of(before, i);
     const auto bytes = [](const pair_counts& c) { return c.put_bytes + c.get_bytes + c.message_bytes; };
     const bool has_counts = !now.pairs.empty();
+    const std::optional<double> load = load_of(before, now, i);
     const bool is_main_waiting = !place.waits.empty() && place.waits[0].is_main;
     text += fmt::format(
-        "{:>5} {:>7} {:>4.0f}% {:>8} {:>8} {:>6} {:>10} {:>9}  {}\n", place.place, slot.pid.load(),
-        100 * load_of(before, now, i), bytes_text(static_cast<double>(slot.extent.load())),
-        bytes_text(static_cast<double>(now.uses[i].resident_bytes)), place.waits.size() + place.unrecorded,
+        "{:>5} {:>7} {:>5} {:>8} {:>8} {:>6} {:>10} {:>9}  {}\n", place.place, slot.pid.load(),
+        load ? fmt::format("{:.0f}%", 100 * *load) : "?", bytes_text(static_cast<double>(slot.extent.load())),
+        now.uses[i].is_known ? bytes_text(static_cast<double>(now.uses[i].resident_bytes)) : "?",
+        place.waits.size() + place.unrecorded,
         has_counts ? fmt::format("{:.0f}", static_cast<double>(sum.messages - old.messages) / seconds) : "-",
         has_counts ? bytes_text(static_cast<double>(bytes(sum) - bytes(old)) / seconds) : "-",
         place.state != place_state::joined ? std::string{label(place.state)}
@@ -169,11 +182,13 @@ std::string json_text_of(job_control& control, const sample& before, const sampl
   for (std::size_t i = 0; i < now.places.size(); ++i) {
     const situ::detail::seen_place& place = now.places[i];
     const auto& slot = control.slot(place.place);
+    const std::optional<double> load = load_of(before, now, i);
     text += fmt::format(
-        "{}\n {{\"place\": {}, \"state\": {}, \"process\": {}, \"load\": {:.3f}, \"opened_bytes\": {}, "
+        "{}\n {{\"place\": {}, \"state\": {}, \"process\": {}, \"load\": {}, \"opened_bytes\": {}, "
         "\"resident_bytes\": {}, \"sleeps\": {}, \"waits\": {}, \"main\": {}}}",
         i == 0 ? "" : ",", place.place, situ::detail::json_text(label(place.state)), slot.pid.load(),
-        load_of(before, now, i), slot.extent.load(), now.uses[i].resident_bytes, place.rests,
+        load ? fmt::format("{:.3f}", *load) : "null", slot.extent.load(),
+        now.uses[i].is_known ? fmt::format("{}", now.uses[i].resident_bytes) : "null", place.rests,
         place.waits.size() + place.unrecorded,
         !place.waits.empty() && place.waits[0].is_main ? situ::detail::json_text(describe(place.waits[0])) : "null");
   }
@@ -205,7 +220,7 @@ std::string json_text_of(job_control& control, const sample& before, const sampl
 }
 
 bool has_ended(job_control& control, pid_t launcher) {
-  if (::kill(launcher, 0) != 0) return true;
+  if (::kill(launcher, 0) != 0 && errno == ESRCH) return true;
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
     const place_state state = control.slot(place).state.load();
     if (state == place_state::absent || state == place_state::joined) return false;
