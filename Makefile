@@ -8,7 +8,7 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-numa test-hosts test-losses test-faults test-modelled nightly asan tsan build-asan build-tsan dev reference format lint tidy clean packages packages-lint
+.PHONY: help run build test test-numa test-hosts test-losses test-load test-faults test-modelled nightly asan tsan build-asan build-tsan dev reference format lint tidy clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -22,7 +22,7 @@ build: packages build/release/build.ninja  ## build Release: build/release/bin/s
 	@cmake --build build/release -j $(JOBS)
 
 test: build  ## install what is missing, build, run all tests but those of the targets below
-	@.ci/run_tests build/release -LE '^(nightly|numa|hosts|losses|faults|modelled)$$'
+	@.ci/run_tests build/release -LE '^(nightly|numa|hosts|losses|load|faults|modelled)$$'
 
 test-numa: packages build/release/build.ninja  ## memory by intent in an emulated machine with four kinds of memory
 	@.ci/install_packages --list packages-numa.txt
@@ -43,6 +43,10 @@ test-losses: packages build/release/build.ninja  ## 200 killed places and server
 test-faults: packages build/release/build.ninja  ## each look at the system made to fail once, in pools, jobs, hosts and remote memory: some minutes
 	@cmake --build build/release -j $(JOBS) --target fault_subject
 	@JOBS=1 .ci/run_tests build/release -L '^faults$$'
+
+test-load: packages build/release/build.ninja  ## remote memory under load: 2,000 clients at once, 3,000 that misbehave; two minutes
+	@cmake --build build/release -j $(JOBS) --target rmem_load
+	@JOBS=1 .ci/run_tests build/release -L '^load$$'
 
 test-modelled: packages build/release/build.ninja  ## the tests of places on modelled machines: with coherent caches, without, and checked
 	@cmake --build build/release -j $(JOBS) --target modelled_tests

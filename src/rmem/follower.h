@@ -21,7 +21,8 @@ class follower : public party {
   void sent(std::size_t bytes) override;
   [[nodiscard]] bool has_ended() const noexcept override;
   [[nodiscard]] bool is_logged_in() const noexcept override { return true; }
-  [[nodiscard]] bool is_awaited() const noexcept override { return false; }  // the name server decides who is lost
+  [[nodiscard]] debt owes_bytes() const noexcept override { return {}; }  // the name server decides who is lost
+  [[nodiscard]] debt owes_taking() const noexcept override { return {}; }
   [[nodiscard]] bool is_within_message() const noexcept override { return false; }
   [[nodiscard]] bool is_held() const noexcept override { return true; }
   // After something has changed: what is acknowledged is said.

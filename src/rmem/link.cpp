@@ -40,6 +40,14 @@ using namespace std::chrono_literals;
 // Towards replicas: how long one may be silent before the name server is asked who serves, and between two tries.
 constexpr auto replica_patience = 200ms;
 constexpr auto between_tries = 10ms;
+// Between two tries to log in.
+constexpr std::chrono::milliseconds shortest_pause{5};
+constexpr std::chrono::milliseconds longest_pause{200};
+
+constexpr std::uint64_t to_ns(std::chrono::milliseconds time) noexcept {
+  return static_cast<std::uint64_t>(time.count()) * 1'000'000;
+}
+bool is_closed_by_server(int reason) noexcept { return reason == ECONNRESET || reason == EPIPE; }
 
 // The server at the other end, or the name server, says that another one serves by now.
 struct not_serving {};
@@ -103,11 +111,28 @@ void link::connect_to_place(const server_place& place) {
   endpoint_ = place.endpoint;
   epoch_ = place.epoch;
   timeout_ = epoch_ == 0 ? options_.timeout : std::min(options_.timeout, std::chrono::milliseconds{replica_patience});
-  socket_ = connect_to(place.endpoint, timeout_);
-  ++connection_;
-  log_in();
+  const std::uint64_t begun = steady_ns();
+  for (auto pause = shortest_pause; !try_place(place, steady_ns() - begun > to_ns(timeout_));) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, longest_pause);
+  }
   if (epoch_ != 0) enroll();
   if (index_ && told_.server != *index_) lose(fmt::format("it is server {}, not {}", told_.server, *index_));
+}
+
+// False where the server has closed the connection before it said whether it knows this client: one that has too many
+// strangers makes room so, and nothing has been asked of it yet. Replicas are tried again by carry_on.
+bool link::try_place(const server_place& place, bool is_last) {
+  was_closed_ = false;
+  socket_ = connect_to(place.endpoint, timeout_);
+  ++connection_;
+  try {
+    log_in();
+  } catch (const error&) {
+    if (!was_closed_ || is_last || epoch_ != 0) throw;
+    return false;
+  }
+  return true;
 }
 
 // Says which client this is, so that a request that is sent again is done once.
@@ -149,7 +174,7 @@ auto link::carry_on(request_head& head, const Once& once) {
       lost = failure;
     }
     close();
-    const bool is_late = steady_ns() - begun > static_cast<std::uint64_t>(options_.timeout.count()) * 1'000'000;
+    const bool is_late = steady_ns() - begun > to_ns(options_.timeout);
     if (is_late && lost) throw *lost;
     if (is_late) lose("no replica serves this memory now");
     std::this_thread::sleep_for(between_tries);
@@ -179,7 +204,8 @@ void link::log_in() {
   welcome got{};
   receive({reinterpret_cast<std::byte*>(&got), sizeof got});
   if (got.magic != protocol_magic) disbelieve("its welcome begins with other bytes");
-  if (got.status == static_cast<std::uint16_t>(status::full)) lose("it has too many clients of this application");
+  if (got.status == static_cast<std::uint16_t>(status::full))
+    lose("it has too many clients, of this application or altogether");
   if (got.status != 0 || !same_secret(got.proof, server_proof(key_, heard, said, got))) {
     close();
     throw_error(errc::access_denied,
@@ -195,8 +221,8 @@ void link::log_in() {
 bool link::is_still_first() {
   if (epoch_ == 0) return false;
   const std::uint64_t now = steady_ns();
-  if (silent_since_ns_ == 0) silent_since_ns_ = now - static_cast<std::uint64_t>(timeout_.count()) * 1'000'000;
-  const bool is_late = now - silent_since_ns_ > static_cast<std::uint64_t>(options_.timeout.count()) * 1'000'000;
+  if (silent_since_ns_ == 0) silent_since_ns_ = now - to_ns(timeout_);
+  const bool is_late = now - silent_since_ns_ > to_ns(options_.timeout);
   errno = EAGAIN;
   return !is_late && !has_moved();
 }
@@ -213,6 +239,7 @@ void link::send(std::span<const std::byte> a, std::span<const std::byte> b, std:
     const ssize_t gone = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
     if (gone < 0 && errno == EINTR) continue;
     if (gone < 0 && errno == EAGAIN && is_still_first()) continue;
+    if (gone < 0) was_closed_ = is_closed_by_server(errno);
     if (gone < 0)
       lose(errno == EAGAIN ? fmt::format("it has taken no bytes for {} ms", options_.timeout.count())
                            : std::string{std::strerror(errno)});
@@ -243,6 +270,7 @@ std::size_t link::receive_some(std::span<std::byte> to) {
       return static_cast<std::size_t>(got);
     }
     if (got < 0 && (errno == EINTR || (errno == EAGAIN && is_still_first()))) continue;
+    was_closed_ = got == 0 || is_closed_by_server(errno);
     if (got == 0) lose("it has closed the connection");
     lose(errno == EAGAIN ? fmt::format("it has sent nothing for {} ms", options_.timeout.count())
                          : std::string{std::strerror(errno)});

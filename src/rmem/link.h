@@ -74,6 +74,7 @@ class link {
   auto carry_on(request_head& head, const Once& once);
   void connect();
   void connect_to_place(const server_place& place);
+  [[nodiscard]] bool try_place(const server_place& place, bool is_last);
   void enroll();
   [[nodiscard]] bool has_moved();
   [[nodiscard]] bool stands() noexcept;
@@ -101,6 +102,7 @@ class link {
   std::uint64_t client_ = 0;   // its number at replicas
   bool has_enrolled_ = false;  // at one of them
   bool is_sent_ = false;       // some of the request that goes on
+  bool was_closed_ = false;    // the last connection that was lost, by the server
   std::uint64_t silent_since_ns_ = 0;
   descriptor socket_;
   std::uint64_t connection_ = 0;  // how many there have been

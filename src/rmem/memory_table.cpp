@@ -136,6 +136,10 @@ outcome memory_table::allocate(std::uint64_t bytes, application_index owner, std
     return {status::full, fmt::format("the application has {} regions, with those that somebody has mapped, and may "
                                       "have no more; free some",
                                       most_regions)};
+  if (!has_descriptors(1))
+    return {status::full, fmt::format("server {} has {} regions, and no file descriptors for more (RLIMIT_NOFILE); "
+                                      "free some, or let the server have more",
+                                      server_, regions_.size())};
   outcome why;
   std::unique_ptr<region> fresh = make_region(bytes, why);
   if (fresh == nullptr) return why.text.empty() ? no_room(bytes, owner) : why;
@@ -224,6 +228,12 @@ std::size_t memory_table::files_of(application_index owner) const noexcept {
   return all;
 }
 
+bool memory_table::has_descriptors(std::uint64_t wanted) const noexcept {
+  std::uint64_t all = 0;
+  for (const auto& [address, each] : regions_) all += each->next ? 3U : 1U;
+  return all + wanted <= most_files_;
+}
+
 // From here on the kernel tells when nobody has the region's file any more, neither open (by O_PATH, too), nor mapped,
 // nor on its way in a socket. False where it does not.
 bool memory_table::watch(region& of) {
@@ -245,6 +255,7 @@ outcome memory_table::begin_sharing(region& of) {
     return {status::not_supported, fmt::format("regions are mapped by readers up to {}", format_bytes(most_mapped_))};
   if (of.room > capacity_ - used_ || files_of(of.owner) >= most_regions)
     return {status::not_supported, "there is no second room for the region, to which it could move from its readers"};
+  if (!has_descriptors(2)) return {status::not_supported, "there are no file descriptors for readers (RLIMIT_NOFILE)"};
   std::optional<region_file> next;
   try {
     next = make_file(of.bytes);

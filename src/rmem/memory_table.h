@@ -79,6 +79,8 @@ class memory_table {
                        int& file);
   // Only regions up to so many bytes are passed to readers, as moving one takes time.
   void set_most_mapped(std::uint64_t bytes) noexcept { most_mapped_ = bytes; }
+  // Regions have a file each, and those that readers have two and a descriptor more: so many descriptors at most.
+  void set_most_files(std::uint64_t files) noexcept { most_files_ = files; }
   // Which connection has the memory of the region that begins there, or of that whose first capability this is; 0:
   // none.
   [[nodiscard]] std::uint64_t holder_at(std::uint64_t address) const noexcept;
@@ -175,6 +177,7 @@ class memory_table {
   [[nodiscard]] region_file make_file(std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t behind_region() const noexcept;
   [[nodiscard]] std::size_t files_of(application_index owner) const noexcept;
+  [[nodiscard]] bool has_descriptors(std::uint64_t wanted) const noexcept;
   outcome begin_sharing(region& of);
   void end_sharing(region& of) noexcept;
   bool watch(region& of);
@@ -197,6 +200,7 @@ class memory_table {
   std::uint32_t server_;
   std::uint64_t capacity_;
   std::uint64_t most_mapped_ = ~std::uint64_t{0};
+  std::uint64_t most_files_ = ~std::uint64_t{0};
   memory_kind kind_;
   std::uint64_t used_ = 0;
   descriptor watches_;                           // inotify's, which tells when nobody has a file any more

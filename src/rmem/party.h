@@ -30,8 +30,15 @@ class party {
   // The connection is to be closed once there is no output.
   [[nodiscard]] virtual bool has_ended() const noexcept = 0;
   [[nodiscard]] virtual bool is_logged_in() const noexcept = 0;
-  // Whether the other end owes something: the rest of a message, or taking an answer.
-  [[nodiscard]] virtual bool is_awaited() const noexcept = 0;
+  // What the other end owes. `step` changes when a part that counts is done, a message or 256 KiB of a longer one: each
+  // part has its own time, however its bytes come.
+  struct debt {
+    bool is_owed = false;
+    std::uint64_t step = 0;
+  };
+  // The rest of a message, and taking what there is to be sent.
+  [[nodiscard]] virtual debt owes_bytes() const noexcept = 0;
+  [[nodiscard]] virtual debt owes_taking() const noexcept = 0;
   // Whether it is within a message: an end of the connection here has cut it.
   [[nodiscard]] virtual bool is_within_message() const noexcept = 0;
   // Whether it waits for other members of a chain: it is to be asked again when they have acknowledged something.

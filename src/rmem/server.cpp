@@ -25,6 +25,7 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "rmem/admission.h"
 #include "rmem/follower.h"
 #include "rmem/handshake.h"
 #include "rmem/membership.h"
@@ -39,9 +40,12 @@ using detail::descriptor;
 using situ::detail::steady_ns;
 
 // Bytes of one client, in and out, before it is another one's turn.
-constexpr std::size_t most_bytes_a_turn = std::size_t{1} << 20;
-// Connections that have not logged in: the oldest makes room for the next.
-constexpr std::size_t most_strangers = 64;
+constexpr std::size_t most_bytes_a_turn = std::size_t{256} << 10;
+// Connections that are accepted before it is the clients' turn.
+constexpr int most_accepted_a_turn = 2;
+// Connections that are looked at, whether they are silent, and that are ended for it, before it is the clients' turn.
+constexpr int most_looked_at_a_turn = 256;
+constexpr int most_ended_a_turn = 1;
 constexpr std::uint64_t listener_numbers = 1'000'000;  // below it: the wake-up (0) and listeners; above it: connections
 
 void check(const server_options& options) {
@@ -98,19 +102,38 @@ class server::impl {
  private:
   struct connection {
     connection(std::unique_ptr<detail::party> with, descriptor socket)
-        : with{std::move(with)}, socket{std::move(socket)}, progress_ns{steady_ns()} {}
+        : with{std::move(with)}, socket{std::move(socket)} {}
+    [[nodiscard]] bool is_awaited() const noexcept { return bytes.is_owed || taking.is_owed; }
+    // A debt of the other end, and since when it has owed this part of it.
+    struct open_debt {
+      bool is_owed = false;
+      std::uint64_t step = 0;
+      std::uint64_t since_ns = 0;
+      void look(const detail::party::debt& now, std::uint64_t now_ns) noexcept {
+        if (!is_owed || step != now.step) since_ns = now_ns;
+        is_owed = now.is_owed;
+        step = now.step;
+      }
+      [[nodiscard]] bool is_older(std::uint64_t ns, std::uint64_t now_ns) const noexcept {
+        return is_owed && now_ns - since_ns >= ns;
+      }
+    };
     std::unique_ptr<detail::party> with;
     // Ends before the session and its regions do: whoever has one mapped and reads what is left of it then sees that
     // the connection is over.
     descriptor socket;
-    std::uint64_t progress_ns;
     std::uint32_t events = 0;
-    bool is_awaited = false;
+    open_debt bytes;
+    open_debt taking;
   };
 
   void watch(int what, std::uint64_t number, std::uint32_t events, int how);
   void accept_from(std::size_t listener);
-  void make_room_for_a_stranger();
+  [[nodiscard]] bool accept_one(std::size_t listener);
+  [[nodiscard]] bool has_no_descriptors(int why);
+  void welcome_stranger(std::size_t listener, descriptor socket);
+  void ask_for_strangers(bool is_wanted);
+  void turn_away(std::uint64_t number);
   void add(std::uint64_t number, std::unique_ptr<detail::party> with, descriptor socket);
   void post(std::function<void()> what);
   void do_posted();
@@ -130,13 +153,17 @@ class server::impl {
 
   server_options options_;
   detail::service service_;
-  std::vector<descriptor> listeners_;
+  detail::descriptor_plan plan_;
+  detail::admission admission_;
+  bool has_complained_ = false;  // that there are no descriptors
+  std::vector<detail::listener> listeners_;
   descriptor epoll_;
   descriptor wake_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;  // by number, the oldest first
   std::uint64_t next_number_ = listener_numbers;
-  std::size_t awaited_ = 0;  // connections whose client owes something
-  std::uint64_t last_look_ns_ = 0;
+  std::size_t awaited_ = 0;            // connections whose client owes something
+  std::uint64_t last_look_ns_ = 0;     // at all of them
+  std::uint64_t next_to_look_at_ = 0;  // by number; 0: no look is under way
   std::atomic<bool> is_stopped_ = false;
 
   // Of a replica.
@@ -151,20 +178,22 @@ class server::impl {
 
 server::impl::impl(server_options options)
     : options_{(check(options), std::move(options))},
-      service_{options_.index, options_.capacity_bytes, options_.memory, options_.keys,
-               std::max(1U, options_.most_clients / 2)},
+      service_{options_.index, options_.capacity_bytes, options_.memory, options_.keys, options_.most_clients},
+      plan_{detail::plan_descriptors(options_.most_clients)},
+      admission_{plan_.strangers},
       epoll_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
       wake_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
   if (!epoll_ || !wake_)
     throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
   watch(wake_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
   service_.memory().set_most_mapped(options_.most_mapped_bytes);
+  service_.memory().set_most_files(plan_.region_files);
   service_.set_now(steady_ns());
   service_.set_lease(static_cast<std::uint32_t>(options_.lease.count()));
   service_.set_patience(options_.patience);
   try {
     for (std::string& endpoint : options_.listen) {
-      listeners_.push_back(detail::listen_on(endpoint));
+      listeners_.emplace_back(endpoint);
       watch(listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
     }
   } catch (...) {
@@ -182,7 +211,6 @@ server::impl::~impl() { end(); }
 
 // Nobody can connect any more, or waits for an answer.
 void server::impl::end() noexcept {
-  for (std::size_t i = 0; i < listeners_.size(); ++i) detail::forget_endpoint(options_.listen[i]);
   listeners_.clear();
   connections_.clear();
   awaited_ = 0;
@@ -236,7 +264,9 @@ void server::impl::run() {
   std::array<epoll_event, 64> events{};
   const int look_ms = static_cast<int>(std::clamp<std::int64_t>(options_.patience.count() / 4, 1, 1000));
   for (;;) {
-    const int got = ::epoll_wait(epoll_.get(), events.data(), events.size(), awaited_ > 0 ? look_ms : -1);
+    const int usual_ms = next_to_look_at_ != 0 ? 0 : awaited_ > 0 ? look_ms : -1;
+    const int sleep_ms = admission_.sleep_ms(steady_ns(), usual_ms);
+    const int got = ::epoll_wait(epoll_.get(), events.data(), events.size(), sleep_ms);
     if (got < 0 && errno != EINTR)
       throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
     for (int i = 0; i < got; ++i) {
@@ -253,6 +283,7 @@ void server::impl::run() {
     }
     if (is_stopped_) break;
     end_silent_ones();
+    if (admission_.take_end_of_rest(steady_ns())) ask_for_strangers(true);
   }
   member.reset();  // what it asks for is not answered any more
   end();
@@ -312,7 +343,7 @@ void server::impl::serve_chain() {
     if (auto* const source = dynamic_cast<detail::follower*>(found->second->with.get())) source->look();
     const detail::party::pieces out = found->second->with->output();
     const bool is_stuck = (found->second->events & EPOLLOUT) != 0;  // its socket takes nothing
-    const bool may_take = (found->second->events & EPOLLIN) == 0 && !found->second->with->room().empty();
+    const bool may_take = !is_stuck && (found->second->events & EPOLLIN) == 0 && !found->second->with->room().empty();
     if (found->second->with->has_ended() || (!is_stuck && !out[0].empty()) || may_take) serve(number);
   };
   serve_if_ready(next_);
@@ -331,33 +362,72 @@ void server::impl::serve_chain() {
   }
 }
 
-void server::impl::make_room_for_a_stranger() {
-  if (connections_.size() - service_.counters().clients < most_strangers) return;
-  const auto oldest = std::find_if(connections_.begin(), connections_.end(),
-                                   [](const auto& each) { return !each.second->with->is_logged_in(); });
-  ++service_.counters().turned_away;
-  close(oldest->first);
+void server::impl::accept_from(std::size_t listener) {
+  for (int i = 0; i < most_accepted_a_turn; ++i)
+    if (!accept_one(listener)) return;
 }
 
-void server::impl::accept_from(std::size_t listener) {
+// False where nobody else is accepted now. What one connection lacks ends that one alone.
+bool server::impl::accept_one(std::size_t listener) {
+  const std::uint64_t now = steady_ns();
+  const std::optional<std::uint64_t> overdue = admission_.overdue(now);
+  if (admission_.is_full() && !overdue) {
+    admission_.rest_for_room(now);
+    ask_for_strangers(false);
+    return false;
+  }
   descriptor socket{situ::detail::above_standard(
       ::accept4(listeners_[listener].get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
-  if (!socket) {
-    // Out of descriptors: the one who knocks would wake us at once again.
-    if (errno != EMFILE && errno != ENFILE) return;
+  if (!socket) return has_no_descriptors(errno);
+  if (admission_.is_full()) turn_away(*overdue);
+  try {
+    welcome_stranger(listener, std::move(socket));
+    return true;
+  } catch (const std::exception& failure) {  // no memory: of this process, or the kernel's
+    log(log_level::warning, fmt::format("remote memory: a connection is turned away: {}", failure.what()));
     ++service_.counters().turned_away;
-    if (!connections_.empty()) close(connections_.rbegin()->first);
-    return;
+    return false;
   }
-  if (service_.counters().clients >= options_.most_clients) {
-    ++service_.counters().turned_away;
-    return;
+}
+
+// Why nobody could be accepted: where it is for the lack of descriptors or memory, a stranger that is overdue makes
+// room, and else accepting rests, as who waits would wake this thread at once again. Nobody else is ended for it. True
+// where the next try may come to more.
+bool server::impl::has_no_descriptors(int why) {
+  if (why != EMFILE && why != ENFILE && why != ENOBUFS && why != ENOMEM) return why == ECONNABORTED || why == EINTR;
+  if (!has_complained_)
+    log(log_level::warning,
+        fmt::format("remote memory: no further client can be accepted now: {}; those that come wait. Let this process "
+                    "have more file descriptors (ulimit -n)",
+                    std::strerror(why)));
+  has_complained_ = true;
+  const std::uint64_t now = steady_ns();
+  if (const auto overdue = admission_.overdue(now)) {
+    turn_away(*overdue);
+    return true;
   }
-  make_room_for_a_stranger();
+  admission_.rest_for_descriptors(now);
+  ask_for_strangers(false);
+  return false;
+}
+
+void server::impl::ask_for_strangers(bool is_wanted) {
+  for (std::size_t i = 0; i < listeners_.size(); ++i)
+    watch(listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
+}
+
+void server::impl::turn_away(std::uint64_t number) {
+  ++service_.counters().turned_away;
+  close(number);
+}
+
+void server::impl::welcome_stranger(std::size_t listener, descriptor socket) {
+  const bool is_on_this_host = detail::is_on_this_host(options_.listen[listener]);
   detail::set_stream_options(socket.get(), options_.patience);
+  if (is_on_this_host) detail::bound_buffers(socket.get());
   const std::uint64_t number = ++next_number_;
   auto with = std::make_unique<detail::session>(service_, number);
-  if (detail::is_on_this_host(options_.listen[listener])) with->allow_memory();
+  if (is_on_this_host) with->allow_memory();
   add(number, std::move(with), std::move(socket));
   serve(number);
 }
@@ -366,6 +436,7 @@ void server::impl::add(std::uint64_t number, std::unique_ptr<detail::party> with
   auto fresh = std::make_unique<connection>(std::move(with), std::move(socket));
   fresh->events = EPOLLIN;
   watch(fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
+  if (!fresh->with->is_logged_in()) admission_.enter(number, steady_ns());
   connections_[number] = std::move(fresh);
 }
 
@@ -390,7 +461,6 @@ void server::impl::exchange(connection& one, std::uint64_t number) {
     if (!one.socket) return close(number);
   }
   if (!give_to(one, bytes) && !one.socket) return close(number);
-  if (bytes > 0 && one.with->is_logged_in()) one.progress_ns = steady_ns();
   settle(one, number);
 }
 
@@ -413,7 +483,7 @@ bool server::impl::take_from(connection& one, std::size_t& bytes) {
 
 // The link is over, by an error or (0) by the client. The kernel's own patience (TCP_USER_TIMEOUT) may end before ours.
 void server::impl::end(connection& one, int why) {
-  if (why == ETIMEDOUT && one.is_awaited) {
+  if (why == ETIMEDOUT && one.is_awaited()) {
     ++service_.counters().timeouts;
   } else if (one.with->is_within_message()) {
     ++service_.counters().cut_messages;
@@ -452,18 +522,25 @@ bool server::impl::give_to(connection& one, std::size_t& bytes) {
   }
 }
 
-// What it waits for next.
+// What it waits for next. While its socket takes no output, nothing is read: asked for, it would be told at once.
 void server::impl::settle(connection& one, std::uint64_t number) {
   const detail::party::pieces out = one.with->output();
   const bool has_output = !out[0].empty() || !out[1].empty();
-  const std::uint32_t events =
-      (has_output ? std::uint32_t{EPOLLOUT} : 0U) | (one.with->room().empty() ? 0U : std::uint32_t{EPOLLIN});
+  const bool takes_input = !has_output && !one.with->room().empty();
+  const std::uint32_t events = has_output ? std::uint32_t{EPOLLOUT} : takes_input ? std::uint32_t{EPOLLIN} : 0U;
   if (events != one.events) watch(one.socket.get(), number, events, EPOLL_CTL_MOD);
   one.events = events;
-  const bool is_awaited = one.with->is_awaited();
-  if (is_awaited && !one.is_awaited) ++awaited_;
-  if (!is_awaited && one.is_awaited) --awaited_;
-  one.is_awaited = is_awaited;
+  const bool was_awaited = one.is_awaited();
+  const std::uint64_t now = steady_ns();
+  one.bytes.look(one.with->owes_bytes(), now);
+  one.taking.look(one.with->owes_taking(), now);
+  if (one.is_awaited() && !was_awaited) ++awaited_;
+  if (!one.is_awaited() && was_awaited) --awaited_;
+  if (one.with->is_logged_in()) {
+    admission_.leave(number);
+  } else {
+    admission_.enter(number, 0);  // where it was none: a client that has ended makes room first
+  }
   if (service_.member() == nullptr) return;
   if (one.with->stream() != 0) next_ = number;
   if (number == source_ || !one.with->is_held()) return;
@@ -473,25 +550,36 @@ void server::impl::settle(connection& one, std::uint64_t number) {
 
 void server::impl::close(std::uint64_t number) {
   const auto found = connections_.find(number);
-  if (found->second->is_awaited) --awaited_;
+  if (found->second->is_awaited()) --awaited_;
   if (number == source_) source_ = 0;
   held_.erase(number);
   connections_.erase(found);
+  admission_.leave(number);
+  admission_.connection_ended();
 }
 
+// Those that owe something for too long. Many that began at the same time are ended in several goes, since others would
+// wait for all of them.
 void server::impl::end_silent_ones() {
-  if (awaited_ == 0) return;
   const std::uint64_t now = steady_ns();
   const std::uint64_t patience_ns = static_cast<std::uint64_t>(options_.patience.count()) * 1'000'000;
-  if (now - last_look_ns_ < patience_ns / 8) return;
-  last_look_ns_ = now;
-  for (auto each = connections_.begin(); each != connections_.end();) {
+  if (awaited_ == 0) next_to_look_at_ = 0;
+  if (awaited_ == 0 || (next_to_look_at_ == 0 && now - last_look_ns_ < patience_ns / 8)) return;
+  auto each = connections_.lower_bound(next_to_look_at_);
+  for (int looked = 0, ended = 0; each != connections_.end(); ++looked) {
+    if (looked == most_looked_at_a_turn || ended == most_ended_a_turn) {
+      next_to_look_at_ = each->first;
+      return;
+    }
     const std::uint64_t number = each->first;
     const connection& one = *(each++)->second;
-    if (!one.is_awaited || now - one.progress_ns < patience_ns) continue;
+    if (!one.bytes.is_older(patience_ns, now) && !one.taking.is_older(patience_ns, now)) continue;
     ++service_.counters().timeouts;
+    ++ended;
     close(number);
   }
+  next_to_look_at_ = 0;
+  last_look_ns_ = now;
 }
 
 server::server(server_options options) : impl_{std::make_unique<impl>(std::move(options))} {}

@@ -64,7 +64,7 @@ application_index service::prove(const hello& said, const login& heard) noexcept
 }
 
 bool service::enter(application_index which) noexcept {
-  if (clients_[which] >= most_clients_) {
+  if (counters_.clients >= most_clients_ || clients_[which] >= std::max(1U, most_clients_ / 2)) {
     ++counters_.turned_away;
     return false;
   }

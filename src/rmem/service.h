@@ -43,7 +43,7 @@ struct asker {
 
 class service : private replica_state {
  public:
-  // most_clients: an application's, at a time.
+  // most_clients: at a time; half of them, and one at least, of one application.
   service(std::uint32_t server, std::uint64_t capacity_bytes, const memory_kind& kind,
           std::vector<application_key> keys, std::uint32_t most_clients);
 

@@ -25,7 +25,7 @@ std::uint16_t flags_of(const request_head& head) noexcept {
 }  // namespace
 
 session::session(service& of, std::uint64_t number) : service_{of}, number_{number} {
-  in_.resize(sizeof(request_head) + most_body_bytes);
+  in_.resize(sizeof(login));  // a stranger has no more
   hello_ = {protocol_magic, protocol_version, 0, {}};
   fill_random(hello_.nonce);
   append(bytes_of(hello_));
@@ -115,7 +115,9 @@ bool session::take_login() {
   answer.status = static_cast<std::uint16_t>(status::ok);
   answer.proof = server_proof(service_.key_of(application_), hello_, heard, answer);
   append(bytes_of(answer));
+  in_.resize(sizeof(request_head) + most_body_bytes);
   step_ = step::request;
+  ++parts_in_;
   return true;
 }
 
@@ -134,6 +136,8 @@ bool session::take_request() {
   if (there.size() < sizeof(request_head) + head_.body_bytes) return false;
   const std::span<const std::byte> body = there.subspan(sizeof(request_head), head_.body_bytes);
   in_begin_ += sizeof(request_head) + head_.body_bytes;
+  ++parts_in_;
+  part_bytes_ = 0;
   if (is_write) {
     begin_write(body);
   } else if (head_.operation == number_of(operation::read)) {
@@ -204,6 +208,7 @@ void session::begin_read(std::span<const std::byte> body) {
   }
   ++service_.counters().reads;
   service_.counters().read_bytes += left_;
+  std::vector<std::byte>{}.swap(gathered_);  // of a write before
   is_reading_ = true;
   next_piece();
 }
@@ -273,6 +278,8 @@ void session::begin_write(std::span<const std::byte> body) {
 }
 
 void session::data_arrived(std::size_t bytes) {
+  part_bytes_ += bytes;
+  for (; part_bytes_ >= piece_bytes; part_bytes_ -= piece_bytes) ++parts_in_;
   if (is_gathering()) {
     gathered_bytes_ += bytes;
     left_ -= bytes;
@@ -407,6 +414,7 @@ void session::sent(std::size_t bytes) {
   out_begin_ += first;
   piece_ = piece_.subspan(bytes - first);
   if (out_begin_ != out_.size() || !piece_.empty()) return;
+  ++parts_out_;
   forget_sent();
   if (is_reading_) next_piece();
   take_requests();
@@ -421,10 +429,15 @@ void session::detach(std::span<const std::byte> from) {
   piece_ = {};
 }
 
-bool session::is_awaited() const noexcept {
-  if (step_ == step::stream || is_held()) return false;  // others decide how long that is waited for
-  return step_ == step::login || step_ == step::ended || is_within_message() || out_begin_ != out_.size() ||
-         !piece_.empty();
+// While answers wait, what has come of further requests is not looked at, so nobody knows whether more is owed. How
+// long other members of a chain are waited for is decided elsewhere.
+party::debt session::owes_bytes() const noexcept {
+  const bool is_owed = step_ == step::login || (is_within_message() && !is_blocked());
+  return {is_owed && step_ != step::stream && !is_held(), parts_in_};
+}
+party::debt session::owes_taking() const noexcept {
+  const bool is_owed = step_ == step::ended || out_begin_ != out_.size() || !piece_.empty();
+  return {is_owed && step_ != step::stream && !is_held(), parts_out_};
 }
 bool session::is_within_message() const noexcept {
   return step_ == step::data || (step_ == step::request && in_begin_ != in_end_);

@@ -2,8 +2,9 @@
 // fuzzer can be the client.
 //
 // Invariants
-//   1. Nothing is kept of a client but `in_` (a head and the longest body), `out_` (answers that wait) and `ranges_`:
-//      while `out_` is long, or a read's bytes wait, no further request is looked at, and then none is taken in.
+//   1. Nothing is kept of a client but `in_` (a login; then a head and the longest body), `out_` (answers that wait),
+//      `ranges_` and, on a member of a chain, `gathered_`: while `out_` is long, or a read's bytes wait, no further
+//      request is looked at, and then none is taken in. `gathered_` and a long `out_` are not there at the same time.
 //   2. Bytes of a write go straight to the region, and those of a read come straight from it. Each piece is checked
 //      anew (memory_table::reach), so whoever loses the capability, or the region, loses it in the middle.
 //   3. On a member of a chain, pieces of a write are gathered, done at once and published, pieces of a read copied; and
@@ -46,7 +47,8 @@ class session : public party {
 
   [[nodiscard]] bool has_ended() const noexcept override;
   [[nodiscard]] bool is_logged_in() const noexcept override { return application_ != any_application; }
-  [[nodiscard]] bool is_awaited() const noexcept override;
+  [[nodiscard]] debt owes_bytes() const noexcept override;
+  [[nodiscard]] debt owes_taking() const noexcept override;
   [[nodiscard]] bool is_within_message() const noexcept override;
   [[nodiscard]] bool is_held() const noexcept override;
   [[nodiscard]] std::uint64_t stream() const noexcept override { return step_ == step::stream ? stream_ : 0; }
@@ -112,8 +114,11 @@ class session : public party {
   bool is_repeated_ = false;         // it is, since it was done before
   std::vector<std::byte> gathered_;  // of a piece of a write, until it is whole
   std::size_t gathered_bytes_ = 0;
-  std::uint64_t hold_ = 0;    // the position that all members have to have before output is shown
-  std::uint64_t stream_ = 0;  // of the next member, which this connection is
+  std::uint64_t parts_in_ = 0;  // debt::step of what comes in, and of what goes out
+  std::uint64_t parts_out_ = 0;
+  std::uint64_t part_bytes_ = 0;  // of a write's data, of the part that has begun
+  std::uint64_t hold_ = 0;        // the position that all members have to have before output is shown
+  std::uint64_t stream_ = 0;      // of the next member, which this connection is
 };
 
 }  // namespace situ::rmem::detail

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "base/descriptor.h"
 
@@ -24,6 +25,7 @@ namespace situ::rmem::detail {
 namespace {
 
 constexpr std::string_view unix_prefix = "unix:";
+constexpr int most_queued = 4096;  // connections that wait to be accepted; the kernel bounds it, too (somaxconn)
 
 struct socket_address {
   sockaddr_storage bytes{};
@@ -84,10 +86,54 @@ std::string text_of_bound(int socket, const std::string& asked) {
   return bound.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
-// A socket's file that nobody listens at any more.
-void remove_stale(const socket_address& at, const char* path) {
+// What a look at a path found there, links not followed.
+struct found_file {
+  bool is_there = false;
+  bool is_socket = false;
+  dev_t device = 0;
+  ino_t inode = 0;
+  friend bool operator==(const found_file&, const found_file&) = default;
+};
+
+// Throws bad_launch where the look fails: what could not be seen is not taken for absent.
+found_file look_at(const std::string& path, const std::string& endpoint) {
+  struct stat seen{};
+  if (::lstat(path.c_str(), &seen) == 0) return {true, S_ISSOCK(seen.st_mode), seen.st_dev, seen.st_ino};
+  if (errno == ENOENT) return {};
+  throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(errno)));
+}
+
+// errno's value; 0: somebody listens there.
+int try_to_connect(const socket_address& at, const std::string& endpoint) {
   const descriptor probe = make_socket(AF_UNIX, SOCK_NONBLOCK);
-  if (probe && ::connect(probe.get(), at.get(), at.length) != 0 && errno == ECONNREFUSED) ::unlink(path);
+  if (!probe) throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(errno)));
+  return ::connect(probe.get(), at.get(), at.length) == 0 ? 0 : errno;
+}
+
+// Removes a socket that nobody answers, and nothing else. A server that is just starting has bound its socket and does
+// not listen yet: so a socket is stale only if it refuses three times.
+void remove_stale(const socket_address& at, const std::string& path, const std::string& endpoint) {
+  const found_file seen = look_at(path, endpoint);
+  if (!seen.is_there) return;
+  if (!seen.is_socket)
+    throw_error(errc::bad_launch, fmt::format("cannot listen at {}: there is a file that is no socket; name another "
+                                              "path, or remove the file",
+                                              endpoint));
+  for (int tries = 0; tries < 3; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    const int refused = try_to_connect(at, endpoint);
+    if (refused == ENOENT) return;
+    if (refused == 0 || refused == EAGAIN)
+      throw_error(errc::bad_launch, fmt::format("cannot listen at {}: another process listens there; name another "
+                                                "path, or end that process",
+                                                endpoint));
+    if (refused != ECONNREFUSED)
+      throw_error(errc::bad_launch,
+                  fmt::format("cannot listen at {}: whether somebody answers at the socket there cannot be told: {}; "
+                              "name another path, or remove the socket",
+                              endpoint, std::strerror(refused)));
+  }
+  if (look_at(path, endpoint) == seen) ::unlink(path.c_str());
 }
 
 // Waits for a connection that is under way. 0, or errno's value.
@@ -101,6 +147,18 @@ int finish_connecting(int socket, std::chrono::milliseconds timeout) {
   int bad = 0;
   socklen_t length = sizeof bad;
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &bad, &length) == 0 ? bad : errno;
+}
+
+// Both connect: 0, or errno's value.
+int start_and_finish(int socket, const socket_address& at, std::chrono::milliseconds timeout) {
+  if (::connect(socket, at.get(), at.length) == 0) return 0;
+  return errno == EINPROGRESS ? finish_connecting(socket, timeout) : errno;
+}
+int connect_and_wait(int socket, const socket_address& at) {
+  for (;;) {
+    if (::connect(socket, at.get(), at.length) == 0) return 0;
+    if (errno != EINTR) return errno;  // a signal has ended the wait, and nothing is connected
+  }
 }
 
 }  // namespace
@@ -133,26 +191,47 @@ descriptor descriptor_room::take(const msghdr& from) const {
 
 bool is_on_this_host(std::string_view endpoint) noexcept { return endpoint.starts_with(unix_prefix); }
 
-descriptor listen_on(std::string& endpoint) {
+listener::listener(std::string& endpoint) {
   const socket_address at = address_of(endpoint);
-  descriptor made = make_socket(at.bytes.ss_family, SOCK_NONBLOCK);
+  const bool is_unix = at.bytes.ss_family == AF_UNIX;
+  const std::string path = is_unix ? endpoint.substr(unix_prefix.size()) : "";
+  socket_ = make_socket(at.bytes.ss_family, SOCK_NONBLOCK);
   const int yes = 1;
-  if (at.bytes.ss_family == AF_UNIX) {
-    remove_stale(at, endpoint.c_str() + unix_prefix.size());
-  } else if (made) {
-    ::setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (is_unix) {
+    remove_stale(at, path, endpoint);
+    // bind makes the file with the socket's mode.
+    if (socket_) ::fchmod(socket_.get(), 0600);
+  } else if (socket_) {
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    bound_buffers(socket_.get());  // accepted ones inherit it, and TCP has to know before it is connected
   }
-  // Before it listens nobody can connect, so a socket's file is never open to others.
-  if (!made || ::bind(made.get(), at.get(), at.length) != 0 ||
-      (at.bytes.ss_family == AF_UNIX && ::chmod(endpoint.c_str() + unix_prefix.size(), 0600) != 0) ||
-      ::listen(made.get(), 128) != 0)
-    throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(errno)));
-  endpoint = text_of_bound(made.get(), endpoint);
-  return made;
+  const auto refuse = [&] {
+    const int why = errno;
+    remove_own_file();
+    throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(why)));
+  };
+  if (!socket_ || ::bind(socket_.get(), at.get(), at.length) != 0) refuse();
+  if (is_unix) {
+    const found_file made = look_at(path, endpoint);
+    if (made.is_socket) path_ = path, device_ = made.device, inode_ = made.inode;
+  }
+  if (::listen(socket_.get(), most_queued) != 0) refuse();
+  endpoint = text_of_bound(socket_.get(), endpoint);
 }
 
-void forget_endpoint(const std::string& endpoint) noexcept {
-  if (endpoint.starts_with(unix_prefix)) ::unlink(endpoint.c_str() + unix_prefix.size());
+listener::~listener() { remove_own_file(); }
+
+// Another file may have the name by now.
+void listener::remove_own_file() const noexcept {
+  struct stat seen{};
+  if (socket_ && !path_.empty() && ::lstat(path_.c_str(), &seen) == 0 && seen.st_dev == device_ &&
+      seen.st_ino == inode_)
+    ::unlink(path_.c_str());
+}
+
+void bound_buffers(int socket) noexcept {
+  for (const int which : {SO_SNDBUF, SO_RCVBUF})
+    ::setsockopt(socket, SOL_SOCKET, which, &most_kernel_bytes, sizeof most_kernel_bytes);
 }
 
 void set_stream_options(int socket, std::chrono::milliseconds patience) noexcept {
@@ -170,18 +249,22 @@ void set_nonblocking(int socket) noexcept { ::fcntl(socket, F_SETFL, ::fcntl(soc
 
 descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout) {
   const socket_address at = address_of(endpoint);
-  descriptor made = make_socket(at.bytes.ss_family, SOCK_NONBLOCK);
-  int bad = made ? 0 : errno;
-  if (made && ::connect(made.get(), at.get(), at.length) != 0)
-    bad = errno == EINPROGRESS ? finish_connecting(made.get(), timeout) : errno;
-  if (bad != 0) throw_error(errc::link_lost, fmt::format("cannot connect to {}: {}", endpoint, std::strerror(bad)));
-  set_stream_options(made.get(), timeout);
+  const bool is_unix = at.bytes.ss_family == AF_UNIX;
+  descriptor made = make_socket(at.bytes.ss_family, is_unix ? 0 : SOCK_NONBLOCK);
+  const auto fail = [&](int why) {
+    throw_error(errc::link_lost, fmt::format("cannot connect to {}: {}", endpoint, std::strerror(why)));
+  };
+  if (!made) fail(errno);
   const timeval most{timeout.count() / 1000, timeout.count() % 1000 * 1000};
-  const int flags = ::fcntl(made.get(), F_GETFL);
   if (::setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
-      ::setsockopt(made.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0 ||
-      ::fcntl(made.get(), F_SETFL, flags & ~O_NONBLOCK) != 0)
-    throw_error(errc::link_lost, fmt::format("cannot set up a connection to {}: {}", endpoint, std::strerror(errno)));
+      ::setsockopt(made.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
+    fail(errno);
+  // A Unix socket waits within connect until there is room in the server's queue; EAGAIN: there was none in time.
+  if (const int bad = is_unix ? connect_and_wait(made.get(), at) : start_and_finish(made.get(), at, timeout); bad != 0)
+    fail(bad == EAGAIN ? ETIMEDOUT : bad);
+  set_stream_options(made.get(), timeout);
+  const int flags = ::fcntl(made.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(made.get(), F_SETFL, flags & ~O_NONBLOCK) != 0) fail(errno);
   return made;
 }
 

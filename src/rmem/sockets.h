@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <string>
@@ -45,13 +46,35 @@ class descriptor_room {
 
 // Whether it is a Unix socket, by which descriptors can be passed.
 [[nodiscard]] bool is_on_this_host(std::string_view endpoint) noexcept;
-// A listening socket that does not block. `endpoint` becomes what it is: with the port that it got. Of a Unix socket
-// only the user may connect. Throws bad_launch; bad_argument for a text that is no endpoint.
-[[nodiscard]] descriptor listen_on(std::string& endpoint);
-// Removes what a Unix socket leaves in its folder.
-void forget_endpoint(const std::string& endpoint) noexcept;
-// A connected socket that blocks, each call for at most `timeout`. Throws link_lost; bad_argument as above.
+
+// A socket that listens and does not block. Its end removes the file that its bind made, and no other. Movable.
+class listener {
+ public:
+  // `endpoint` becomes what it is: with the port that it got. Only the user may connect to a Unix socket. Of what lies
+  // at its path, listener removes only a socket that nobody answers. Throws bad_launch; bad_argument for a text that is
+  // no endpoint.
+  explicit listener(std::string& endpoint);
+  listener(listener&& other) noexcept = default;
+  listener& operator=(listener&&) = delete;
+  ~listener();
+  [[nodiscard]] int get() const noexcept { return socket_.get(); }
+
+ private:
+  void remove_own_file() const noexcept;
+
+  descriptor socket_;
+  std::string path_;  // of the file that bind made; empty: none
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+// A connected socket that blocks, each call for at most `timeout`. A Unix socket waits as long where the server's queue
+// is full. Throws link_lost; bad_argument as above.
 [[nodiscard]] descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout);
+// Bounds what the kernel keeps for one connection: at most twice so many bytes, which the kernel adds for its own, in
+// each direction.
+inline constexpr int most_kernel_bytes = 256 * 1024;
+void bound_buffers(int socket) noexcept;
 // For one that has been accepted or connected: small messages go at once, and a peer whose host is gone is noticed.
 // Nothing for a Unix socket.
 void set_stream_options(int socket, std::chrono::milliseconds patience) noexcept;

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -35,10 +37,10 @@ inline told run(const std::string& arguments) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
-// `situ rmem serve` until it is told to end; it ends with the test.
+// `situ rmem serve` until it is told to end; it ends with the test. descriptors: its soft limit of them; 0: this one's.
 class served {
  public:
-  explicit served(std::vector<std::string> options) {
+  explicit served(std::vector<std::string> options, rlim_t descriptors = 0) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
     options.insert(options.begin(), {SITU_TEST_BIN_DIR "/situ", "rmem", "serve", "--json", "--listen", "127.0.0.1:0"});
@@ -49,6 +51,7 @@ class served {
     if (process_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(ends[1], STDOUT_FILENO);
+      if (descriptors > 0) limit_descriptors(0, descriptors);
       ::execv(words[0], words.data());
       ::_exit(127);
     }
@@ -64,6 +67,24 @@ class served {
   }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
   void signal(int which) const { ::kill(process_, which); }
+  // It gets no further descriptor, or (false) it may have as many as before.
+  void set_out_of_descriptors(bool is_out) const {
+    rlim_t most = 0;
+    for (const auto& each : std::filesystem::directory_iterator{"/proc/" + std::to_string(process_) + "/fd"})
+      most = std::max<rlim_t>(most, std::stoul(each.path().filename()));
+    limit_descriptors(process_, is_out ? most + 1 : most + 1000);
+  }
+  // In clock ticks.
+  [[nodiscard]] std::uint64_t processor_time() const {
+    std::ifstream file{"/proc/" + std::to_string(process_) + "/stat"};
+    std::string word;
+    std::uint64_t user = 0;
+    std::uint64_t system = 0;
+    while (file >> word && !word.ends_with(')')) {}
+    for (int skipped = 0; skipped < 11; ++skipped) file >> word;
+    file >> user >> system;
+    return user + system;
+  }
   // What it exits with, when it is told to; and by itself.
   [[nodiscard]] int end() {
     ::kill(process_, SIGTERM);
@@ -76,6 +97,12 @@ class served {
   }
 
  private:
+  static void limit_descriptors(pid_t of, rlim_t most) {
+    rlimit limit{};
+    if (::prlimit(of, RLIMIT_NOFILE, nullptr, &limit) != 0) throw std::runtime_error{"no limit"};
+    limit.rlim_cur = std::min(most, limit.rlim_max);
+    if (::prlimit(of, RLIMIT_NOFILE, &limit, nullptr) != 0) throw std::runtime_error{"the limit stays"};
+  }
   pid_t process_ = 0;
   std::string endpoint_;
 };

@@ -2,8 +2,11 @@
 #include "rmem/command.h"
 
 #include <chrono>
+#include <list>
 #include <memory>
 #include <stdexcept>
+
+#include "rmem/raw_client.h"
 
 using namespace situ_rmem_test;
 using nlohmann::json;
@@ -104,6 +107,65 @@ TEST_F(rmem_command, replicas_carry_on_where_one_is_frozen_and_one_is_drained) {
   EXPECT_EQ(listed["replicas"][0]["wanted"], 2);
   EXPECT_THAT(run("ls --as cluster --keys " + keys + " " + names.endpoint()).text,
               testing::HasSubstr("server 3 lies at 2 of 2: "));
+}
+
+// Who is logged in stays, whoever knocks; who knocks waits.
+TEST_F(rmem_command, out_of_descriptors_nobody_is_closed_and_accepting_rests) {
+  served memory{{"--keys", keys, "--memory", "4MiB"}};
+  const rmem::application_key key = rmem::load_key(keys);
+  std::list<std::pair<rmem::client, rmem::capability>> inside;
+  for (int i = 0; i < 12; ++i) {
+    rmem::client each{memory.endpoint(), key};
+    const rmem::capability mine = each.allocate(64, {}, rmem::lifetime::connection);
+    inside.emplace_back(std::move(each), mine);
+  }
+  memory.set_out_of_descriptors(true);
+  std::vector<raw_client> strangers;
+  for (int i = 0; i < 6; ++i) strangers.emplace_back(memory.endpoint());
+  std::jthread late{[&] { (void)rmem::client{memory.endpoint(), key, {.timeout = 60s}}.allocate(1); }};
+  // It does not ask again and again.
+  std::uint64_t ticks = 100;
+  for (int tries = 0; tries < 20 && ticks > 4; ++tries) {
+    const std::uint64_t before = memory.processor_time();
+    std::this_thread::sleep_for(200ms);
+    ticks = memory.processor_time() - before;
+  }
+  EXPECT_LE(ticks, 4U);
+  for (auto& [each, mine] : inside) EXPECT_EQ(each.fetch_add(mine, 0, 1), 0U);
+  inside.pop_front();  // makes room for strangers, and in the end for the client behind them
+  late.join();
+  for (auto& [each, mine] : inside) EXPECT_EQ(each.fetch_add(mine, 0, 1), 1U);
+}
+
+TEST_F(rmem_command, descriptors_are_had_up_to_the_hard_limit_or_it_does_not_start) {
+  served memory{{"--keys", keys, "--memory", "1MiB"}, 40};
+  std::vector<rmem::client> all;
+  for (int i = 0; i < 60; ++i) all.emplace_back(memory.endpoint(), rmem::load_key(keys));
+  FILE* const pipe =
+      ::popen(("ulimit -n 128; exec " SITU_TEST_BIN_DIR "/situ rmem serve --clients 1000 --listen 127.0.0.1:0 --keys " +
+               keys + " 2>&1")
+                  .c_str(),
+              "r");
+  std::array<char, 4096> said{};
+  EXPECT_GT(std::fread(said.data(), 1, said.size() - 1, pipe), 0U);
+  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 1);
+  EXPECT_THAT(said.data(), testing::HasSubstr("a server of 1000 clients needs 1160 file descriptors, and this process "
+                                              "may have 128 (RLIMIT_NOFILE)"));
+}
+
+TEST_F(rmem_command, what_is_no_socket_is_not_removed) {
+  const std::string file = testing::TempDir() + "situ-rmem-file-" + std::to_string(::getpid());
+  std::ofstream{file} << "years of work\n";
+  std::filesystem::create_symlink(file, file + ".link");
+  for (const std::string& at : {file, file + ".link"}) {
+    const told said = run("serve --memory 1MiB --keys " + keys + " --listen unix:" + at);
+    EXPECT_EQ(said.exit_code, 1);
+    EXPECT_THAT(said.text, testing::HasSubstr("cannot listen at unix:" + at + ": there is a file that is no socket"));
+  }
+  EXPECT_EQ(std::filesystem::file_size(file), 14U);
+  EXPECT_TRUE(std::filesystem::is_symlink(file + ".link"));
+  std::filesystem::remove(file + ".link");
+  std::filesystem::remove(file);
 }
 
 TEST_F(rmem_command, what_cannot_be_is_said) {

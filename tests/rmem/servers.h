@@ -8,7 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <pthread.h>
+
+#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -54,6 +58,14 @@ class running_server {
     if (thread_.joinable()) thread_.join();
   }
   [[nodiscard]] const std::string& endpoint(std::size_t which = 0) const { return server_.endpoints()[which]; }
+  // What its thread has taken of the processors so far.
+  [[nodiscard]] std::chrono::nanoseconds processor_time() {
+    clockid_t clock{};
+    timespec taken{};
+    EXPECT_EQ(::pthread_getcpuclockid(thread_.native_handle(), &clock), 0);
+    EXPECT_EQ(::clock_gettime(clock, &taken), 0);
+    return std::chrono::seconds{taken.tv_sec} + std::chrono::nanoseconds{taken.tv_nsec};
+  }
   // Of its whole life; ends it.
   [[nodiscard]] rmem::statistics counted() {
     stop();

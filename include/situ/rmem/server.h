@@ -6,8 +6,9 @@
 //   server.run();                         // serves until stop()
 //
 // One thread serves all clients and sleeps while there is nothing to do. A client costs it some 20 KiB beside its
-// regions, and never more than 350 KiB. cost: an operation is two system calls and a wake-up; what asks the server here
-// reads a few words.
+// regions, and never more than 350 KiB; and the kernel, which keeps what is on its way, at most 1.1 MiB. A connection
+// that has not logged in costs 1 KiB. cost: an operation is two system calls and a wake-up; what asks the server here reads
+// a few words.
 #pragma once
 
 #include <situ/memory/memory_kind.h>
@@ -42,17 +43,20 @@ struct server_options {
   // The largest region that readers on this host map (client::map_to_read): where one of them is revoked it is copied,
   // and all clients wait for that, more than a second for each GiB.
   std::uint64_t most_mapped_bytes = std::uint64_t{256} << 20;
-  std::uint32_t most_clients = 256;  // at a time; half as many of one application
-  // With a client that stops within a message or takes no answer; with one of replicas that is not there, and has what
-  // ends with its connection.
+  // At a time; half as many of one application. The process needs a file descriptor for each, and 160 more.
+  std::uint32_t most_clients = 256;
+  // How long a client may take for a message, or for 256 KiB of a longer one, from its first byte on, and for taking as
+  // much of an answer; how long the regions of one of replicas that is not there are kept, which end with its
+  // connection.
   std::chrono::milliseconds patience{10'000};
 };
 
 // Listens while it lives. One thread calls run(); the others are thread-safe.
 class server {
  public:
-  // Throws bad_argument for options outside their domain, out_of_memory where the machine has less than the capacity,
-  // bad_launch where it cannot listen.
+  // Raises the process's soft limit of file descriptors to the hard one. Throws bad_argument for options outside their
+  // domain, out_of_memory where the machine has less than the capacity, bad_launch where it cannot listen, or where the
+  // process may not have enough file descriptors. A Unix socket replaces one that nobody answers, and nothing else.
   explicit server(server_options options);
   ~server();
   server(const server&) = delete;

@@ -29,8 +29,8 @@ struct statistics {
   std::uint64_t full = 0;            // allocations, grants and names for which there was no room
   std::uint64_t bad_messages = 0;    // connections that ended since what came was no request
   std::uint64_t cut_messages = 0;    // connections that ended within a message
-  std::uint64_t timeouts = 0;        // connections that stopped within a message for longer than the patience
-  std::uint64_t turned_away = 0;     // connections for which there was no room
+  std::uint64_t timeouts = 0;        // connections that took longer than the patience for a message, or for an answer
+  std::uint64_t turned_away = 0;     // connections for which there was no room, and strangers that made room
 };
 
 }  // namespace situ::rmem
