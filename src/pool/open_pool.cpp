@@ -17,6 +17,7 @@ pool open_pool::create(const std::string& path, const pool_options& options, con
 }
 open_pool::open_pool(pool_file file)
     : file_{std::move(file)}, sharing_{file_.area(), file_.openers(), file_.path(), file_.patience_ns()} {
+  file_.call_before_growth([this] { check_lock(); });
   if (file_.is_first()) {
     file_.read_state();
     if (file_.may_write()) file_.take_room();
@@ -150,6 +151,7 @@ void open_pool::commit_checked(std::size_t level, bool& is_complete) {
 
 void open_pool::commit_all(std::size_t level, bool& is_complete) {
   if (level == 1 && (!log_.is_empty() || heap_.is_changed() || !changed_.empty())) {
+    check_lock();
     publish();
     if (file_.is_redo()) [[unlikely]] {
       complete_by_record(is_complete);
@@ -277,7 +279,7 @@ void open_pool::lose() {
 }
 
 void open_pool::abort(std::size_t level) noexcept {
-  SITU_ASSERT(1, level == level_count_, "use the innermost transaction until it has ended");
+  check_level(level);
   if (!sharing_.holds()) [[unlikely]]
     return drop();
   const write_check::engine_part part{checks_.get()};
@@ -309,6 +311,7 @@ void open_pool::abort(std::size_t level) noexcept {
 
 void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
   check_level(level);
+  check_lock();
   const std::uint64_t offset = file_.offset_of(at);
   const std::uint64_t in_heap = offset - file_.heap_offset();
   const std::uint64_t heap_bytes = std::uint64_t{file_.chunks()} * chunk_bytes;

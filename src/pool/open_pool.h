@@ -15,8 +15,8 @@
 //      stay, too. `changed_` has what is flushed and was not logged.
 //   4. After a fence, or the device at a write, has failed nothing more is written (`persistence::has_failed`): what
 //      the device has is known only to who reads it anew.
-//   5. Nothing is written by a transaction that has lost its lock (sharing.h, invariant 6): each step of one looks
-//      (`check_level`), and it is taken back in this process's memory alone (`drop`).
+//   5. Nothing is written by a transaction that has lost its lock (sharing.h, invariant 6): each of its steps that
+//      writes looks first (`check_lock`), and it is taken back in this process's memory alone (`drop`).
 #pragma once
 
 #include "pool/batched_sync.h"
@@ -153,8 +153,11 @@ class open_pool {
     pool_section within_;
   };
   void reach_from_roots(std::span<const pool_type> types, reachability& into);
-  void check_level(std::size_t level) {
+  void check_level(std::size_t level) const {
     SITU_ASSERT(1, level == level_count_, "use the innermost transaction until it has ended");
+  }
+  // Before something is written to the file.
+  void check_lock() {
     if (!sharing_.holds()) [[unlikely]]
       lose();
   }

@@ -11,9 +11,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace situ::detail {
@@ -123,6 +125,8 @@ class pool_file {
   // Chunks that are about to be taken: where a compaction may have made holes of them, they get room on the disk again.
   // Throws out_of_memory.
   void fill_holes(std::uint32_t first, std::uint32_t chunks) const;
+  // What grow() calls first: it throws where this opener may not change the file any more.
+  void call_before_growth(std::function<void()> check) { before_growth_ = std::move(check); }
   // At least `least` further chunks, `wanted` if there is room. Throws out_of_memory.
   void grow(std::uint32_t least, std::uint32_t wanted);
   // So long is the heap from now on.
@@ -207,6 +211,7 @@ class pool_file {
   std::uint64_t log_bytes_ = pool_log_bytes;
   std::uint64_t most_log_bytes_ = most_pool_log_bytes;
   persistence persist_;
+  std::function<void()> before_growth_;  // of who has it now: does not move along
 };
 
 }  // namespace situ::detail

@@ -215,6 +215,7 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
                             "most_bytes, and bring the objects there",
                             path_, format_bytes(chunks_ * chunk_bytes), format_bytes(most_chunks_ * chunk_bytes),
                             format_bytes(least * chunk_bytes)));
+  if (before_growth_) before_growth_();
   std::uint32_t more = std::clamp(wanted, least, left);
   const auto* const map = at<const std::uint64_t>(map_offset());
   const auto* const used =

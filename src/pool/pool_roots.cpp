@@ -68,6 +68,7 @@ void open_pool::set_root(std::size_t level, std::string_view name, const void* o
 void open_pool::set_root(std::size_t level, std::string_view name, const void* object, std::uint64_t fingerprint,
                          std::uint64_t bytes) {
   check_level(level);
+  check_lock();
   if (name.empty() || name.size() >= pool_root_name_bytes || name.find('\0') != std::string_view::npos)
     throw_error(errc::bad_argument,
                 fmt::format("pool {}: '{}' is no name of a root: it has 1 to {} bytes, none of them "

@@ -113,7 +113,8 @@ void pool_sharing::enter(bool is_first, bool is_torn, std::uint32_t chunks) {
   } else {
     claim();
   }
-  slot_->state.store(std::uint64_t{token_} << 32);
+  own_state_ = std::uint64_t{token_} << 32;
+  slot_->state.store(own_state_);
 }
 
 // The kernel gives it, or nobody else has the area.
@@ -146,7 +147,7 @@ pool_slot* pool_sharing::claim_lane(pool_thread_state& thread) {
   for (const auto& each : lanes_) is_first = is_first && each.load() == nullptr;
   for (std::uint32_t i = 0; !is_first && i < pool_lane_slots; ++i) {
     if (!take_slot(i)) continue;
-    area_->slots[i].state.store(std::uint64_t{token_} << 32);
+    area_->slots[i].state.store(own_state_);
     lane.store(&area_->slots[i]);
     own_slots_.fetch_add(1);
     return lane.load();
@@ -355,7 +356,14 @@ void pool_sharing::forget_dead_readers() noexcept {
   }
 }
 
-void pool_sharing::wake_sleepers() noexcept { wake_on_word(area_->word, INT_MAX); }
+void pool_sharing::unlock_slowly() noexcept {
+  const std::uint32_t next = is_torn_ ? torn_bit : 0;
+  is_torn_ = false;
+  const std::uint32_t word = area_->word.load(std::memory_order_relaxed);
+  if (token_of(word) != token_) return note_loss("a transaction");
+  area_->word.store(next, std::memory_order_release);
+  if ((word & sleepers_bit) != 0) wake_on_word(area_->word, INT_MAX);
+}
 
 // --- to read ---
 
@@ -403,8 +411,9 @@ void pool_sharing::enter_slowly(pool_slot& slot) {
 
 void pool_sharing::leave_slot(pool_slot& slot) noexcept {
   const std::uint64_t before = slot.state.fetch_sub(1);
-  if (readers_of(before) == 0 || token_of_state(before) != token_) [[unlikely]] {
-    slot.state.fetch_add(1);  // nobody counts it any more
+  // Its token above, and at least one reader below; else nobody counts it any more.
+  if (((before ^ own_state_) - 1) >> 32 != 0) [[unlikely]] {
+    slot.state.fetch_add(1);
     return note_loss("a read section");
   }
   if (token_of(area_->word.load()) == 0 || area_->awaits_readers.load() == 0) return;

@@ -145,22 +145,20 @@ class pool_sharing {
     if (--depth_ != 0) return;
     --owner_.load(std::memory_order_relaxed)->locked;
     owner_.store(nullptr, std::memory_order_relaxed);
-    const std::uint32_t next = is_torn_ ? pool_torn_bit : 0;
-    is_torn_ = false;
-    const std::uint32_t word = area_->word.load(std::memory_order_relaxed);
-    if (((word ^ token_) & ~pool_flag_bits) != 0) [[unlikely]]
-      return note_loss("a transaction");
+    if (area_->word.load(std::memory_order_relaxed) != token_ || is_torn_) [[unlikely]]
+      return unlock_slowly();
     // A store, not an exchange, which would be a second wait for all stores before it: what it may overwrite is the bit
     // of who goes to sleep between these two lines, and who sleeps looks again by itself (invariant 4). Release: who
     // has the word next sees what was written. Readers need no more: they wait as long as they see the token.
-    area_->word.store(next, std::memory_order_release);
-    if ((word & pool_sleepers_bit) != 0) [[unlikely]]
-      wake_sleepers();
+    area_->word.store(0, std::memory_order_release);
   }
   // The following are for who has locked.
   // Whether it has the pool still. cost: a load and a comparison.
   [[nodiscard]] bool holds() const noexcept {
-    return ((area_->word.load(std::memory_order_relaxed) ^ token_) & ~pool_flag_bits) == 0;
+    const std::uint32_t word = area_->word.load(std::memory_order_relaxed);
+    if (word == token_) [[likely]]
+      return true;
+    return (word & ~pool_flag_bits) == token_;
   }
   [[nodiscard]] bool is_torn() const noexcept { return is_torn_; }
   void mend() noexcept { is_torn_ = false; }
@@ -209,7 +207,7 @@ class pool_sharing {
   void enter_slowly(pool_slot& slot);
   void wait(waiting& for_it, std::uint32_t word);
   void await_readers();
-  void wake_sleepers() noexcept;
+  void unlock_slowly() noexcept;
   void own(pool_thread_state& thread) noexcept {
     owner_.store(&thread, std::memory_order_relaxed);
     ++thread.locked;
@@ -247,6 +245,7 @@ class pool_sharing {
   std::mutex claiming_;                                  // of a lane
   std::atomic<std::uint32_t> own_slots_{1};
   std::uint32_t token_ = 0;
+  std::uint64_t own_state_ = 0;  // of its slots while nobody reads
   const pool_openers& openers_;
   std::string path_;
   std::uint64_t patience_ns_;

@@ -381,7 +381,7 @@ TEST_F(pool_liveness, a_child_made_in_a_transaction_takes_no_part_in_it) {
     t.set(both->first, 1);
     process child{[&] {
       const bool is_right = is_told_apart([&] { t.set(both->second, 9); }) &&
-                            is_told_apart([&] { (void)t.make<pair>(); }) &&
+                            is_told_apart([&] { t.set_root("made", both); }) &&
                             is_told_apart([&] { transaction within{of_parent}; }) &&
                             is_told_apart([&] { of_parent.read([] {}); }) && is_told_apart([&] { t.commit(); });
       t.~transaction();
