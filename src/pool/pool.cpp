@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "pool/open_pool.h"
@@ -23,7 +24,7 @@ pool pool::create(const std::string& path, const pool_options& options) {
 pool pool::open(const std::string& path, pool_access access) { return open(path, pool_opening{.access = access}); }
 pool pool::open(const std::string& path, const pool_opening& how) { return detail::open_pool::open(path, how); }
 pool pool::open_or_create(const std::string& path, const pool_options& options) {
-  if (::access(path.c_str(), F_OK) != 0) return create(path, options);
+  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return create(path, options);
   pool opened = open(path);
   if (options.checked) opened.check_writes();
   return opened;

@@ -220,7 +220,9 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
   pool_file opened{path, descriptor, is_writable, how.access,
                    static_cast<std::uint64_t>(std::max<std::int64_t>(how.patience.count(), 0))};
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
+  if (::fstat(descriptor, &status) != 0)
+    throw_refused(path, fmt::format("what it is cannot be seen: {}", std::strerror(errno)));
+  if (!S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   opened.pass_gate();
   // Who has it open may have made it longer meanwhile.
   if (::fstat(descriptor, &status) != 0) throw_refused(path, std::strerror(errno));
@@ -352,11 +354,13 @@ void pool_file::settle() {
   if (is_redo_ && ::pwrite(descriptor_, &writer, sizeof writer, pool_writer_offset) < 0) return;
 }
 
-bool pool_file::read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const noexcept {
+bool pool_file::read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const {
   while (bytes != 0) {
     const ssize_t got = ::pread(descriptor_, to, bytes, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
+    if (got < 0)
+      throw_refused(path_, fmt::format("byte {} cannot be read: {}; look at its device", offset, std::strerror(errno)));
+    if (got == 0) return false;
     offset += static_cast<std::uint64_t>(got);
     to += got;
     bytes -= static_cast<std::uint64_t>(got);

@@ -107,9 +107,10 @@ class pool_file {
   // What lies behind the heap: room up to an offset in the file, or nothing. lengthen throws out_of_memory.
   void lengthen(std::uint64_t to);
   void cut() const noexcept;
-  [[nodiscard]] std::uint64_t length() const noexcept;
-  // Of the file, past this process's own pages. False where it ends before, or cannot be read.
-  [[nodiscard]] bool read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const noexcept;
+  // Throws bad_file where it cannot be seen.
+  [[nodiscard]] std::uint64_t length() const;
+  // Of the file, past this process's own pages. False where it ends before. Throws bad_file where it cannot be read.
+  [[nodiscard]] bool read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const;
 
   // How long the heap is, as the file has it; throws bad_file. As another opener has said.
   void read_state();

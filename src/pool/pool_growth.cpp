@@ -37,9 +37,10 @@ int allocate_range(int descriptor, std::uint64_t from, std::uint64_t to) noexcep
   return failed;
 }
 
-std::uint64_t room_of_disk(int descriptor) noexcept {
+std::string room_of_disk(int descriptor) {
   struct statvfs disk{};
-  return ::fstatvfs(descriptor, &disk) == 0 ? std::uint64_t{disk.f_bavail} * disk.f_frsize : 0;
+  if (::fstatvfs(descriptor, &disk) != 0) return "an unknown room";
+  return format_bytes(std::uint64_t{disk.f_bavail} * disk.f_frsize);
 }
 
 struct byte_range {
@@ -102,7 +103,7 @@ void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes,
   throw_error(errc::out_of_memory,
               fmt::format("pool {}: {} more cannot be had: {}; its disk has {} left. Free some, or copy the pool to a "
                           "larger disk",
-                          path, format_bytes(bytes), std::strerror(reason), format_bytes(room_of_disk(descriptor))));
+                          path, format_bytes(bytes), std::strerror(reason), room_of_disk(descriptor)));
 }
 
 int pool_file::get_room(std::uint32_t chunks) const noexcept {
@@ -136,9 +137,11 @@ void pool_file::cut() const noexcept {
   if (::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return;
 }
 
-std::uint64_t pool_file::length() const noexcept {
+std::uint64_t pool_file::length() const {
   struct stat status{};
-  return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  if (::fstat(descriptor_, &status) != 0)
+    throw_refused(path_, fmt::format("its length cannot be seen: {}", std::strerror(errno)));
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 // Whatever this opener may store to: a store into a hole of a full disk would be a signal.

@@ -43,10 +43,11 @@ pool_header pool_file::read_header(std::uint64_t file_bytes) {
   if (got != sizeof header)
     throw_damaged(path_, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
   salt_ = add_to_check(header.identity[0], header.identity[1]);
-  std::uint64_t places[2];
-  if (header.check != check_of(0, &header, offsetof(pool_header, check)) &&
-      ::pread(descriptor_, places, sizeof places, pool_move_offset) == sizeof places && is_sealed(places[0], salt_) &&
-      is_sealed(places[1], salt_)) {
+  std::uint64_t places[2]{};
+  const bool is_right = header.check == check_of(0, &header, offsetof(pool_header, check));
+  if (!is_right && read_again(descriptor_, places, sizeof places, pool_move_offset) < 0)
+    throw_refused(path_, fmt::format("its head cannot be read: {}", std::strerror(errno)));
+  if (!is_right && is_sealed(places[0], salt_) && is_sealed(places[1], salt_)) {
     pool_header before = header;
     before.base = (places[0] >> 16) * chunk_bytes;
     before.check = check_of(0, &before, offsetof(pool_header, check));

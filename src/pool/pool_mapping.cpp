@@ -40,6 +40,7 @@ struct neighbour {
 };
 neighbour who_has(std::uint64_t begin, std::uint64_t end) {
   std::ifstream maps{"/proc/self/maps"};
+  if (!maps) return {"something that cannot be named, for /proc/self/maps cannot be read", 0};
   std::string line;
   while (std::getline(maps, line)) {
     unsigned long long from = 0;

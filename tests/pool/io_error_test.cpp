@@ -233,6 +233,24 @@ TEST_P(pool_io_error, while_a_transaction_is_taken_back_leaves_it_to_the_next) {
   }
 }
 
+// A record that cannot be read is no record that is not there: what follows it would be cleared.
+TEST_P(pool_io_error, while_a_log_is_read_loses_no_transaction_of_it) {
+  make_pool();
+  std::vector<char> logged;
+  {
+    pool opened = open_pool::open(in.file(), pool_access::write, on_disk);
+    push(opened, 3);
+    push(opened, 4);
+    logged = bytes_of(in.file());
+  }
+  for (const pool_access access : {pool_access::read, pool_access::write}) {
+    const auto ended = fail_each([&] { write_bytes(in.file(), logged); },
+                                 [&] { (void)open_pool::open(in.file(), access, on_disk); },
+                                 [&](bool) { expect_sound(pool::open(in.file(), pool_access::read), {4, 3, 2, 1}); });
+    EXPECT_THAT(ended, testing::Contains("pread"));
+  }
+}
+
 TEST_P(pool_io_error, while_it_is_changed_and_grows_leaves_what_was_or_what_is) {
   bool is_open = false;
   const auto ended = fail_each(
