@@ -301,6 +301,23 @@ TEST(ModelledExecution, GdbSeesTheProgramsThreads) {
   EXPECT_THAT(all, HasSubstr("thread 2, core 2 of tile 0"));
 }
 
+// As those of the host's threads do; without a limit they have 64 MiB.
+TEST(ModelledExecution, StacksFollowTheLimit) {
+  const auto run_under = [](const std::string& limit) {
+    const std::string folder = SITU_TEST_BIN_DIR;
+    return run_command({"/bin/sh", "-c",
+                        "ulimit -s " + limit + " || exit 77; exec " + folder +
+                            "/situ model run --machine flat --quiet " + folder + "/tests/model_stand_still stack"});
+  };
+  for (const char* const limit : {"49152", "unlimited"}) {
+    const command_result fits = run_under(limit);
+    if (fits.exit_code == 77) GTEST_SKIP() << "stacks may not be so large here: " << fits.err;
+    EXPECT_EQ(fits.exit_code, 0) << limit << fits.err;
+    EXPECT_EQ(fits.out, "main 640\nthread 640\n") << limit;
+  }
+  EXPECT_EQ(run_under("8192").exit_code, 128 + SIGSEGV);
+}
+
 TEST(ModelledExecution, AForkIsRefused) {
   const command_result result = model_run("flat", "model_stand_still", {"fork"});
   EXPECT_EQ(result.exit_code, 0);

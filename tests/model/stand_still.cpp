@@ -1,6 +1,6 @@
 // What goes wrong, and what may seem to: "destructor" is a thread that a static destructor wakes and joins. "deadlock"
 // is two threads that lock two mutexes in different orders, "crash" a write to nowhere on a second thread, "fork" a
-// second process.
+// second process. "stack" is main, and a second thread, with 40 MiB of frames.
 #include <unistd.h>
 
 #include <condition_variable>
@@ -21,6 +21,12 @@ void lock_both(std::mutex& one, std::mutex& other) {
 }
 
 [[gnu::noinline]] void write_to(volatile int* nowhere) { *nowhere = 1; }
+
+[[gnu::noinline]] int use_stack(int frames) {
+  volatile char frame[64 << 10];
+  frame[0] = 1;
+  return frames == 0 ? 0 : use_stack(frames - 1) + frame[0];
+}
 
 // Lives longer than main.
 struct sleeper {
@@ -52,6 +58,11 @@ int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   if (std::strcmp(what, "fork") == 0) return ::fork() < 0 ? 0 : 1;
   if (std::strcmp(what, "crash") == 0) std::jthread{[] { write_to(nullptr); }};
+  if (std::strcmp(what, "stack") == 0) {
+    constexpr int of_40_mib = 640;
+    std::printf("main %d\n", use_stack(of_40_mib));
+    std::jthread{[] { std::printf("thread %d\n", use_stack(of_40_mib)); }};
+  }
   if (std::strcmp(what, "deadlock") == 0) {
     std::jthread one{[] { lock_both(first, second); }};
     std::jthread two{[] { lock_both(second, first); }};
