@@ -1,5 +1,7 @@
 #include "conditions.h"
 
+#include "base/output_file.h"
+#include "base/print.h"
 #include "provenance.h"
 #include "recorded_flags.h"
 #include "rivals.h"
@@ -8,9 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <stdexcept>
@@ -20,7 +20,7 @@ namespace situ::bench {
 
 namespace fs = std::filesystem;
 
-void say(const std::string& text) { fmt::print(stderr, "situ bench: {}\n", text); }
+void say(const std::string& text) { situ::detail::tell("situ bench: {}\n", text); }
 
 std::optional<fs::path> find_subject_program(const std::string& name) {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
@@ -44,7 +44,7 @@ bool check_outcome(const std::string& name, const subject_outcome& outcome) {
       "{} {}; {} samples were taken", name,
       outcome.end == subject_end::timed_out ? "took too long and was ended" : "ended before its last sample",
       outcome.samples.size()));
-  if (!outcome.error_output.empty()) fmt::print(stderr, "{}\n", outcome.error_output);
+  if (!outcome.error_output.empty()) situ::detail::tell("{}\n", outcome.error_output);
   return false;
 }
 
@@ -73,9 +73,7 @@ measured run_all(std::span<const requested_run> runs, bool& missing) {
 }
 
 void write_json(const std::string& path, std::span<const row> rows, const provenance& from) {
-  std::ofstream file{path};
-  file << to_json(rows, from);
-  if (!file.flush()) throw std::runtime_error{"situ bench: cannot write " + path};
+  situ::detail::write_file(path, to_json(rows, from));
 }
 
 // The subjects that can be had; `missing` is set where one of our own cannot.
@@ -148,7 +146,7 @@ int run_bench(const bench& what) {
   provenance from = provenance_of_this_run();
   from.load = load;
   if (what.is_quick) from.build += quick_mark;
-  fmt::print("{}", what.table(rows, from));
+  situ::detail::print_text(what.table(rows, from));
   if (!what.json_file.empty()) write_json(what.json_file, rows, from);
   return interruption_guard::interrupted() ? 130 : missing ? 1 : 0;
 }

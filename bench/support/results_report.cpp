@@ -1,5 +1,6 @@
 #include "results_report.h"
 
+#include "base/output_file.h"
 #include "conditions.h"
 #include "core_bench.h"
 #include "graph_bench.h"
@@ -33,11 +34,7 @@ std::string text_of_file(const fs::path& path) {
   return text.str();
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  std::ofstream file{path};
-  file << text;
-  if (!file.flush()) fail("cannot write " + path.string());
-}
+void write_file(const fs::path& path, std::string_view text) { situ::detail::write_file(path.string(), text); }
 
 recorded_run read_run(const std::string& path) {
   const std::string text = text_of_file(path);

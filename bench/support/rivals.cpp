@@ -1,5 +1,6 @@
 #include "rivals.h"
 
+#include "base/output_file.h"
 #include "devito.h"
 #include "recorded_flags.h"
 #include "rival_sources.h"
@@ -8,7 +9,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -105,9 +105,7 @@ void write_rival_sources(const fs::path& directory) {
   for (const rival_source& source : rival_sources) {
     const fs::path path = directory / source.path;
     fs::create_directories(path.parent_path());
-    std::ofstream file{path};
-    file << source.text;
-    if (!file.flush()) throw std::runtime_error{"situ bench: cannot write " + path.string()};
+    situ::detail::write_file(path.string(), source.text);
   }
 }
 

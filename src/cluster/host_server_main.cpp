@@ -12,7 +12,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <span>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/print.h"
 #include "cluster/host_server.h"
 #include "cluster/server_greeting.h"
 #include "cluster/ucx_wire.h"
@@ -68,7 +68,7 @@ void serve(int descriptor, int& socket) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fputs("situ_host_server is started by a job over several hosts\n", stderr);
+    tell_text("situ_host_server is started by a job over several hosts\n");
     return 125;
   }
   // The program that starts it has no child by it: it may wait for its own.

@@ -9,6 +9,7 @@
 #include "fabric/observe.h"
 
 #include "base/descriptor.h"
+#include "base/output_file.h"
 #include "memory/place_status.h"
 
 #include <situ/base/error.h>
@@ -16,13 +17,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <iterator>
 #include <limits>
-#include <memory>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -121,12 +118,7 @@ std::vector<trace_event> nested_events(job_control& control, std::uint32_t place
 
 class trace_file {
  public:
-  trace_file(job_control& control, const std::string& path)
-      : control_{control}, path_{path}, file_{std::fopen(path.c_str(), "we"), &std::fclose} {
-    if (!file_)
-      throw_error(errc::bad_file,
-                  fmt::format("cannot write the trace to {}: {}", path, std::generic_category().message(errno)));
-  }
+  trace_file(job_control& control, const std::string& path) : control_{control}, file_{path} {}
 
   void write() {
     std::vector<std::vector<trace_event>> events;
@@ -142,11 +134,10 @@ class trace_file {
       for (const trace_event& each : events[place])
         if (is_received(each) && sent_.contains(key_of(each, place)))
           flows_.emplace(key_of(each, place), flows_.size() + 1);
-    fmt::print(file_.get(), "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    file_.print("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     for (std::uint32_t place = 0; place < control_.place_count; ++place) write_place(place, events[place]);
-    fmt::print(file_.get(), "\n]}}\n");
-    if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0)
-      throw_error(errc::bad_file, fmt::format("cannot write the trace to {}: the disk may be full", path_));
+    file_.print("\n]}}\n");
+    file_.close();
   }
 
  private:
@@ -183,17 +174,16 @@ class trace_file {
     if (e.kind == event_kind::handler && e.is_reply != 0) shown = "handler of a reply";
     if (e.kind == event_kind::message && e.is_reply != 0) shown = "reply";
     if (e.repeats > 1) shown += fmt::format(" x {}", e.repeats);
-    fmt::print(
-        file_.get(), "{}{{\"ph\":\"X\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
-        separator(), shown, place, tid_of(e), time_of(e.begin_ns - first_ns_), time_of(e.end_ns - e.begin_ns), details);
+    file_.print("{}{{\"ph\":\"X\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
+                separator(), shown, place, tid_of(e), time_of(e.begin_ns - first_ns_), time_of(e.end_ns - e.begin_ns),
+                details);
     if (is_sent(e) || is_received(e)) write_flow(place, e);
   }
 
   void write_flow(std::uint32_t place, const trace_event& e) {
     const auto flow = flows_.find(key_of(e, place));
     if (flow == flows_.end()) return;
-    fmt::print(
-        file_.get(),
+    file_.print(
         "{}{{\"ph\":\"{}\",\"name\":\"message\",\"cat\":\"message\",\"id\":{},\"pid\":{},\"tid\":{},\"ts\":{}{}}}",
         separator(), is_sent(e) ? "s" : "f", flow->second, place, tid_of(e), time_of(e.begin_ns - first_ns_),
         is_sent(e) ? "" : ",\"bp\":\"e\"");
@@ -218,13 +208,12 @@ class trace_file {
   }
 
   void counter(std::uint32_t place, std::string_view name, std::uint64_t at_ns, std::uint64_t value) {
-    fmt::print(file_.get(),
-               "{}{{\"ph\":\"C\",\"name\":\"{}\",\"pid\":{},\"tid\":0,\"ts\":{},\"args\":{{\"bytes\":{}}}}}",
-               separator(), name, place, time_of(at_ns - first_ns_), value);
+    file_.print("{}{{\"ph\":\"C\",\"name\":\"{}\",\"pid\":{},\"tid\":0,\"ts\":{},\"args\":{{\"bytes\":{}}}}}",
+                separator(), name, place, time_of(at_ns - first_ns_), value);
   }
   void metadata(std::uint32_t place, std::uint32_t tid, std::string_view name, const std::string& arguments) {
-    fmt::print(file_.get(), "{}{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{{}}}}}", separator(),
-               name, place, tid, arguments);
+    file_.print("{}{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{{}}}}}", separator(), name, place,
+                tid, arguments);
   }
 
   std::string_view separator() noexcept { return std::exchange(separator_, ",\n"); }
@@ -242,8 +231,7 @@ class trace_file {
   }
 
   job_control& control_;
-  const std::string& path_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  output_file file_;
   std::uint64_t first_ns_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t last_ns_ = 0;
   std::string_view separator_;

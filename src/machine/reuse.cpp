@@ -1,11 +1,12 @@
 #include <situ/machine/detail/reuse.h>
 
+#include "base/output_file.h"
 #include "base/user_directory.h"
 #include "machine/measure_kernels.h"
 
-#include <fmt/format.h>
+#include <situ/base/error.h>
 
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -336,12 +337,12 @@ reuse_curve kept_reuse(const std::string& directory, std::string_view machine,
   }
   auto measured = measure();
   if (measured.points().empty()) return measured;
-  // A file of its own first: others see the whole or nothing.
   fs::create_directories(directory, ignored);
-  const fs::path unfinished = fmt::format("{}.{}", path.string(), getpid());
-  if (std::ofstream to{unfinished}; to << to_text(measured, machine) && to.flush())
-    fs::rename(unfinished, path, ignored);
-  fs::remove(unfinished, ignored);
+  try {
+    situ::detail::replace_file(path.string(), to_text(measured, machine));
+  } catch (const error&) {
+    // It is measured again next time.
+  }
   return measured;
 }
 

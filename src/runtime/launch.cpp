@@ -2,6 +2,7 @@
 #include "runtime/launch.h"
 #include "base/host.h"
 #include "base/thread_stacks.h"
+#include "base/print.h"
 
 #include "fabric/observe.h"
 #include "memory/liveness.h"
@@ -63,7 +64,7 @@ namespace {
 int descriptor_of_place(job& shared) {
   const int own = ::fcntl(shared.descriptor(), F_DUPFD_CLOEXEC, 3);
   if (own < 0) {
-    std::fprintf(stderr, "situ: a place cannot hold the memory of its job: %s\n", ::strerrordesc_np(errno));
+    tell("situ: a place cannot hold the memory of its job: {}\n", ::strerrordesc_np(errno));
     ::_exit(EXIT_FAILURE);
   }
   shared.close_descriptor();

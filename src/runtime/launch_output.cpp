@@ -1,6 +1,8 @@
 #include "runtime/launch_output.h"
 
 #include "base/descriptor.h"
+#include "base/file_size.h"
+#include "base/print.h"
 
 #include <situ/base/error.h>
 
@@ -30,6 +32,7 @@ void close_now(int& descriptor) {
 }  // namespace
 
 void write_all(int target, std::string_view text) {
+  const file_size_signal_held held;
   while (!text.empty()) {
     const ssize_t written = ::write(target, text.data(), text.size());
     if (written >= 0) {
@@ -38,7 +41,9 @@ void write_all(int target, std::string_view text) {
       pollfd writable{target, POLLOUT, 0};
       ::poll(&writable, 1, -1);
     } else if (errno != EINTR) {
-      return;  // nobody reads any more; the places go on
+      // Nobody reads any more, or ever did: dropped. Any other failure is a loss. The places go on.
+      if (target == STDOUT_FILENO && errno != EPIPE && errno != EBADF) note_lost_output(errno);
+      return;
     }
   }
 }

@@ -17,7 +17,8 @@
 
 namespace situ::detail {
 
-// All of it, waiting where it must; what nobody reads any more is dropped.
+// Writes all of it, and waits where it must. If nobody reads any more, the text is dropped; standard output that is
+// lost for another reason (a full disk) is noted for the end of the command (base/print.h).
 void write_all(int target, std::string_view text);
 
 // Pipes for the two streams of each process, and the thread that reads them.

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <utility>
 
 #include "base/host.h"
+#include "base/print.h"
 #include "cluster/far_place.h"
 #include "fabric/observe.h"
 #include "runtime/launch.h"
@@ -108,7 +108,7 @@ void own_report::tell() noexcept {
     }
   }
   try {
-    if (control_.stats) fmt::print(stderr, "{}", format_statistics(control_));
+    if (control_.stats) tell_text(format_statistics(control_));
     if (!trace_file_.empty()) write_trace(control_, trace_file_);
   } catch (const std::exception& e) {
     log(log_level::error, e.what());

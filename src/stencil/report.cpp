@@ -1,6 +1,8 @@
 // options::from_environment and context::report.
 #include "stencil/context_parts.h"
 
+#include "base/output_file.h"
+
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 #include <situ/base/units.h>
@@ -11,7 +13,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <ostream>
 #include <system_error>
 
@@ -190,11 +191,9 @@ void context::parts::write_report() const noexcept {
                               {"bytes_read", r.bytes_read},
                               {"bytes_written", r.bytes_written}});
     }
-    std::ofstream file{how.report_file};
-    file << out.dump(1) << '\n';
-    if (!file.flush()) log(log_level::error, fmt::format("{}: the report cannot be written", how.report_file));
+    situ::detail::write_file(how.report_file, out.dump(1) + '\n');
   } catch (const std::exception& e) {
-    log(log_level::error, fmt::format("{}: the report cannot be written: {}", how.report_file, e.what()));
+    log(log_level::error, fmt::format("the report of the loops is lost: {}", e.what()));
   }
 }
 

@@ -8,12 +8,12 @@
 
 #include <fmt/ranges.h>
 
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/output_file.h"
 #include "support/child_program.h"
 
 namespace situ::studies::host {
@@ -69,7 +69,7 @@ constexpr int rounds_quickly = 3;
 study_part run_kernels(const study_context& context, const programs& its, const std::string& machine) {
   const study_folder folder;
   const std::string file = folder.file("host.toml");
-  std::ofstream{file} << machine;
+  situ::detail::write_file(file, machine);
   std::vector<host_figures> all;
   for (const host_row& row : host_rows(context.is_quick)) {
     context.tell(fmt::format("predicts: {}", row.name));

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <sstream>
 
+#include "base/output_file.h"
 #include "support/child_program.h"
 #include "support/machine_files.h"
 
@@ -36,7 +36,7 @@ software_copies run_software_copies(const study_context& context) {
   context.tell("figure 8: copies by software");
   const study_folder folder;
   const std::string machine = folder.file("machine.toml");
-  std::ofstream{machine} << nemesys_4x4_toml();
+  situ::detail::write_file(machine, nemesys_4x4_toml());
   const program_result result = run_program({situ, "model", "run", "--machine", machine, "--quiet", program, "4096",
                                              context.is_quick ? "4096" : "262144", context.is_quick ? "1024" : "8192"},
                                             context.is_stopped);

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/output_file.h"
 #include "support/child_program.h"
 #include "support/machine_files.h"
 
@@ -173,8 +174,7 @@ macro_runs::macro_runs(const study_context& context) {
 
   const study_folder folder;
   for (std::size_t v = 0; v < variant_count; ++v) {
-    std::ofstream file{folder.file(fmt::format("{}.toml", v))};
-    file << machine_file(static_cast<variant>(v));
+    situ::detail::write_file(folder.file(fmt::format("{}.toml", v)), machine_file(static_cast<variant>(v)));
   }
   std::mutex mutex;
   std::atomic<std::size_t> next{0};

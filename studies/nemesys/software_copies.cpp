@@ -13,11 +13,11 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "base/print.h"
 #include "nemesys/figure8_types.h"
 
 namespace {
@@ -31,7 +31,7 @@ void time_copy(char family, std::uint64_t size, const T* root) {
   const clock::time_point begin = clock::now();
   const auto copy = situ::clone(root);
   const std::chrono::duration<double, std::micro> time = clock::now() - begin;
-  fmt::print("{} {} {:.3f}\n", family, size, time.count());
+  situ::detail::print_out("{} {} {:.3f}\n", family, size, time.count());
 }
 
 template <std::size_t Words>
@@ -64,11 +64,12 @@ void time_objects(std::uint64_t elements) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return std::fputs("nemesys_software_copies: three sizes are missing\n", stderr), 2;
+  if (argc != 4) return situ::detail::tell("nemesys_software_copies: three sizes are missing\n"), 2;
   std::array<std::uint64_t, 3> most{};
   for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::strtoull(argv[i + 1], nullptr, 10);
   time_object<1>(most[0]);
   for (std::uint64_t words = 1; words <= most[1]; words *= 2) time_array(words);
   for (std::uint64_t elements = 1; elements <= most[2]; elements *= 2) time_list(elements);
   for (std::uint64_t elements = 1; elements <= most[2]; elements *= 2) time_objects(elements);
+  return situ::detail::exit_code_after_output(0);
 }

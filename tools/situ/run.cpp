@@ -247,7 +247,8 @@ void run(const run_options& options, std::vector<std::string> arguments) {
 }  // namespace
 
 void add_run_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("run", "Start a program as the places of a job, on this machine or over several hosts");
+  CLI::App* command =
+      app.add_subcommand("run", "Start a program as the places of a job, on this machine or over several hosts");
   auto options = std::make_shared<run_options>();
   command->add_option("-n,--places", options->places, "Number of places; one a processor unless given")
       ->check(CLI::Range(1U, situ::detail::job::max_places))

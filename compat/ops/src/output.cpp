@@ -2,6 +2,7 @@
 #include "ops_lib_core.h"
 
 #include "base/descriptor.h"
+#include "base/file_size.h"
 
 #include <situ/base/error.h>
 
@@ -94,6 +95,7 @@ void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   for (int d = 0; d < dat->block->dims; ++d) text += fmt::format("[{}]", dat->core->valid.extent(d));
   text += fmt::format("\nelem size {} \n", dat->elem_size);
   const situ::detail::standard_streams_filled kept_off;
+  const situ::detail::file_size_signal_held held;
   FILE* const to = std::fopen(file, "ae");
   bool good = to != nullptr;
   const auto& all = dat->core->valid;
@@ -122,8 +124,8 @@ void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   }
   if (good && all.extent(static_cast<int>(last)) > 1) good = std::fputc('\n', to) != EOF;
   if (to == nullptr || std::fclose(to) != 0 || !good) {
-    situ::throw_error(situ::errc::bad_file,
-                      fmt::format("dataset '{}' cannot be written to '{}': {}", dat->name, file, std::strerror(errno)));
+    situ::throw_error(situ::errc::bad_file, fmt::format("dataset '{}' cannot be written to '{}': {}", dat->name, file,
+                                                        situ::detail::write_failure(errno)));
   }
 }
 void ops_print_dat_to_txtfile_core(ops_dat dat, const char* file) { ops_print_dat_to_txtfile(dat, file); }

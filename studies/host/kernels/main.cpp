@@ -69,5 +69,6 @@ int main(int argc, char** argv) {
     if (error != std::errc{} || stopped != end || size < 16 || size > 1'000'000'000)
       return fail("a size is a number from 16 to 1000000000, not", argv[2]);
   }
-  return run(*found, size);
+  const int code = run(*found, size);
+  return code == 0 && std::fflush(stdout) != 0 ? 1 : code;
 }
