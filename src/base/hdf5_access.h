@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/file_size.h"
 
 namespace situ::detail {
 
@@ -83,6 +84,7 @@ struct hdf5_access {
     begin_hdf5();
     path = std::move(where);
     const standard_streams_filled kept_off;
+    const file_size_signal_held held;
     id = mode == how::create ? H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)
                              : H5Fopen(path.c_str(), mode == how::read ? H5F_ACC_RDONLY : H5F_ACC_RDWR, H5P_DEFAULT);
     if (id < 0) {
@@ -140,6 +142,7 @@ struct hdf5_access {
 
  private:
   [[nodiscard]] herr_t close_file() {
+    const file_size_signal_held held;  // what HDF5 has kept back is written
     const herr_t result = H5Fclose(std::exchange(id, -1));
     if (result < 0) some_hdf5_file_stays_open = true;
     return result;

@@ -28,13 +28,15 @@ place_context& running_context() {
   const bool budget_is_short = context.job->memory_budget != 0 && context.job->memory_budget < usage.capacity_bytes;
   throw_error(
       errc::out_of_memory,
-      fmt::format("place {} cannot allocate {} bytes aligned to {}: about {} bytes are left to it ({} live in {} "
-                  "blocks here; the job uses "
-                  "{} of its budget of {}). Free memory, allocate at a place with room, or {}",
-                  context.place, bytes, alignment, context.segment->room_bytes(), usage.live_bytes, usage.live_blocks,
-                  context.job->opened_bytes.load(std::memory_order_relaxed), context.job->memory_budget,
-                  budget_is_short ? "start the job with a larger memory budget (situ run --memory)"
-                                  : "use more places: this is one place's share of the address space"));
+      fmt::format(
+          "place {} cannot allocate {} bytes aligned to {}: about {} bytes are left to it ({} live in {} "
+          "blocks here; the job uses "
+          "{} of its budget of {}). Free memory, allocate at a place with room, or {}",
+          context.place, bytes, alignment, context.segment->room_bytes(), usage.live_bytes, usage.live_blocks,
+          context.job->opened_bytes.load(std::memory_order_relaxed), context.job->memory_budget,
+          budget_is_short
+              ? "start the job with a larger memory budget (situ run --memory)"
+              : "use more places: this is one place's share of the address space (ulimit -f makes it smaller)"));
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void throw_bad_deallocation(std::uintptr_t address, free_status status) {

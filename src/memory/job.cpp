@@ -2,8 +2,10 @@
 
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
+#include <situ/base/units.h>
 
 #include "base/descriptor.h"
+#include "base/file_size.h"
 #include "base/host.h"
 #include "base/mapping_error.h"
 #include "memory/huge_pages.h"
@@ -135,10 +137,30 @@ struct layout {
   std::uint64_t total_bytes;
 };
 
+// What a slice has at least where the limit on the size of files makes slices smaller: less than this is of no use.
+constexpr std::uint32_t least_slice_shift = 27;
+
+// Halves the slices until the file fits the limit on the size of files (ulimit -f). Hosts of one job must agree on the
+// size, so those of several keep it.
+void fit_file_size_limit(layout& made, std::uint32_t places_here, bool is_of_one_host, std::uint64_t control_bytes) {
+  const std::uint64_t limit = file_size_limit();
+  const auto bytes_by = [&](std::uint32_t shift) { return (std::uint64_t{places_here} << shift) + control_bytes; };
+  std::uint32_t shift = made.slice_shift;
+  while (is_of_one_host && bytes_by(shift) > limit && shift > least_slice_shift) --shift;
+  if (bytes_by(shift) > limit)
+    throw_error(
+        errc::bad_launch,
+        fmt::format("the memory of {} place{} is a file of {} at least, and the limit on the size of files "
+                    "is {}; raise it (ulimit -f), or start fewer places",
+                    places_here, places_here == 1 ? "" : "s", format_bytes(bytes_by(shift)), format_bytes(limit)));
+  made.slice_shift = shift;
+}
+
 // On a device slices are as large as it has room for.
 layout lay_out(const page_file& file, std::uint32_t places, std::uint32_t places_here, std::uint64_t control_bytes) {
   layout made{slice_shift_for(places), 0, file.capacity_bytes()};
   if (!file.is_device()) {
+    fit_file_size_limit(made, places_here, places_here == places, control_bytes);
     made.control_offset = std::uint64_t{places_here} << made.slice_shift;
     made.total_bytes = made.control_offset + control_bytes;
     return made;

@@ -2,6 +2,7 @@
 // system can; the last part of a file that is no whole page goes through it, and so does all where it cannot. The
 // kernel keeps the two ways coherent.
 #include "base/descriptor.h"
+#include "base/file_size.h"
 #include "memory/store_threads.h"
 
 #include <situ/base/error.h>
@@ -55,7 +56,7 @@ class named_file_store final : public backing_store {
     if (file_.number() < 0) fail("cannot be opened");
     struct stat is{};
     if (::fstat(file_.number(), &is) != 0) fail("cannot be looked at");
-    if (static_cast<std::uint64_t>(is.st_size) < bytes_ && ::ftruncate(file_.number(), static_cast<off_t>(bytes_)) != 0)
+    if (static_cast<std::uint64_t>(is.st_size) < bytes_ && detail::set_file_size(file_.number(), bytes_) != 0)
       fail("cannot be made long enough");
   }
 
@@ -77,7 +78,7 @@ class named_file_store final : public backing_store {
  private:
   [[noreturn]] void fail(const char* what) const {
     const int failed = errno;
-    throw_error(errc::bad_file, fmt::format("{}: {}: {}", path_, what, std::strerror(failed)));
+    throw_error(errc::bad_file, fmt::format("{}: {}: {}", path_, what, detail::write_failure(failed)));
   }
 
   // What the file ends within is its part of a page, and zeroes behind it.
@@ -93,7 +94,7 @@ class named_file_store final : public backing_store {
     if (failed == 0) return;
     throw_error(errc::bad_file,
                 fmt::format("{}: cannot be {} at byte {}: {}", path_, r.to == direction::read ? "read" : "written",
-                            r.offset, failed < 0 ? "it has been made shorter" : std::strerror(failed)));
+                            r.offset, failed < 0 ? "it has been made shorter" : detail::write_failure(failed)));
   }
 
   std::string path_;

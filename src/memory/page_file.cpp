@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "base/file_size.h"
 #include "base/host.h"
 #include "base/mapping_error.h"
 #include "memory/huge_pages.h"
@@ -220,10 +221,9 @@ int page_file::release() noexcept { return std::exchange(descriptor_, -1); }
 
 void page_file::resize(std::uint64_t bytes) const {
   if (is_device()) return;
-  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
-    throw_error(errc::bad_launch, fmt::format("cannot size a memory file to {} bytes: {}; is a file size limit set "
-                                              "(ulimit -f), or too small a file system for it?",
-                                              bytes, std::strerror(errno)));
+  if (set_file_size(descriptor_, bytes) != 0)
+    throw_error(errc::bad_launch,
+                fmt::format("cannot make a memory file of {}: {}", format_bytes(bytes), write_failure(errno)));
   if (kind_.from == source::file) return;
   if (::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot seal a memory file: {}", std::strerror(errno)));

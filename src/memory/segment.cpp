@@ -68,7 +68,8 @@ segment::segment(job_control& control, std::uintptr_t slice_base, std::uint32_t 
     throw_error(
         errc::bad_launch,
         fmt::format("a slice of {} bytes a place leaves no room for a heap beside {} bytes of channels and {} bytes of "
-                    "metadata; start fewer places, or lift the limit on address space (ulimit -v)",
+                    "metadata; start fewer places, or lift the limit on address space (ulimit -v) or on the size of "
+                    "files (ulimit -f)",
                     std::uint64_t{1} << control.slice_shift, private_bytes,
                     heap_map::metadata_bytes(control.slice_shift) + segment_promises::metadata_bytes(control)));
   SITU_ASSERT(1, heap_address_ % chunk_bytes == 0, "map the address space at a multiple of 2 MiB");

@@ -1,8 +1,8 @@
 // situ::launch: places as forks or as threads of the calling program.
 #include "runtime/launch.h"
 #include "base/host.h"
-#include "base/thread_stacks.h"
 #include "base/print.h"
+#include "base/thread_stacks.h"
 
 #include "fabric/observe.h"
 #include "memory/liveness.h"

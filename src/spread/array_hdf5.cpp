@@ -89,6 +89,7 @@ void write_hdf5_part(const std::string& path, const std::string& name, const hdf
     std::string failure;
     if (turn == members.index()) {
       failure = failure_of([&] {
+        const file_size_signal_held held;
         hdf5_access file;
         file.open(path, turn == 0 && !std::filesystem::exists(path) ? how::create : how::update);
         {

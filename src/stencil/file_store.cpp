@@ -4,6 +4,7 @@
 #include <situ/stencil/backing_store.h>
 
 #include "base/descriptor.h"
+#include "base/file_size.h"
 #include "memory/store_threads.h"
 
 #include <situ/base/error.h>
@@ -17,6 +18,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace situ::stencil {
@@ -84,7 +86,7 @@ class file_store final : public backing_store {
   void prepare(request* r);
   void reap();
   void carry(detail::store_threads::request r) const;
-  [[nodiscard]] std::string failure(direction to, std::uint64_t offset, const char* why) const {
+  [[nodiscard]] std::string failure(direction to, std::uint64_t offset, std::string_view why) const {
     return fmt::format("the backing file in '{}' cannot be {} at offset {}: {}", directory_,
                        to == direction::read ? "read" : "written", offset, why);
   }
@@ -129,10 +131,11 @@ void file_store::carry(detail::store_threads::request r) const {
   const int failed = detail::carry_whole(file_, r);
   if (failed == 0) return;
   const char* const at_end = r.to == direction::read ? "unexpected end of file" : "nothing was written";
-  throw_error(errc::bad_file, failure(r.to, r.offset, failed < 0 ? at_end : std::strerror(failed)));
+  throw_error(errc::bad_file, failure(r.to, r.offset, failed < 0 ? at_end : situ::detail::write_failure(failed)));
 }
 
 file_store::~file_store() {
+  const situ::detail::file_size_signal_held held;
   while (in_flight_ > 0) reap();
   if (threads_ == nullptr) io_uring_queue_exit(&ring_);
   threads_.reset();  // carries what is under way
@@ -141,14 +144,15 @@ file_store::~file_store() {
 
 std::uint64_t file_store::allocate(std::uint64_t bytes) {
   const auto end = end_ + (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  if (ftruncate(file_, static_cast<off_t>(end)) != 0) {
+  if (situ::detail::set_file_size(file_, end) != 0) {
     throw_error(errc::bad_file, fmt::format("the backing file in '{}' cannot grow to {} bytes: {}", directory_, end,
-                                            std::strerror(errno)));
+                                            situ::detail::write_failure(errno)));
   }
   return std::exchange(end_, end);
 }
 
 void file_store::start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) {
+  const situ::detail::file_size_signal_held held;  // the kernel writes as this thread
   while (bytes > 0) {
     const auto n = std::min(bytes, request_bytes);
     if (threads_ != nullptr)
@@ -192,7 +196,7 @@ void file_store::reap() {
     const auto n = static_cast<std::size_t>(result);
     start(r->to, r->memory + n, r->offset + n, r->bytes - n, r->queue);
   } else if (result <= 0 && b.failure.empty()) {
-    const char* const why = result < 0                 ? std::strerror(-result)
+    const std::string why = result < 0                 ? situ::detail::write_failure(-result)
                             : r->to == direction::read ? "unexpected end of file"
                                                        : "nothing was written";
     b.failure = failure(r->to, r->offset, why);
@@ -201,6 +205,7 @@ void file_store::reap() {
 
 void file_store::wait(int queue) {
   if (threads_ != nullptr) return threads_->wait(queue);
+  const situ::detail::file_size_signal_held held;
   auto& b = batches_[queue];
   while (b.in_flight > 0) reap();
   if (!b.failure.empty()) throw_error(errc::bad_file, std::exchange(b.failure, {}));

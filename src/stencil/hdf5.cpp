@@ -157,6 +157,7 @@ bool hdf5_file::contains(const std::string& name) const { return parts_->contain
 
 void hdf5_file::write(const dataset_core& data, const box& what, const std::string& name, element_type in_memory,
                       element_type stored, int left_out) {
+  const situ::detail::file_size_signal_held held;
   const handle set = parts_->prepare(name, native(stored), extents_of(data, what, left_out));
   const handle there{H5Dget_space(set), H5Sclose};
   const std::size_t point = data.element_bytes * static_cast<std::size_t>(data.components);
@@ -190,6 +191,7 @@ void hdf5_file::read(dataset_core& data, const box& what, const std::string& nam
 }
 
 void hdf5_file::write_array(const std::string& name, element_type t, std::size_t count, const void* from) {
+  const situ::detail::file_size_signal_held held;
   const handle set = parts_->prepare(name, native(t), {count});
   parts_->check(H5Dwrite(set, native(t), H5S_ALL, H5S_ALL, H5P_DEFAULT, from), "cannot be written", name);
 }
@@ -201,6 +203,7 @@ void hdf5_file::read_array(const std::string& name, element_type t, std::size_t 
 }
 
 void hdf5_file::make_group(const std::string& name) {
+  const situ::detail::file_size_signal_held held;
   if (parts_->contains(name)) return;
   const handle links{H5Pcreate(H5P_LINK_CREATE), H5Pclose};
   H5Pset_create_intermediate_group(links, 1);
@@ -209,6 +212,7 @@ void hdf5_file::make_group(const std::string& name) {
 }
 
 void hdf5_file::set_attribute(const std::string& of, const std::string& name, std::span<const int> values) {
+  const situ::detail::file_size_signal_held held;
   const hsize_t count = values.size();
   const handle space{H5Screate_simple(1, &count, nullptr), H5Sclose};
   parts_->set_attribute(of, name, H5T_NATIVE_INT, space, values.data());
@@ -216,6 +220,7 @@ void hdf5_file::set_attribute(const std::string& of, const std::string& name, st
 
 void hdf5_file::set_attribute(const std::string& of, const std::string& name, std::string_view text,
                               bool is_terminated) {
+  const situ::detail::file_size_signal_held held;
   const handle type{H5Tcopy(H5T_C_S1), H5Tclose};
   H5Tset_size(type, text.size() + (is_terminated ? 1 : 0));
   const handle space{H5Screate(H5S_SCALAR), H5Sclose};

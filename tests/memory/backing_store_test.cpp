@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -83,6 +84,23 @@ TEST_P(file, several_queues_at_once) {
   for (int q = 0; q < backing_store::queues; ++q) s->wait(q);
   const std::string now_there = text();
   for (std::size_t i = 0; i < 70; ++i) EXPECT_EQ(now_there[i * page], static_cast<char>(i));
+}
+
+// By SIGXFSZ it ended the process, without a word.
+TEST_P(file, a_limit_on_the_size_of_files_is_an_error_that_names_it) {
+  const auto s = store(4 * page);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit tight{2 * page, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &tight);
+  const auto in = pages(1, 'x');
+  EXPECT_THAT(
+      [&] { now(*s, direction::write, in.get(), 3 * page, page); },
+      ThrowsMessage<error>(HasSubstr("cannot be written at byte 12288: the limit on the size of files is 8 KiB")));
+  EXPECT_THAT([&] { (void)store(8 * page); },
+              ThrowsMessage<error>(testing::AllOf(HasSubstr("cannot be made long enough"), HasSubstr("(ulimit -f)"))));
+  now(*s, direction::write, in.get(), page, page);
+  ::setrlimit(RLIMIT_FSIZE, &before);
 }
 
 TEST_P(file, says_what_is_wrong_once) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -427,7 +428,27 @@ TEST(ModelledExecution, AReportThatCannotBeWrittenIsSaid) {
   const command_result full = model_run("flat", "model_walk", {"10", "1"}, {"--json", "/dev/full"});
   EXPECT_EQ(full.exit_code, 2);
   EXPECT_EQ(full.out, "10\n");
-  EXPECT_THAT(full.err, HasSubstr("cannot write the report to /dev/full"));
+  EXPECT_THAT(full.err, HasSubstr("cannot write the report to /dev/full: No space left on device"));
+}
+
+// A job's memory was made longer than the limit, and the program ended by SIGXFSZ, without a word.
+TEST(ModelledExecution, ALimitOnTheSizeOfFilesIsKeptOrNamed) {
+  const auto limited = [](const std::string& kib, const std::string& arguments) {
+    return run_command(
+        {"/bin/bash", "-c", "ulimit -f " + kib + "; " SITU_TEST_BIN_DIR "/situ model run --machine flat " + arguments});
+  };
+  const command_result large = limited("10000000", "-n 2 --quiet " SITU_TEST_BIN_DIR "/hello");
+  EXPECT_EQ(large.exit_code, 0) << large.err;
+  EXPECT_THAT(large.out, HasSubstr("place 1 of 2"));
+  const command_result small = limited("1000", "-n 2 --quiet " SITU_TEST_BIN_DIR "/hello");
+  EXPECT_LT(small.exit_code, 128 + SIGXFSZ) << small.err;
+  EXPECT_NE(small.exit_code, 0);
+  EXPECT_THAT(small.err, HasSubstr("(ulimit -f)"));
+  const scratch_folder folder;
+  const command_result report =
+      limited("1", "--json " + folder.path() + "/report " SITU_TEST_BIN_DIR "/tests/model_walk 10 1");
+  EXPECT_EQ(report.exit_code, 2);
+  EXPECT_THAT(report.err, testing::AllOf(HasSubstr("cannot write the report"), HasSubstr("(ulimit -f)")));
 }
 
 TEST(ModelledExecution, TheGuidesFirstProgramRuns) {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -425,11 +424,10 @@ INSTANTIATE_TEST_SUITE_P(out_of_core, failing_chains,
                          ::testing::Values(std::tuple{64u << 10, 1, 2}, std::tuple{64u << 10, 20, 7},
                                            std::tuple{36u << 10, 4, 6}, std::tuple{300u << 10, 60, 4}));
 
-// The limit cuts one request short and refuses the rest, as a disk does that is full.
+// The limit cuts one request short and refuses the rest, as a disk does that is full. It sends no signal.
 TEST(out_of_core, a_full_disk_is_an_error_with_the_offset_and_the_data_stays) {
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   fields f{small_budget(half_a_field)};
   f.fill(f.a, 3);
   f.c.execute();
@@ -443,13 +441,30 @@ TEST(out_of_core, a_full_disk_is_an_error_with_the_offset_and_the_data_stays) {
     what = e.what();
   }
   setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, old_handler);
   EXPECT_THAT(what,
               ::testing::AllOf(::testing::HasSubstr("cannot be written at offset " + std::to_string(tight.rlim_cur)),
-                               ::testing::HasSubstr("File too large")));
+                               ::testing::HasSubstr("(ulimit -f)")));
   EXPECT_EQ(f.a.fetch(), std::vector<double>(nx * ny, 3.0));
   f.fill(f.a, 4);
   EXPECT_EQ(f.a.fetch(), std::vector<double>(nx * ny, 4.0));
+}
+
+TEST(out_of_core, a_limit_on_the_size_of_files_refuses_what_is_longer) {
+  const auto store = make_file_store("");
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit tight{1 << 20, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &tight);
+  std::string what;
+  try {
+    (void)store->allocate(2 << 20);
+  } catch (const situ::error& e) {
+    what = e.what();
+  }
+  EXPECT_EQ(store->allocate(1 << 20), 0u);
+  setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_THAT(what, ::testing::AllOf(::testing::HasSubstr("cannot grow to 2097152 bytes"),
+                                     ::testing::HasSubstr("is 1 MiB; raise it (ulimit -f)")));
 }
 
 // In bytes, from the process's status; 0 where the system does not tell.

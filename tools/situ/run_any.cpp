@@ -6,6 +6,7 @@
 #include "program_file.h"
 
 #include "base/descriptor.h"
+#include "base/file_size.h"
 #include "base/output_file.h"
 #include "base/print.h"
 #include "memory/intent_placer.h"
@@ -50,8 +51,8 @@ class shared_control {
  public:
   shared_control()
       : file_{situ::detail::above_standard(::memfd_create(situ::preload::control_file_name, MFD_CLOEXEC))} {
-    if (file_ < 0 || ::ftruncate(file_, sizeof(preload::control)) != 0)
-      throw_error(errc::bad_launch, fmt::format("cannot make shared memory: {}", std::strerror(errno)));
+    if (file_ < 0 || situ::detail::set_file_size(file_, sizeof(preload::control)) != 0)
+      throw_error(errc::bad_launch, fmt::format("cannot make shared memory: {}", situ::detail::write_failure(errno)));
     void* const at = ::mmap(nullptr, sizeof(preload::control), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
     if (at == MAP_FAILED)
       throw_error(errc::bad_launch, fmt::format("cannot map shared memory: {}", std::strerror(errno)));

@@ -35,6 +35,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_size.h"
 #include "model/execution/calls.h"
 #include "model/execution/coherence_log.h"
 #include "model/execution/engine.h"
@@ -170,15 +171,22 @@ char** copy_texts(char** from) {
 }
 
 void write(const output_file& to, std::string_view text) {
-  while (!text.empty()) {
+  const situ::detail::file_size_signal_held held;
+  long failed = 0;  // errno's value
+  while (!text.empty() && failed == 0) {
     const long written = host_call(SYS_write, to.descriptor, reinterpret_cast<long>(text.data()), std::ssize(text));
     if (written == -EINTR) continue;
-    if (written <= 0) break;
-    text.remove_prefix(static_cast<std::size_t>(written));
+    if (written <= 0)
+      failed = written < 0 ? -written : ENOSPC;
+    else
+      text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (host_call(SYS_close, to.descriptor) == 0 && text.empty()) return;
+  const long closed = host_call(SYS_close, to.descriptor);
+  if (failed == 0 && closed < 0) failed = -closed;
+  if (failed == 0) return;
   std::fflush(nullptr);  // what the program has printed
-  give_up(("cannot write the report to " + to.name).c_str());
+  const std::string why = situ::detail::write_failure(static_cast<int>(failed));
+  give_up(("cannot write the report to " + to.name + ": " + why).c_str());
 }
 
 void write_report(int code) {
