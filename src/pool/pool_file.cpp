@@ -221,7 +221,7 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
                    static_cast<std::uint64_t>(std::max<std::int64_t>(how.patience.count(), 0))};
   struct stat status{};
   if (::fstat(descriptor, &status) != 0)
-    throw_refused(path, fmt::format("what it is cannot be seen: {}", std::strerror(errno)));
+    throw_refused(path, fmt::format("cannot be looked at: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   opened.pass_gate();
   // Who has it open may have made it longer meanwhile.

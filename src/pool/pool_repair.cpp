@@ -376,7 +376,7 @@ repaired_pool repair_pool(const std::string& path, const std::string& to) {
   const locked_file file{path};
   struct stat status{};
   if (::fstat(file.number, &status) != 0)
-    throw_refused(path, fmt::format("what it is cannot be seen: {}", std::strerror(errno)));
+    throw_refused(path, fmt::format("cannot be looked at: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (bytes < pool_map_offset) throw_damaged(path, bytes, "the file ends before its heap: it cannot be mended");

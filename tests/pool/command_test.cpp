@@ -117,6 +117,15 @@ TEST_F(pool_command, names_the_one_that_it_waits_for_and_waits_as_long_as_it_is_
   EXPECT_TRUE(writer.wait());
 }
 
+TEST_F(pool_command, check_does_not_call_damaged_what_it_cannot_look_at) {
+  for (const std::string& path : {in.file("none.pool"), std::filesystem::path{in.file()}.parent_path().string()}) {
+    const outcome result = run("check " + path);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.text,
+                testing::AllOf(HasSubstr("cannot be opened for reading"), testing::Not(HasSubstr("damage"))));
+  }
+}
+
 TEST_F(pool_command, check_tells_of_objects_that_no_root_reaches) {
   {
     pool opened = pool::open(in.file());

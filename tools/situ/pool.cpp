@@ -165,7 +165,10 @@ check_result look_at(const pool_arguments& arguments) {
     result.info = opened.info();
     result.found = opened.check();
   } catch (const situ::error& refused) {  // what cannot be opened has no further findings
-    if (refused.code() != situ::errc::bad_file) throw;
+    // Damage is named by its byte. A file that cannot be looked at, or that others have, may be sound.
+    const bool is_damage = refused.code() == situ::errc::bad_file &&
+                           refused.message().starts_with(fmt::format("pool {}, byte ", arguments.path));
+    if (!is_damage) throw;
     result.found.damage.emplace_back(refused.message());
   }
   if (result.info.restored_ranges != 0) result.found.notes.push_back(incomplete_line(result.info));
