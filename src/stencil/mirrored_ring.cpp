@@ -35,8 +35,8 @@ mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source&
   for (int copy = 0; copy < 2 && good; ++copy)
     good = file_.map(0, bytes, at_ + static_cast<std::size_t>(copy) * bytes) != nullptr;
   if (!good)
-    throw_error(errc::out_of_memory,
-                fmt::format("no fast memory for a ring of {}: {}", format_bytes(bytes), situ::detail::why_not_mapped(errno)));
+    throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}: {}", format_bytes(bytes),
+                                                 situ::detail::why_not_mapped(errno)));
   if (from.has_file()) return;
   const bool is_huge = bytes % huge_bytes == 0;
   situ::detail::huge_page_maker huge;

@@ -244,9 +244,9 @@ TEST_P(pool_io_error, while_a_log_is_read_loses_no_transaction_of_it) {
     logged = bytes_of(in.file());
   }
   for (const pool_access access : {pool_access::read, pool_access::write}) {
-    const auto ended = fail_each([&] { write_bytes(in.file(), logged); },
-                                 [&] { (void)open_pool::open(in.file(), access, on_disk); },
-                                 [&](bool) { expect_sound(pool::open(in.file(), pool_access::read), {4, 3, 2, 1}); });
+    const auto ended =
+        fail_each([&] { write_bytes(in.file(), logged); }, [&] { (void)open_pool::open(in.file(), access, on_disk); },
+                  [&](bool) { expect_sound(pool::open(in.file(), pool_access::read), {4, 3, 2, 1}); });
     EXPECT_THAT(ended, testing::Contains("pread"));
   }
 }

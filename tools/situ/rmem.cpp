@@ -104,7 +104,9 @@ void add_serve(CLI::App& to) {
                       "What its name leads to, where that is not where it listens");
   command->add_option("--clients", arguments->clients, "Most clients at a time, half as many of one application")
       ->capture_default_str();
-  command->add_option("--patience", arguments->patience_s, "Seconds that a client may take for a message, or for 256 KiB of a longer one")
+  command
+      ->add_option("--patience", arguments->patience_s,
+                   "Seconds that a client may take for a message, or for 256 KiB of a longer one")
       ->capture_default_str();
   command->add_option("--replicas", arguments->replicas,
                       "1 to 3: the memory of this index lies at so many servers, which the name server keeps");

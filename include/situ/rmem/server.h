@@ -7,8 +7,8 @@
 //
 // One thread serves all clients and sleeps while there is nothing to do. A client costs it some 20 KiB beside its
 // regions, and never more than 350 KiB; and the kernel, which keeps what is on its way, at most 1.1 MiB. A connection
-// that has not logged in costs 1 KiB. cost: an operation is two system calls and a wake-up; what asks the server here reads
-// a few words.
+// that has not logged in costs 1 KiB. cost: an operation is two system calls and a wake-up; what asks the server here
+// reads a few words.
 #pragma once
 
 #include <situ/memory/memory_kind.h>

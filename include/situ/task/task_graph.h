@@ -10,8 +10,8 @@
 //
 // The order of add() is the program's meaning. A unit begins once every unit before it that has a conflict with it has
 // ended: one of the two writes a byte that the other declares. What conflicts with nothing runs at any time, on any of
-// the threads. It computes with the floating-point settings (flush-to-zero, rounding) that the adding thread had at add().
-// docs/design/task.md has the rules of what a unit sees, as litmus tests.
+// the threads. It computes with the floating-point settings (flush-to-zero, rounding) that the adding thread had at
+// add(). docs/design/task.md has the rules of what a unit sees, as litmus tests.
 //
 // A graph belongs to the thread that made it; that thread runs units, too, while it waits, and while more units than
 // `window` are under way. Units may make graphs of their own, but add nothing to the
