@@ -25,6 +25,12 @@ struct flock range_of(std::int64_t byte, short kind) noexcept {
   return range;
 }
 
+// After a lock was not had: by somebody else, or because the kernel could not tell.
+bool is_had_by_others() noexcept { return errno == EAGAIN || errno == EACCES; }
+pool_openers::refusal unless_not_told(pool_openers::refusal why) noexcept {
+  return is_had_by_others() ? why : pool_openers::refusal::not_told;
+}
+
 }  // namespace
 
 bool pool_openers::take(std::int64_t byte, short kind) const noexcept {
@@ -47,7 +53,7 @@ bool pool_openers::pass_gate(std::uint64_t patience_ns) const noexcept {
   const std::uint64_t begun = steady_ns();
   // Who may not write the file may not have a lock alone either; shared, it keeps out those who write.
   while (!take(gate_byte, is_writable_ ? F_WRLCK : F_RDLCK)) {
-    if (errno != EAGAIN && errno != EACCES) return false;
+    if (!is_had_by_others()) return false;
     if (steady_ns() - begun > patience_ns) {
       errno = EAGAIN;
       return false;
@@ -59,23 +65,26 @@ bool pool_openers::pass_gate(std::uint64_t patience_ns) const noexcept {
 void pool_openers::leave_gate() const noexcept { (void)take(gate_byte, F_UNLCK); }
 
 pool_openers::refusal pool_openers::enter_alone() const noexcept {
-  if (!take(area_byte, F_WRLCK)) return refusal::is_open;
+  if (!take(area_byte, F_WRLCK)) return unless_not_told(refusal::is_open);
   if (take(writers_byte, F_WRLCK) && take(still_byte, F_WRLCK)) return refusal::none;
+  const int reason = errno;
   for (const std::int64_t byte : {area_byte, writers_byte, still_byte}) (void)take(byte, F_UNLCK);
-  return refusal::is_still;
+  errno = reason;
+  return unless_not_told(refusal::is_still);
 }
 
 pool_openers::refusal pool_openers::enter(pool_company as) noexcept {
   if (as == pool_company::alone) return enter_alone();
   if (as == pool_company::still) {
-    if (!take(still_byte, F_RDLCK)) return refusal::is_alone;
+    if (!take(still_byte, F_RDLCK)) return unless_not_told(refusal::is_alone);
     if (!is_taken(writers_byte)) return refusal::none;
     (void)take(still_byte, F_UNLCK);
     return refusal::is_written;
   }
   (void)take(still_byte, F_UNLCK);  // who had it alone had this as well
   is_first_ = take(area_byte, F_WRLCK);
-  if (!take(area_byte, F_RDLCK)) return refusal::is_alone;
+  if (!is_first_ && !is_had_by_others()) return refusal::not_told;
+  if (!take(area_byte, F_RDLCK)) return unless_not_told(refusal::is_alone);
   if (as == pool_company::reading) return refusal::none;
   if (!is_taken(still_byte) && take(writers_byte, F_RDLCK)) return refusal::none;
   (void)take(area_byte, F_UNLCK);

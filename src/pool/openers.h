@@ -34,8 +34,8 @@ class pool_openers {
   [[nodiscard]] bool pass_gate(std::uint64_t patience_ns) const noexcept;
   void leave_gate() const noexcept;
 
-  // Why somebody cannot come in.
-  enum class refusal : std::uint8_t { none, is_alone, is_written, is_still, is_open };
+  // Why somebody cannot come in. not_told: the kernel does not say who has the file; errno has its reason.
+  enum class refusal : std::uint8_t { none, is_alone, is_written, is_still, is_open, not_told };
   // Within the gate.
   [[nodiscard]] refusal enter(pool_company as) noexcept;
   // Whether nobody shared it before.

@@ -289,6 +289,8 @@ std::string pool_file::why_unshared() const {
 }
 
 void pool_file::refuse(pool_openers::refusal why) const {
+  if (why == pool_openers::refusal::not_told)
+    throw_refused(path_, fmt::format("cannot be locked: {}", std::strerror(errno)));
   std::uint64_t writer = 0;
   const bool is_told = ::pread(descriptor_, &writer, sizeof writer, pool_writer_offset) == sizeof writer && writer != 0;
   const std::string who = is_told ? fmt::format(" (last opened for writing by process {})", writer) : "";

@@ -11,7 +11,6 @@
 #include <situ/base/log.h>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -96,13 +95,22 @@ int __wrap_open(const char* path, int flags, ...) {
   if (const int failed = fault.next("open"); failed != 0) return errno = failed, -1;
   return __real_open(path, flags, mode);
 }
+int __real_fcntl(int, int, ...);
+int __wrap_fcntl(int descriptor, int what, ...) {
+  va_list rest;
+  va_start(rest, what);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  if (const int failed = what == F_OFD_SETLK || what == F_OFD_GETLK ? fault.next("fcntl") : 0; failed != 0)
+    return errno = failed, -1;
+  return __real_fcntl(descriptor, what, argument);
+}
 #define WRAPPED(result, name, parameters, arguments, failure)              \
   result __real_##name parameters;                                         \
   result __wrap_##name parameters {                                        \
     if (const int failed = fault.next(#name); failed != 0) return failure; \
     return __real_##name arguments;                                        \
   }
-WRAPPED(int, flock, (int d, int how), (d, how), (errno = failed, -1))
 WRAPPED(ssize_t, pread, (int d, void* to, std::size_t n, off_t at), (d, to, n, at), (errno = failed, -1))
 WRAPPED(ssize_t, pwrite, (int d, const void* from, std::size_t n, off_t at), (d, from, n, at), (errno = failed, -1))
 WRAPPED(int, ftruncate, (int d, off_t n), (d, n), (errno = failed, -1))
@@ -214,7 +222,8 @@ TEST_P(pool_io_error, while_a_pool_is_opened_leaves_it_as_it_was) {
                                    expect_sound(pool::open(in.file(), pool_access::read), {2, 1});
                                  });
     // A reader whose addresses cannot be had maps it elsewhere.
-    EXPECT_THAT(ended, testing::IsSupersetOf({"open", "pread", access == pool_access::read ? "mprotect" : "mmap"}));
+    EXPECT_THAT(ended,
+                testing::IsSupersetOf({"open", "fcntl", "pread", access == pool_access::read ? "mprotect" : "mmap"}));
   }
 }
 
