@@ -384,9 +384,10 @@ void remote_memory::after_fork() noexcept {
       remote_message message;
       message.what = remote_request::thaw;
       remote_answer answer;
-      (void)exchange(fork_socket_, message, -1, answer, nullptr);
+      const bool is_told = exchange(fork_socket_, message, -1, answer, nullptr) && answer.status == 0;
       system_call(SYS_close, fork_socket_);
       fork_socket_ = -1;
+      if (!is_told) tell(remote_request::thaw, 0, 0);
     }
   }
   const std::uint64_t mask = mask_at_fork_;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes one look at the system after the other fail (faults.cpp), in programs over pools, jobs, hosts and remote memory.
 
-  faults_test.py [--runs N] [--only MODULE,SCENARIO...] [--at NUMBER --reason R] [--verbose]
+  faults_test.py [--runs N] [--only MODULE,SCENARIO...] [--at NUMBER --reason R --kind K] [--verbose]
 
 Each scenario runs once as it is, which counts its calls; then once for each call and each reason that the call may fail
 for. What comes of it is right, or an error that says so; nothing hangs, nothing is killed by a signal, and no process
-and no file is left. --runs N tries N of these runs, or all where they are fewer, of each scenario. Prints a table; exits with 1 where anything was wrong.
+and no file is left. --runs N tries some N of these runs of each scenario, or all if they are fewer; --at the one of
+these numbers. Prints a table; exits with 1 if anything was wrong.
 """
 
 import argparse
@@ -33,6 +34,7 @@ LONG = 30  # seconds, after which a program hangs
 CALLS = ("none open fopen opendir stat access readlink read kill connect socket accept receive pidfd_open "
          "make_descriptor duplicate map fork wait").split()
 MOST_REASONS = 3
+MOST_TRIED = 400  # calls of a scenario: of more, every second or third, as pages that come and go make hundreds alike
 
 # plan.h
 HEAD = struct.Struct("<Q256sQQIIiiII128s")
@@ -287,17 +289,40 @@ def order_set(run):
     judge(told, lambda out: '"bandwidth"' in text)
 
 
-@scenario("rmem")
-def remote_memory(run):
+def serve(run, memory, **how):
     keys = run.folder / "keys"
     keys.write_text(run.key)
     keys.chmod(0o600)
     endpoint = f"unix:{run.folder}/socket"
-    server = run.start(SITU, "rmem", "serve", "--listen", endpoint, "--keys", keys, "--memory", "4MiB")
+    server = run.start(SITU, "rmem", "serve", "--listen", endpoint, "--keys", keys, "--memory", memory, **how)
     until = time.monotonic() + LONG
     while not (run.folder / "socket").exists() and server.poll() is None and time.monotonic() < until:
         time.sleep(0.002)
     time.sleep(0.01)
+    return server, endpoint, keys
+
+
+# Where the kernel tells no other process of touches (userfaultfd), nothing of this can run.
+@scenario("rmem")
+def remote_program(run):
+    server, endpoint, keys = serve(run, "64MiB", faulty=False)
+    report = run.folder / "report"
+    try:
+        told = run.run(SITU, "rmem", "run", "--server", endpoint, "--keys", keys, "--local", "1MiB", "--remote", "32MiB",
+                       "--report", report, STRANGER)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        code, out, err = run.wait(server)
+    report.unlink(missing_ok=True)
+    keys.unlink()
+    if code != 0:
+        raise Wrong(f"the server of the program: {out}{err}")
+    judge(told, lambda out: out == "sum 549755289600\n")
+
+
+@scenario("rmem")
+def remote_memory(run):
+    server, endpoint, keys = serve(run, "4MiB")
     answers = []
     try:
         if server.poll() is None:
@@ -367,12 +392,13 @@ def end_children(seconds):
 
 
 def one_run(task):
-    """(name, call, reason) -> what came of it."""
-    name, number, reason, given = task
+    """(name, call, reason, kind of the calls that are counted, what runs need) -> what came of it."""
+    name, number, reason, kind, given = task
     folder = tempfile.mkdtemp(prefix="situ-faults-")
     try:
         # Servers of hosts look at their places and messages each millisecond.
-        plan = Plan(folder, number, reason, passed_over=1 << CALLS.index("wait") if name == "run_hosts" else 0)
+        passed_over = 1 << CALLS.index("wait") if name == "run_hosts" else 0
+        plan = Plan(folder, number, reason, CALLS.index(kind), passed_over)
         run = Run(folder, plan)
         run.__dict__.update(given)
         how, text = "right", ""
@@ -418,30 +444,32 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--at", type=int)
     parser.add_argument("--reason", type=int, default=0)
+    parser.add_argument("--kind", choices=CALLS, default="none", help="the calls that --at counts; none: all")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if not all(os.path.exists(each) for each in (LIBRARY, SUBJECT, STRANGER, SITU)):
         sys.exit("faults_test.py: SITU_FAULTS_LIBRARY, _SUBJECT, _STRANGER and _SITU name what is tested")
     common = given()
-    names = [name for name, (module, _) in SCENARIOS.items() if not options.only or {module, name} & set(options.only.split(","))]
+    only = set(filter(None, options.only.split(",")))
+    names = [name for name, (module, _) in SCENARIOS.items() if not only or {module, name} & only]
     if not os.path.exists(os.path.join(os.environ.get("SITU_LIBEXEC", ""), "libsitu_network.so")):
         names = [name for name in names if SCENARIOS[name][0] != "hosts"]
     begun = time.monotonic()
     with multiprocessing.Pool(options.jobs, become_subreaper) as workers:
         if options.at:
-            result = one_run((names[0], options.at, options.reason, common))
+            result = workers.apply(one_run, ((names[0], options.at, options.reason, options.kind, common),))
             print(result["how"], describe(result))
             return 0
-        plain = workers.map(one_run, [(name, 0, 0, common) for name in names], chunksize=1)
+        plain = workers.map(one_run, [(name, 0, 0, "none", common) for name in names], chunksize=1)
         for result in plain:
             if result["how"] != "right" or result["calls"] < 3:
                 sys.exit(f"faults_test.py: without a failure: {result}")
             print(f"{result['name']}: {result['calls']} calls", flush=True)
         tasks = []
         for each in plain:
-            all_runs = [(each["name"], number, reason, common)
-                        for number in range(1, each["calls"] + 1) for reason in range(MOST_REASONS)]
+            numbers = range(1, each["calls"] + 1, -(-each["calls"] // MOST_TRIED))
+            all_runs = [(each["name"], number, reason, "none", common) for number in numbers for reason in range(MOST_REASONS)]
             step = max(1, len(all_runs) // options.runs)
             tasks += all_runs[step // 2::step]
         rows = collections.defaultdict(collections.Counter)

@@ -126,9 +126,9 @@ int pool(const std::string& file) {
   } catch (const std::exception& e) {
     return tell(e);
   }
-  auto* const met =
-      new (::mmap(nullptr, sizeof(meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) meeting;
-  if (static_cast<void*>(met) == MAP_FAILED) return tell(std::runtime_error{"no memory for the test"});
+  void* const shared = ::mmap(nullptr, sizeof(meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return tell(std::runtime_error{"no memory for the test"});
+  auto* const met = new (shared) meeting;
   const pid_t child = ::fork();
   if (child == 0) ::_exit(share_pool(file, *met));
   if (child < 0) return tell(std::runtime_error{"no process for the test"});

@@ -149,6 +149,9 @@ void page_server::run() {
     for (const auto& [number, each] : attached_)
       (void)::syscall(SYS_pidfd_send_signal, each.end.get(), SIGKILL, nullptr, 0);
     attached_.clear();  // nobody waits for them
+    // Nor may one wait that is still to come in: without pages it goes on.
+    connections_.clear();
+    listener_ = {};
   }
 }
 
@@ -197,7 +200,8 @@ void page_server::serve(int connection) {
   head.msg_control = room;
   head.msg_controllen = sizeof room;
   const ssize_t got = ::recvmsg(connection, &head, MSG_CMSG_CLOEXEC);
-  if (got < 0 && errno == EAGAIN) return;
+  // What has come is still there: who waits for its answer may hold frozen pages.
+  if (got < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) return;
   descriptor given;
   if (const cmsghdr* const part = CMSG_FIRSTHDR(&head);
       got > 0 && part != nullptr && part->cmsg_type == SCM_RIGHTS && part->cmsg_len == CMSG_LEN(sizeof(int))) {
