@@ -15,6 +15,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/descriptor.h"
+
 namespace situ::detail {
 namespace {
 
@@ -32,7 +34,9 @@ struct bell_address {
   [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&name); }
 };
 
-[[nodiscard]] int open_datagrams() noexcept { return ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+[[nodiscard]] int open_datagrams() noexcept {
+  return above_standard(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
 [[nodiscard]] std::uint64_t random_key() noexcept {
   std::uint64_t key = 0;

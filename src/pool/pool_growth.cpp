@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
@@ -21,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/file_size.h"
 #include "base/host.h"
 #include "pool/pool_file.h"
 
@@ -82,10 +82,7 @@ int fill_range(int descriptor, const byte_range& range) noexcept {
 
 }  // namespace
 
-std::uint64_t longest_file() noexcept {
-  struct rlimit most{};
-  return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY ? most.rlim_cur : ~std::uint64_t{0};
-}
+std::uint64_t longest_file() noexcept { return file_size_limit(); }
 
 void throw_too_long(const std::string& path, std::uint64_t bytes) {
   throw_error(errc::out_of_memory,

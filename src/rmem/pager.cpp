@@ -16,6 +16,7 @@
 #include <map>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/host.h"
 #include "base/racing_reads.h"
 #include "rmem/protocol.h"
@@ -75,7 +76,7 @@ pager::pager(client through, const capability& of, const region_options& options
       may_write_{includes(of.may, rights::write)},
       faults_{options.fetches == fetcher::toucher ? user_faults::told::by_signal : user_faults::told::by_descriptor},
       store_{make_page_store(faults_, pages_, static_cast<std::uint32_t>(std::min(budget_pages_, pages_)), may_write_)},
-      bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
+      bell_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))},
       territory_{store_->program(), pages_ * page_bytes, may_write_ ? PROT_READ | PROT_WRITE : PROT_READ,
                  options.fetches == fetcher::toucher ? [this](const user_fault& touch) { return serve_here(touch); }
                                                      : territory::server{}},

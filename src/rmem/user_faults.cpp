@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/host.h"
 
 namespace situ::rmem::detail {
@@ -59,7 +60,7 @@ user_faults::user_faults(told how) : nobody_waits_{how == told::by_signal} {
   long made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (made < 0) made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
   if (made < 0) refuse("it is refused");
-  descriptor_ = descriptor{static_cast<int>(made)};
+  descriptor_ = descriptor{situ::detail::above_standard(static_cast<int>(made))};
   begin(features | (nobody_waits_ ? UFFD_FEATURE_SIGBUS : 0));
 }
 

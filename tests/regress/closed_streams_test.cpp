@@ -5,6 +5,8 @@
 
 #include "base/descriptor.h"
 #include "fabric/observe.h"
+#include "memory/bell.h"
+#include "rmem/user_faults.h"
 #include "runtime/launch_monitor.h"
 #include "runtime/launch_output.h"
 #include "stencil/mirrored_ring.h"
@@ -72,6 +74,12 @@ TEST(closed_streams, are_not_taken_by_what_a_job_opens) {
             }),
             0);
   EXPECT_EQ(streams_taken_by([] { return std::make_unique<detail::labelled_output>(3); }), 0);
+  EXPECT_EQ(streams_taken_by([] {
+              auto slot = std::make_unique<detail::place_slot>();
+              auto bell = std::make_unique<detail::bell>(*slot);
+              return std::make_pair(std::move(slot), std::move(bell));
+            }),
+            0);
 }
 
 TEST(closed_streams, are_not_taken_by_stores_files_and_libraries) {
@@ -81,6 +89,7 @@ TEST(closed_streams, are_not_taken_by_stores_files_and_libraries) {
       streams_taken_by([] { return stencil::hdf5_file{folder + "/file.h5", stencil::hdf5_file::open_mode::create}; }),
       0);
   EXPECT_EQ(streams_taken_by([] { return machine::discover(); }), 0);
+  EXPECT_THAT(streams_taken_by([] { return std::make_unique<rmem::detail::user_faults>(); }), testing::AnyOf(0, 77));
 }
 
 // A file that is open for a moment may be met by another thread that prints: the streams are filled meanwhile, and
