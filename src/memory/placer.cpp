@@ -413,11 +413,8 @@ std::optional<placer::placement::choice> placer::placement::choose_beyond() {
     refuse(EINVAL);
     return std::nullopt;
   }
-  if (policy_ == when_full::error && read_error_ != 0) {
-    refuse(read_error_);
-    return std::nullopt;
-  }
   report_.outcome = placement_outcome::no_room;
+  if (policy_ == when_full::error && read_error_ != 0) refuse(read_error_);
   if (policy_ == when_full::error) return std::nullopt;
   is_beyond_ = true;
   if (byte_budget* const budget = what(last->memory).budget) {
@@ -541,8 +538,7 @@ std::uint64_t placer::placement::shown_room(std::size_t index) const noexcept {
   return difference(limit_of(last.total_bytes, is_beyond_ ? 1.0 : what(index).fill, kept_free), last.used_bytes);
 }
 
-// A node that is gone is full. So is, for now, one that could not be read; but then nobody is told that there is no
-// room.
+// A node that is gone is full. One that could not be read counts as full, too, but nobody is told so (read_error_).
 void placer::placement::read(std::size_t node_index) {
   ++report_.meminfo_reads;
   errno = 0;
