@@ -127,21 +127,26 @@ started_program start_program(const std::string& file, std::vector<std::string> 
   }
   ::close(failure[1]);
   int reason = child < 0 ? errno : 0;
+  // At once: a program that cannot be watched ends before it has begun anything.
+  const int end = child < 0 ? -1 : situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (child > 0 && end < 0) {
+    const int unwatched = errno;
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    ::close(failure[0]);
+    throw_error(errc::bad_launch, fmt::format("cannot wait for \"{}\": {}", file, std::strerror(unwatched)));
+  }
   ssize_t told = 0;
   if (child > 0) {
     do told = ::read(failure[0], &reason, sizeof reason);
     while (told < 0 && errno == EINTR);
   }
-  if (told > 0) ::waitpid(child, nullptr, 0);
+  if (told > 0) {
+    ::waitpid(child, nullptr, 0);
+    ::close(end);
+  }
   ::close(failure[0]);
   if (reason != 0) throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", file, std::strerror(reason)));
-  const int end = situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (end < 0) {
-    const int unwatched = errno;
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-    throw_error(errc::bad_launch, fmt::format("cannot wait for \"{}\": {}", file, std::strerror(unwatched)));
-  }
   return {child, end};
 }
 

@@ -57,7 +57,11 @@ using situ::detail::tell;
 class page_server {
  public:
   page_server(program_memory& memory, std::uint64_t threshold_bytes);
-  ~page_server() { stop(); }
+  // Whoever is there still would wait for pages for ever.
+  ~page_server() {
+    stop();
+    end_attached();
+  }
   page_server(const page_server&) = delete;
   page_server& operator=(const page_server&) = delete;
 
@@ -84,6 +88,7 @@ class page_server {
 
   void run();
   void loop();
+  void end_attached();
   void watch(int file, source what, std::uint32_t number);
   void accept();
   void serve(int connection);
@@ -145,14 +150,18 @@ void page_server::run() {
     loop();
   } catch (const error& why) {
     failure_ = why;
-    const std::lock_guard held{lock_};
-    for (const auto& [number, each] : attached_)
-      (void)::syscall(SYS_pidfd_send_signal, each.end.get(), SIGKILL, nullptr, 0);
-    attached_.clear();  // nobody waits for them
+    end_attached();
     // Nor may one wait that is still to come in: without pages it goes on.
     connections_.clear();
     listener_ = {};
   }
+}
+
+void page_server::end_attached() {
+  const std::lock_guard held{lock_};
+  for (const auto& [number, each] : attached_)
+    (void)::syscall(SYS_pidfd_send_signal, each.end.get(), SIGKILL, nullptr, 0);
+  attached_.clear();  // nobody waits for them
 }
 
 void page_server::loop() {
