@@ -266,6 +266,7 @@ std::size_t link::receive_some(std::span<std::byte> to) {
     const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     if (got > 0) {
       if (descriptor come = room.take(message)) passed_ = std::move(come);
+      lacks_descriptor_ = lacks_descriptor_ || (message.msg_flags & MSG_CTRUNC) != 0;
       silent_since_ns_ = 0;
       return static_cast<std::size_t>(got);
     }
@@ -351,12 +352,19 @@ std::optional<descriptor> link::ask_for_memory(request_head head) {
   connect();
   if (epoch_ != 0 || !is_on_this_host(endpoint_)) return {};
   passed_ = descriptor{};
+  lacks_descriptor_ = false;
   try {
     (void)ask(head);
   } catch (const error& none) {
     if (none.code() != errc::not_supported) throw;
     return {};
   }
+  if (!passed_ && lacks_descriptor_)
+    throw_error(
+        errc::out_of_memory,
+        fmt::format("the region's memory that {} passes needs a file descriptor, and this process has none left "
+                    "(ulimit -n)",
+                    endpoint_));
   if (!passed_) disbelieve("it passes no memory");
   return std::move(passed_);
 }

@@ -105,8 +105,9 @@ class link {
   bool was_closed_ = false;    // the last connection that was lost, by the server
   std::uint64_t silent_since_ns_ = 0;
   descriptor socket_;
-  std::uint64_t connection_ = 0;  // how many there have been
-  descriptor passed_;             // that has come, and nobody has taken
+  std::uint64_t connection_ = 0;   // how many there have been
+  descriptor passed_;              // that has come, and nobody has taken
+  bool lacks_descriptor_ = false;  // one came, and this process had none for it
   welcome told_{};
   std::uint64_t last_id_ = 0;
   std::optional<request_head> coming_;  // of start_read(), until it is taken in

@@ -411,9 +411,14 @@ bool server::impl::has_no_descriptors(int why) {
   return false;
 }
 
+// Where the kernel refuses that, it is tried again after a rest.
 void server::impl::ask_for_strangers(bool is_wanted) {
-  for (std::size_t i = 0; i < listeners_.size(); ++i)
-    watch(listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
+  try {
+    for (std::size_t i = 0; i < listeners_.size(); ++i)
+      watch(listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
+  } catch (const error&) {
+    if (is_wanted) admission_.rest_for_descriptors(steady_ns());
+  }
 }
 
 void server::impl::turn_away(std::uint64_t number) {
@@ -436,8 +441,9 @@ void server::impl::add(std::uint64_t number, std::unique_ptr<detail::party> with
   auto fresh = std::make_unique<connection>(std::move(with), std::move(socket));
   fresh->events = EPOLLIN;
   watch(fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
-  if (!fresh->with->is_logged_in()) admission_.enter(number, steady_ns());
+  const bool is_stranger = !fresh->with->is_logged_in();
   connections_[number] = std::move(fresh);
+  if (is_stranger) admission_.enter(number, steady_ns());
 }
 
 void server::impl::serve(std::uint64_t number) {

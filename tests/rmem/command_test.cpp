@@ -1,6 +1,8 @@
 // `situ rmem` as a user or a script calls it.
 #include "rmem/command.h"
 
+#include <sys/eventfd.h>
+
 #include <chrono>
 #include <list>
 #include <memory>
@@ -135,6 +137,25 @@ TEST_F(rmem_command, out_of_descriptors_nobody_is_closed_and_accepting_rests) {
   inside.pop_front();  // makes room for strangers, and in the end for the client behind them
   late.join();
   for (auto& [each, mine] : inside) EXPECT_EQ(each.fetch_add(mine, 0, 1), 1U);
+}
+
+// A descriptor that comes and finds no room is no wrong answer of the server.
+TEST_F(rmem_command, a_client_without_a_descriptor_for_a_mapping_is_told_so) {
+  const std::string at = "unix:" + testing::TempDir() + "situ-rmem-descriptors-" + std::to_string(::getpid());
+  served memory{{"--keys", keys, "--memory", "1MiB", "--listen", at}};
+  rmem::client one{at, rmem::load_key(keys)};
+  const rmem::capability mine = one.allocate(4096, {}, rmem::lifetime::connection);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit less = before;
+  less.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &less), 0);
+  std::vector<descriptor> all;
+  do all.emplace_back(::eventfd(0, EFD_CLOEXEC));
+  while (all.back());
+  expect_refused(errc::out_of_memory, [&] { (void)one.map(mine); }, "this process has none left");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(one.fetch_add(mine, 0, 1), 0U);
 }
 
 TEST_F(rmem_command, descriptors_are_had_up_to_the_hard_limit_or_it_does_not_start) {

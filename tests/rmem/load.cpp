@@ -29,7 +29,9 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 // The calling thread has what servers and probe leave of the processors: in earnest it would be on another host.
-void step_back() noexcept { ::setpriority(PRIO_PROCESS, 0, 10); }
+void step_back(const load_plan& plan) noexcept {
+  if (plan.load_steps_back) ::setpriority(PRIO_PROCESS, 0, 10);
+}
 
 double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
 
@@ -202,7 +204,8 @@ struct work_report {
 // A client of a burst: it connects when all do, says so, and asks once a second until it is told to stop.
 class burst {
  public:
-  burst(std::string endpoint, std::uint32_t clients) : endpoint_{std::move(endpoint)}, clients_{clients} {}
+  burst(std::string endpoint, const load_plan& plan)
+      : endpoint_{std::move(endpoint)}, plan_{plan}, clients_{plan.clients} {}
   void run(bool works, int to, int until) {
     std::vector<pthread_t> threads(clients_);
     pthread_attr_t small;
@@ -243,7 +246,7 @@ class burst {
       if (failed_++ == 0) std::string{failure.what()}.copy(said_.first_failure, sizeof said_.first_failure - 1);
       return;
     }
-    step_back();
+    step_back(plan_);
     try {
       word = by->allocate(64, {}, rmem::lifetime::connection);
       const std::uint32_t own = next_++;
@@ -258,6 +261,7 @@ class burst {
   }
 
   std::string endpoint_;
+  const load_plan& plan_;
   std::uint32_t clients_;
   clock::time_point begun_;
   std::atomic<bool> go_ = false;
@@ -341,7 +345,7 @@ load_result put_under_load(const load_plan& plan) {
     const rmem::capability region = boss.allocate(mebibyte);
     std::optional<child> misbehaved{
         std::in_place, [&](int to, int until) {
-          step_back();
+          step_back(plan);
           say(to, misbehave({at.tcp, at.by_path, region, plan.of_each_kind, plan.patience_seconds},
                             [&] { return is_told_to_stop(until); }));
         }};
@@ -352,12 +356,12 @@ load_result put_under_load(const load_plan& plan) {
     all.idle_beside = alone.take();
 
     {
-      const child by_tcp{[&](int to, int until) { burst{at.tcp, plan.clients}.run(false, to, until); }};
+      const child by_tcp{[&](int to, int until) { burst{at.tcp, plan}.run(false, to, until); }};
       all.by_tcp = result_of(by_tcp.hear<burst_report>());
       (void)by_tcp.hear<work_report>();
     }
     {
-      child by_unix{[&](int to, int until) { burst{at.by_path, plan.clients}.run(true, to, until); }};
+      child by_unix{[&](int to, int until) { burst{at.by_path, plan}.run(true, to, until); }};
       all.by_unix = result_of(by_unix.hear<burst_report>());
       std::this_thread::sleep_for(1s);  // until they all work
       all.with_all = cost_during(loaded.process(), [&] { ask_in_turns(plan.probe_seconds, under, &alone); });
@@ -376,7 +380,7 @@ load_result put_under_load(const load_plan& plan) {
 
     {
       child flood{[&](int to, int until) {
-        step_back();
+        step_back(plan);
         say(to, flood_with_strangers(at.tcp, plan.open_strangers, [&] { return is_told_to_stop(until); }));
       }};
       std::this_thread::sleep_for(300ms);

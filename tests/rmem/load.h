@@ -15,6 +15,7 @@ struct load_plan {
   std::uint32_t open_strangers = 3000;
   double probe_seconds = 10;  // of each phase
   double patience_seconds = 5;
+  bool load_steps_back = true;  // who makes the load has what servers and probe leave of the processors
 };
 
 // Times of a probe's calls, in microseconds.

@@ -13,7 +13,8 @@ TEST(rmem_load, all_that_have_a_key_come_in_and_stay) {
                        .flooded_logins = 10,
                        .open_strangers = 1500,
                        .probe_seconds = 0.8,
-                       .patience_seconds = 0.5};
+                       .patience_seconds = 0.5,
+                       .load_steps_back = false};
   const load_result all = put_under_load(plan);
   for (const burst_result* each : {&all.by_tcp, &all.by_unix}) {
     EXPECT_EQ(each->connected, plan.clients);

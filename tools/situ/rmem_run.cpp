@@ -32,6 +32,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -193,6 +194,9 @@ void page_server::loop() {
 void page_server::accept() {
   descriptor made{
       situ::detail::above_standard(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
+  // Without a descriptor for it who waits would wake this thread at once, again and again.
+  if (!made && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
   if (!made) return;
   const int number = made.get();
   watch(number, source::connection, static_cast<std::uint32_t>(number));
