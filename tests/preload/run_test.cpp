@@ -2,6 +2,7 @@
 // without it, and what is said of their memory is true. Two budgets on node 0 stand for two memories.
 #include "examples/command.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "support/build_paths.h"
+#include "support/restricted.h"
 
 namespace {
 
@@ -63,6 +65,18 @@ class any_program : public testing::Test {
   scratch_folder folder_;
   std::string orderings_;
 };
+
+TEST_F(any_program, ends_as_ever_where_pidfd_open_is_refused) {
+  for (const int refusal : {EPERM, ENOSYS}) {
+    const std::string said = situ::test::in_a_child([&] {
+      situ::test::refuse_calls({SYS_pidfd_open, SYS_pidfd_send_signal}, refusal);
+      const command_result ended = with_intent({"/bin/sh", "-c", "sleep 0.1; echo over; exit 42"});
+      return fmt::format("{} with {}: {}", ended.out, ended.exit_code, ended.err);
+    });
+    if (said.starts_with("skipped")) GTEST_SKIP() << said;
+    EXPECT_THAT(said, testing::StartsWith("over\n with 42")) << refusal;
+  }
+}
 
 class same_program : public any_program, public testing::WithParamInterface<const char*> {};
 

@@ -127,9 +127,10 @@ started_program start_program(const std::string& file, std::vector<std::string> 
   }
   ::close(failure[1]);
   int reason = child < 0 ? errno : 0;
-  // At once: a program that cannot be watched ends before it has begun anything.
+  // At once: a program that cannot be watched ends before it has begun anything. If the system refuses the call, its end
+  // is looked for.
   const int end = child < 0 ? -1 : situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (child > 0 && end < 0) {
+  if (child > 0 && end < 0 && errno != ENOSYS && errno != EPERM) {
     const int unwatched = errno;
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
@@ -143,11 +144,18 @@ started_program start_program(const std::string& file, std::vector<std::string> 
   }
   if (told > 0) {
     ::waitpid(child, nullptr, 0);
-    ::close(end);
+    if (end >= 0) ::close(end);
   }
   ::close(failure[0]);
   if (reason != 0) throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", file, std::strerror(reason)));
   return {child, end};
+}
+
+// Whether a child has ended; it stays to be waited for.
+static bool is_over(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno == ECHILD
+                                                                                            : info.si_pid != 0;
 }
 
 ended_program wait_for_program(const started_program& program, const passed_signals& signals,
@@ -161,14 +169,14 @@ ended_program wait_for_program(const started_program& program, const passed_sign
     ::poll(both, std::size(both), look_ms);
     if (both[1].revents != 0) signals.pass_to(program.process);
     look();
-    if (both[0].revents != 0) break;
+    if (program.end >= 0 ? both[0].revents != 0 : is_over(program.process)) break;
     if (!others) continue;
     others->reap(program.process);
     if (clock::now() < until || result.is_late) continue;
     result.is_late = true;
     ::kill(program.process, SIGKILL);
   }
-  ::close(program.end);
+  if (program.end >= 0) ::close(program.end);
   while (::waitpid(program.process, &result.status, 0) < 0 && errno == EINTR) {}
   if (!result.is_late) return result;
   try {

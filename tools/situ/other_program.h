@@ -38,10 +38,10 @@ class passed_signals {
   int descriptor_ = -1;
 };
 
-// Its process, and a descriptor by which its end is told.
+// Its process, and a descriptor that becomes readable when it ends.
 struct started_program {
   pid_t process;
-  int end;
+  int end;  // -1: the system refuses one, and its end is looked for
 };
 // It ends with this process. in_child: called in its process before it becomes the program. Throws bad_launch.
 [[nodiscard]] started_program start_program(const std::string& file, std::vector<std::string> arguments,
