@@ -1,7 +1,7 @@
-// Whom a server lets in before it knows who they are. A stranger is a connection that has not logged in; there is a
-// bounded number of them, each with a short time in which nobody takes its place. Where there is no room, the server
-// stops accepting, and the kernel's queue holds who comes; so nobody who is just logging in is pushed out, and who is
-// silent keeps nobody out for longer than that time.
+// Bounds the connections that have not logged in: the strangers. Each stranger has a short time, its grace, in which no
+// other one takes its place. When the table is full, the server stops accepting, and the kernel's queue holds those
+// that come. So a client that is logging in is not pushed out, and a silent stranger blocks its place only for the
+// grace.
 //
 // Without sockets and clocks. Not thread-safe.
 #pragma once
@@ -15,9 +15,9 @@ namespace situ::rmem::detail {
 
 class admission {
  public:
-  // How long a stranger keeps its place where others wait for one.
+  // A stranger keeps its place for so long while others wait.
   static constexpr std::uint64_t grace_ns = 250'000'000;
-  // How long accepting rests where no descriptor was to be had, unless one is given back before.
+  // Accepting rests for so long when no descriptor is left, unless one is given back before.
   static constexpr std::uint64_t rest_ns = 100'000'000;
 
   explicit admission(std::size_t most_strangers) noexcept : most_{most_strangers} {}
@@ -26,19 +26,19 @@ class admission {
   void enter(std::uint64_t number, std::uint64_t now_ns) { strangers_.try_emplace(number, now_ns); }
   void leave(std::uint64_t number) noexcept;
   [[nodiscard]] bool is_full() const noexcept { return strangers_.size() >= most_; }
-  // The oldest stranger, where its time is over: it may make room for another one.
+  // Returns the oldest stranger if its grace is over: it may make room for another one.
   [[nodiscard]] std::optional<std::uint64_t> overdue(std::uint64_t now_ns) const noexcept;
 
-  // Accepting rests: for the lack of room, until a stranger leaves or the oldest one is overdue; for the lack of
-  // descriptors, until a connection ends, the oldest one is overdue, or some time has passed.
+  // Accepting rests. Without room: until a stranger leaves or the oldest one is overdue. Without descriptors: until a
+  // connection ends, the oldest stranger is overdue, or rest_ns has passed.
   void rest_for_room(std::uint64_t now_ns) noexcept { rest(now_ns, ~std::uint64_t{0}); }
   void rest_for_descriptors(std::uint64_t now_ns) noexcept { rest(now_ns, now_ns + rest_ns); }
   // A connection has ended, so there is a descriptor.
   void connection_ended() noexcept { end_of_rest_ns_ = 0; }
   [[nodiscard]] bool is_resting() const noexcept { return is_resting_; }
-  // Whether it is over, which ends it.
+  // Returns whether the rest is over, and ends it then.
   [[nodiscard]] bool take_end_of_rest(std::uint64_t now_ns) noexcept;
-  // How many milliseconds the server may sleep of `most_ms` (-1: without limit) until then.
+  // Shortens a sleep of `most_ms` (-1: without limit) to the end of the rest.
   [[nodiscard]] int sleep_ms(std::uint64_t now_ns, int most_ms) const noexcept;
 
  private:
@@ -50,7 +50,7 @@ class admission {
   std::uint64_t end_of_rest_ns_ = 0;
 };
 
-// What a server needs of descriptors, and how the rest of them is divided.
+// Says how the descriptors that clients do not need are divided.
 struct descriptor_plan {
   std::uint64_t strangers = 0;
   std::uint64_t region_files = 0;
