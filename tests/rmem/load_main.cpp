@@ -37,7 +37,7 @@ ordered_json to_json(const server_cost& of) {
   return {{"processors", of.processors}, {"peak_bytes", of.peak_bytes}, {"tcp_bytes", of.tcp_bytes}};
 }
 
-// "AMD EPYC, 2 processors, Linux 6.18".
+// "AMD EPYC, 2 processors, Linux 6.18, load average 0.50".
 std::string machine() {
   std::string model = "processor";
   std::ifstream file{"/proc/cpuinfo"};
@@ -45,11 +45,14 @@ std::string machine() {
     if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
   utsname kernel{};
   ::uname(&kernel);
-  return fmt::format("{}, {} processors, Linux {}", model, std::thread::hardware_concurrency(), kernel.release);
+  double load = 0;
+  (void)::getloadavg(&load, 1);
+  return fmt::format("{}, {} processors, Linux {}, load average {:.2f}", model, std::thread::hardware_concurrency(),
+                     kernel.release, load);
 }
 
-ordered_json to_json(const load_plan& plan, const load_result& all) {
-  ordered_json made{{"machine", machine()},
+ordered_json to_json(const std::string& on, const load_plan& plan, const load_result& all) {
+  ordered_json made{{"machine", on},
                     {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
                     {"clients", plan.clients},
                     {"of_each_kind", plan.of_each_kind},
@@ -121,8 +124,10 @@ std::string page(const ordered_json& of, const std::vector<demand>& all, const s
       "one run: [{}]({}). {} clients come at the same moment, first by TCP, then by a Unix socket; of each kind of "
       "misbehaviour there are {} clients, half of them by TCP, which come again a second after they are closed; the "
       "server's patience is {} s. A flood is a stranger without a key that connects without a pause and keeps {} "
-      "connections. All are processes of this host and share its processors with the server. The probe asks for "
-      "`fetch_add` once a millisecond, in turns at the loaded server and at an idle one.\n\n",
+      "connections. All are processes of this host and share its processors with the server; those that make the load "
+      "have the lower priority (nice 10). The probe asks for `fetch_add` once a millisecond, in turns at the loaded "
+      "server and at an idle one, so both meet the same machine; what the load itself takes of the processors shows "
+      "beside the first row, before anybody else came.\n\n",
       of["machine"].get<std::string>(), of["time"].get<std::string>(), json_file, json_file, of["clients"].get<int>(),
       of["of_each_kind"].get<int>(), of["patience_seconds"].get<double>(), of["open_strangers"].get<int>());
   text += "| has to hold | measured | |\n| --- | --- | --- |\n";
@@ -175,8 +180,9 @@ int main(int argc, char** argv) {
     if (std::string_view{argv[i]} == "--page") page_file = argv[i + 1];
     if (std::string_view{argv[i]} == "--seconds") plan.probe_seconds = std::atof(argv[i + 1]);
   }
+  const std::string on = machine();
   const load_result all = put_under_load(plan);
-  const ordered_json figures = to_json(plan, all);
+  const ordered_json figures = to_json(on, plan, all);
   fmt::print("{}\n", figures.dump(2));
   int status = 0;
   const std::vector<demand> wanted = demands(plan, all);
