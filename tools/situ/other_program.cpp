@@ -127,8 +127,8 @@ started_program start_program(const std::string& file, std::vector<std::string> 
   }
   ::close(failure[1]);
   int reason = child < 0 ? errno : 0;
-  // At once: a program that cannot be watched ends before it has begun anything. If the system refuses the call, its end
-  // is looked for.
+  // At once: a program that cannot be watched ends before it has begun anything. If the system refuses the call, its
+  // end is looked for.
   const int end = child < 0 ? -1 : situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (child > 0 && end < 0 && errno != ENOSYS && errno != EPERM) {
     const int unwatched = errno;
