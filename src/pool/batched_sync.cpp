@@ -6,19 +6,19 @@
 namespace situ::detail {
 
 void batched_sync::start(redo_log& of, std::chrono::milliseconds every) {
-  thread_ = start_quiet_thread([this, &of, every](const std::stop_token& stopped) { run(stopped, of, every); });
+  thread_ = std::make_unique<sleeper>();
+  thread_->thread = start_quiet_thread(
+      [this, &own = *thread_, &of, every](const std::stop_token& stopped) { run(stopped, own, of, every); });
 }
 
 void batched_sync::stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
+  thread_.reset();  // asks it to stop, and waits for it, where it runs
 }
 
-void batched_sync::run(const std::stop_token& stopped, redo_log& of, std::chrono::milliseconds every) {
-  std::unique_lock asleep{sleep_};
+void batched_sync::run(const std::stop_token& stopped, sleeper& own, redo_log& of, std::chrono::milliseconds every) {
+  std::unique_lock asleep{own.sleep};
   while (!stopped.stop_requested() && failure() == 0) {
-    wake_.wait_for(asleep, stopped, every, [] { return false; });
+    own.wake.wait_for(asleep, stopped, every, [] { return false; });
     if (of.has_unsynced()) failure_.store(of.sync_batched(), std::memory_order_release);
   }
 }

@@ -1,11 +1,10 @@
 // The thread that waits for the device on behalf of a batched pool's transactions.
 #pragma once
 
-#include "pool/forked_child.h"
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -25,18 +24,22 @@ class batched_sync {
   // Every so often, where something was appended since. The log outlives stop().
   void start(redo_log& of, std::chrono::milliseconds every);
   void stop();
-  // In a child, which has no such thread.
-  void leave_to_parent() noexcept { situ::detail::leave_to_parent(thread_); }
+  // In a child, which has no such thread: what it sleeps on has a sleeper there for ever, whose end its destructor
+  // would wait for.
+  void leave_to_parent() noexcept { (void)thread_.release(); }
   // errno's value since the device has failed; 0: it has not. May be called beside all.
   [[nodiscard]] int failure() const noexcept { return failure_.load(std::memory_order_acquire); }
 
  private:
-  void run(const std::stop_token& stopped, redo_log& of, std::chrono::milliseconds every);
+  struct sleeper {
+    std::mutex sleep;
+    std::condition_variable_any wake;
+    std::jthread thread;
+  };
+  void run(const std::stop_token& stopped, sleeper& own, redo_log& of, std::chrono::milliseconds every);
 
   std::atomic<int> failure_ = 0;
-  std::mutex sleep_;
-  std::condition_variable_any wake_;
-  std::jthread thread_;
+  std::unique_ptr<sleeper> thread_;  // null: it was not started
 };
 
 }  // namespace situ::detail
