@@ -55,6 +55,9 @@ TEST(file_size_limit, a_job_that_does_not_fit_is_refused_with_the_limits_name) {
 
 TEST(file_size_limit, a_program_that_is_not_of_situ_is_run_or_told) {
   EXPECT_EQ(limited(ten_gb, situ_run + "--intent bandwidth --stats -- true").exit_code, 0);
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer writes a file at the start of each program, and a limit of 0 ends it there";
+#endif
   const ended_program small = limited(0, situ_run + "--intent bandwidth -- true");
   EXPECT_EQ(small.exit_code, 1);
   EXPECT_THAT(small.err, HasSubstr("(ulimit -f)"));
