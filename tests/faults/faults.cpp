@@ -194,24 +194,18 @@ SITU_CALL(pid_t, waitpid, (pid_t process, int* status, int options), (process, s
 SITU_CALL(int, waitid, (idtype_t kind, id_t which, siginfo_t* to, int options), (kind, which, to, options), call::wait,
           -1)
 
-SITU_VISIBLE int fcntl(int file, int what, ...) {
-  va_list rest;
-  va_start(rest, what);
-  void* const argument = va_arg(rest, void*);
-  va_end(rest);
-  static const auto go_on = situ_faults::next_of<decltype(&fcntl)>("fcntl");
-  if (what == F_DUPFD || what == F_DUPFD_CLOEXEC) SITU_FAIL(call::duplicate, -1);
-  return go_on(file, what, argument);
-}
-SITU_VISIBLE int fcntl64(int file, int what, ...) {
-  va_list rest;
-  va_start(rest, what);
-  void* const argument = va_arg(rest, void*);
-  va_end(rest);
-  static const auto go_on = situ_faults::next_of<decltype(&fcntl64)>("fcntl64");
-  if (what == F_DUPFD || what == F_DUPFD_CLOEXEC) SITU_FAIL(call::duplicate, -1);
-  return go_on(file, what, argument);
-}
+#define SITU_FCNTL(NAME)                                                            \
+  SITU_VISIBLE int NAME(int file, int what, ...) {                                  \
+    va_list rest;                                                                   \
+    va_start(rest, what);                                                           \
+    void* const argument = va_arg(rest, void*);                                     \
+    va_end(rest);                                                                   \
+    static const auto go_on = situ_faults::next_of<decltype(&NAME)>(#NAME);         \
+    if (what == F_DUPFD || what == F_DUPFD_CLOEXEC) SITU_FAIL(call::duplicate, -1); \
+    return go_on(file, what, argument);                                             \
+  }
+SITU_FCNTL(fcntl)
+SITU_FCNTL(fcntl64)
 SITU_VISIBLE long syscall(long number, ...) noexcept {
   va_list rest;
   va_start(rest, number);

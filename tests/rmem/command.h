@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "support/build_paths.h"
+#include "support/processor_time.h"
 
 namespace situ_rmem_test {
 
@@ -75,16 +76,7 @@ class served {
     limit_descriptors(process_, is_out ? most + 1 : most + 1000);
   }
   // In clock ticks.
-  [[nodiscard]] std::uint64_t processor_time() const {
-    std::ifstream file{"/proc/" + std::to_string(process_) + "/stat"};
-    std::string word;
-    std::uint64_t user = 0;
-    std::uint64_t system = 0;
-    while (file >> word && !word.ends_with(')')) {}
-    for (int skipped = 0; skipped < 11; ++skipped) file >> word;
-    file >> user >> system;
-    return user + system;
-  }
+  [[nodiscard]] std::uint64_t processor_time() const { return situ::test::processor_ticks(process_); }
   // What it exits with, when it is told to; and by itself.
   [[nodiscard]] int end() {
     ::kill(process_, SIGTERM);

@@ -22,6 +22,7 @@
 
 #include "rmem/load_clients.h"
 #include "rmem/servers.h"
+#include "support/processor_time.h"
 
 namespace situ_rmem_test {
 namespace {
@@ -125,17 +126,6 @@ void serve(const load_plan& plan, const std::string& path, int to, int until) {
     server.stop();
   }};
   server.run();
-}
-
-std::uint64_t ticks_of(pid_t process) {
-  std::ifstream file{"/proc/" + std::to_string(process) + "/stat"};
-  std::string word;
-  std::uint64_t user = 0;
-  std::uint64_t system = 0;
-  while (file >> word && !word.ends_with(')')) {}
-  for (int skipped = 0; skipped < 11; ++skipped) file >> word;
-  file >> user >> system;
-  return user + system;
 }
 
 std::uint64_t peak_of(pid_t process) {
@@ -304,10 +294,10 @@ void raise_descriptors() {
 
 // What the server takes while `body` runs.
 server_cost cost_during(pid_t server, const std::function<void()>& body) {
-  const std::uint64_t before = ticks_of(server);
+  const std::uint64_t before = situ::test::processor_ticks(server);
   const auto begin = clock::now();
   body();
-  const double ticks = static_cast<double>(ticks_of(server) - before);
+  const double ticks = static_cast<double>(situ::test::processor_ticks(server) - before);
   return {ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)) / seconds_since(begin), peak_of(server), tcp_memory()};
 }
 
