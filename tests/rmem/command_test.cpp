@@ -124,7 +124,7 @@ TEST_F(rmem_command, out_of_descriptors_nobody_is_closed_and_accepting_rests) {
   memory.set_out_of_descriptors(true);
   std::vector<raw_client> strangers;
   for (int i = 0; i < 6; ++i) strangers.emplace_back(memory.endpoint());
-  std::jthread late{[&] { (void)rmem::client{memory.endpoint(), key, {.timeout = 60s}}.allocate(1); }};
+  std::jthread late{[&] { (void)rmem::client{memory.endpoint(), key, {.timeout = 60s}}; }};
   // It does not ask again and again.
   std::uint64_t ticks = 100;
   for (int tries = 0; tries < 20 && ticks > 4; ++tries) {
