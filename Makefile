@@ -8,10 +8,16 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-numa test-hosts test-losses test-load test-faults test-modelled nightly asan tsan build-asan build-tsan dev reference format lint tidy clean packages packages-lint
+# The modules: each has src/NAME (or compat/NAME) and tests/NAME.
+MODULES := base machine memory preload rmem fabric cluster runtime graph pool spread task trees stencil model ops
+# What `make test` leaves to other targets.
+NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some)$$
+
+.PHONY: help run build test $(MODULES:%=test-%) test-numa test-hosts test-losses test-load test-faults test-modelled test-modelled-some nightly asan tsan build-asan build-tsan dev reference format lint tidy clean packages packages-lint
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
+	@echo '  MODULE: $(MODULES)'
 
 run: packages build/release/build.ninja  ## install what is missing, build Release, run the main job (PLACES=4)
 	@.ci/install_packages --index
@@ -22,7 +28,14 @@ build: packages build/release/build.ninja  ## build Release: build/release/bin/s
 	@cmake --build build/release -j $(JOBS)
 
 test: build  ## install what is missing, build, run all tests but those of the targets below
-	@.ci/run_tests build/release -LE '^(nightly|numa|hosts|losses|load|faults|modelled)$$'
+	@.ci/run_tests build/release -LE '$(NOT_IN_TEST)'
+
+test-MODULE:  ## build and test one module: its libraries and its tests, nothing else
+	@echo 'make: $@: say which module: $(MODULES)' >&2; false
+
+$(MODULES:%=test-%): test-%: packages build/release/build.ninja
+	@cmake --build build/release -j $(JOBS) --target tests_of_$*
+	@.ci/run_tests build/release/tests/$* -LE '$(subst |modelled-some,,$(NOT_IN_TEST))'
 
 test-numa: packages build/release/build.ninja  ## memory by intent in an emulated machine with four kinds of memory
 	@.ci/install_packages --list packages-numa.txt
@@ -51,6 +64,10 @@ test-load: packages build/release/build.ninja  ## remote memory under load: 2,00
 test-modelled: packages build/release/build.ninja  ## the tests of places on modelled machines: with coherent caches, without, and checked
 	@cmake --build build/release -j $(JOBS) --target modelled_tests
 	@.ci/run_tests build/release -L '^modelled'
+
+test-modelled-some: packages build/release/build.ninja  ## a handful of these, and the tests of `situ model`: a quarter of the time
+	@cmake --build build/release -j $(JOBS) --target some_modelled_tests
+	@.ci/run_tests build/release -L '^modelled-some$$'
 
 nightly: build  ## the tests that take minutes to an hour, or gigabytes: one at a time
 	@JOBS=1 .ci/run_tests build/release -L '^nightly$$'

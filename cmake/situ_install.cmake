@@ -100,7 +100,9 @@ situ_install_pkgconfig(situ "${PROJECT_DESCRIPTION}" situ_umbrella)
 install(TARGETS situ_umbrella EXPORT SituTargets_situ)
 install(EXPORT SituTargets_situ NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-situ.cmake)
 
-# The component `modelled`: the modelled form of each module of situ::situ, the executor, and situ_add_modelled for who asks for them.
+# The component `modelled`: the modelled form of each module of situ::situ, the executor, and situ_add_modelled for who asks for them. They take longer to
+# compile than all modules, so neither a build nor an install has them unless they are asked for:
+#   cmake --build BUILD --target situ_modelled_forms && cmake --install BUILD --component modelled
 if(TARGET situ_model_runtime)
   set(modelled_forms)
   foreach(target ${situ_modules} situ_umbrella)
@@ -109,16 +111,21 @@ if(TARGET situ_model_runtime)
     set_target_properties(${form} PROPERTIES EXPORT_NAME ${name}_modelled)
     list(APPEND modelled_forms ${form})
   endforeach()
-  add_custom_target(situ_modelled_forms ALL)
+  add_custom_target(situ_modelled_forms)
   add_dependencies(situ_modelled_forms situ_model_sealed ${modelled_forms})
-  install(TARGETS ${modelled_forms} situ_model_runtime EXPORT SituTargets_modelled ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT SituTargets_modelled NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-modelled.cmake)
-  install(FILES ${SITU_MODEL_SEALED} DESTINATION ${CMAKE_INSTALL_LIBDIR}/situ RENAME model_executor.o)
-  install(FILES cmake/situ_modelled.cmake DESTINATION ${SITU_PACKAGE_DIR})
+  install(TARGETS ${modelled_forms} situ_model_runtime EXPORT SituTargets_modelled
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT modelled EXCLUDE_FROM_ALL)
+  install(EXPORT SituTargets_modelled NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-modelled.cmake COMPONENT modelled EXCLUDE_FROM_ALL)
+  install(FILES ${SITU_MODEL_SEALED} DESTINATION ${CMAKE_INSTALL_LIBDIR}/situ RENAME model_executor.o COMPONENT modelled EXCLUDE_FROM_ALL)
+  install(FILES cmake/situ_modelled.cmake DESTINATION ${SITU_PACKAGE_DIR} COMPONENT modelled EXCLUDE_FROM_ALL)
   situ_find_command(Zydis::Zydis line)
   string(APPEND SITU_COMPONENTS " modelled")
-  string(APPEND SITU_COMPONENT_BLOCKS "if(modelled IN_LIST situ_wanted)\n  ${line}\n  situ_component(modelled fmt::fmt Zydis::Zydis)\n"
-    "  include(\"\${CMAKE_CURRENT_LIST_DIR}/situ_modelled.cmake\")\nendif()\n")
+  string(APPEND SITU_COMPONENT_BLOCKS "if(modelled IN_LIST situ_wanted AND EXISTS \"\${CMAKE_CURRENT_LIST_DIR}/SituTargets-modelled.cmake\")\n"
+    "  ${line}\n  situ_component(modelled fmt::fmt Zydis::Zydis)\n"
+    "  include(\"\${CMAKE_CURRENT_LIST_DIR}/situ_modelled.cmake\")\n"
+    "elseif(modelled IN_LIST situ_wanted)\n"
+    "  string(APPEND Situ_NOT_FOUND_MESSAGE \"its component modelled was not installed, as it is not unless asked for: "
+    "cmake --build BUILD --target situ_modelled_forms && cmake --install BUILD --component modelled\")\nendif()\n")
 endif()
 
 install(DIRECTORY include/situ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.inl")

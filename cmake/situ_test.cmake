@@ -1,4 +1,4 @@
-# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL] [DRIVER] [AS_USED] [HUGE_PAGES] [TOGETHER]):
+# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL] [DRIVER] [AS_USED] [HUGE_PAGES] [TOGETHER] [MODELLED]):
 # one GoogleTest executable, bin/tests/NAME, and one ctest test of the same name.
 #   LINKS        what the test uses, e.g. situ::memory; GoogleTest and GoogleMock come by themselves. A test with a main of its own
 #                keeps it (gtest_main is a static archive: its main is taken only where there is none).
@@ -13,6 +13,9 @@
 #                time; what they test lies in the modules, which are at -O3.
 #   TOGETHER     its sources have no names in common, and are compiled as one.
 #   DRIVER       only starts programs and reads what they print: not sanitized itself. (Sanitizers triple the time that gcc takes for a JSON parser.)
+#   MODELLED     starts programs on modelled machines, whose libraries take long to compile: built and run by `make test-modelled` and `make test-modelled-some`
+#                alone (label modelled-some), and by `make test-MODULE`.
+# Target tests_of_PART, PART being the folder below tests/: its tests and what they start.
 # Exit code 77 from a main of one's own reports the test as skipped, as in automake.
 # In the code: #include "support/...", and private headers as in src; SITU_TEST_BIN_DIR and SITU_TEST_SOURCE_DIR (tests/) stand in support's build_paths, which the build makes.
 
@@ -20,12 +23,14 @@
 set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 # The tests labelled fast, and what they start. Where ThreadSanitizer is on, not those that are sequential, too.
 add_custom_target(fast_tests)
+# Those labelled modelled-some.
+add_custom_target(some_modelled_tests)
 
 set(SITU_TEST_GENERATED_DIR ${PROJECT_BINARY_DIR}/tests/generated)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/build_paths.h.in ${SITU_TEST_GENERATED_DIR}/support/build_paths.h @ONLY)
 
 function(situ_test name)
-  cmake_parse_arguments(arg "SERIAL;DRIVER;AS_USED;HUGE_PAGES;TOGETHER" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;DRIVER;AS_USED;HUGE_PAGES;TOGETHER;MODELLED" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "situ_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -47,6 +52,17 @@ function(situ_test name)
   if(arg_DRIVER AND SITU_SANITIZE)
     target_compile_options(${name} PRIVATE -fno-sanitize=all)
   endif()
+  if(arg_MODELLED)
+    set(arg_LABELS modelled-some)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(some_modelled_tests ${name})
+  endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/tests OUTPUT_VARIABLE part)
+  string(REGEX REPLACE "/.*" "" part ${part})
+  if(NOT TARGET tests_of_${part})
+    add_custom_target(tests_of_${part})
+  endif()
+  add_dependencies(tests_of_${part} ${name})
   if((NOT arg_LABELS OR "fast" IN_LIST arg_LABELS) AND NOT (SITU_SANITIZE MATCHES "thread" AND "sequential" IN_LIST arg_LABELS))
     add_dependencies(fast_tests ${name})
   endif()

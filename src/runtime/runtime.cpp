@@ -37,7 +37,7 @@
 // plug-in).
 extern "C" __attribute__((weak)) int situ_program_main(int argc, char** argv) __asm__("main");
 
-// The mark by which `situ run` knows a program of Situ's (tools/situ/program_file.h): a note, which stays when a
+// The mark by which `situ run` knows a program of Situ's (tools/command/program_file.h): a note, which stays when a
 // program is stripped, in the one object that every such program has.
 asm(".pushsection .note.situ, \"a\", @note\n"
     ".balign 4\n"

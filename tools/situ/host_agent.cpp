@@ -41,7 +41,7 @@ namespace {
 using namespace situ::detail;
 using namespace situ::detail::cluster;
 
-constexpr std::size_t most_queued_bytes = std::size_t{1} << 20;  // of output that the launcher has not taken in
+constexpr std::size_t most_untaken_bytes = std::size_t{1} << 20;  // of output that the launcher has not taken in
 
 std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -208,7 +208,7 @@ class host_agent {
                   .signals = signals,
                   .limit = limit},
                  monitor);
-    writer_.emplace(most_queued_bytes);  // ends after the pipes
+    writer_.emplace(most_untaken_bytes);  // ends after the pipes
     pipes.start();
     take_frames(control, monitor);  // those that came with the addresses
     (void)monitor.run();

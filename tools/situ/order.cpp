@@ -242,14 +242,14 @@ bool is_entry(const std::string& piece, const std::string& intent, const machine
   }
 }
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }  // TOML's strings are JSON's
+std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(); }  // TOML's strings are JSON's
 
 std::string entry_text(const order_options& options) {
-  std::string text = fmt::format("[[ordering]]\nintent = {}\n", quoted(options.intent));
-  if (!options.from.empty()) text += fmt::format("from = {}\n", quoted(options.from));
-  text += fmt::format("memories = {}\n", quoted(options.memories));
+  std::string text = fmt::format("[[ordering]]\nintent = {}\n", toml_string(options.intent));
+  if (!options.from.empty()) text += fmt::format("from = {}\n", toml_string(options.from));
+  text += fmt::format("memories = {}\n", toml_string(options.memories));
   if (options.fill != 0) text += fmt::format("fill = {}\n", options.fill);
-  if (!options.no_room.empty()) text += fmt::format("no_room = {}\n", quoted(options.no_room));
+  if (!options.no_room.empty()) text += fmt::format("no_room = {}\n", toml_string(options.no_room));
   return text;
 }
 

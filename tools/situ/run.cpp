@@ -1,4 +1,5 @@
 // `situ run`: starts a program as the places of a job, on this machine or over several hosts.
+#include "command_line.h"
 #include "commands.h"
 #include "program_file.h"
 #include "run_any.h"

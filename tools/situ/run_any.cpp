@@ -1,5 +1,6 @@
 #include "run_any.h"
 
+#include "command_line.h"
 #include "commands.h"
 
 #include "other_program.h"

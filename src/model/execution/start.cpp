@@ -50,7 +50,7 @@
 #include "model/execution/stacks.h"
 #include "model/execution/timeline.h"
 
-// The mark by which `situ model run` knows a modelled program (tools/situ/program_file.h).
+// The mark by which `situ model run` knows a modelled program (tools/command/program_file.h).
 asm(".pushsection .note.situ_model, \"a\", @note\n"
     ".balign 4\n"
     ".long 10\n"  // bytes of the name

@@ -1,5 +1,4 @@
 // `situ pool copy`, `diff`, `repair` and `compact`: what is done to whole pools.
-#include "commands.h"
 #include "pool_command.h"
 
 #include <situ/base/error.h>

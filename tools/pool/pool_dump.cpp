@@ -1,5 +1,4 @@
 // `situ pool dump`: roots, blocks, and what lies in them.
-#include "commands.h"
 #include "pool_command.h"
 
 #include <situ/pool/pool.h>

@@ -1,5 +1,5 @@
 // `situ study`: experiments of papers on modelled machines, beside the papers' figures (studies/).
-#include "commands.h"
+#include "command_line.h"
 
 #include "base/output_file.h"
 #include "base/print.h"
@@ -68,8 +68,6 @@ void run_study(const study_options& options) {
   if (result.was_stopped) throw CLI::RuntimeError(128 + SIGINT);
 }
 
-}  // namespace
-
 void add_study_command(CLI::App& app) {
   CLI::App* study = app.add_subcommand("study", "Experiments of papers on modelled machines, beside their figures");
   study->require_subcommand(1);
@@ -86,3 +84,7 @@ void add_study_command(CLI::App& app) {
   run->footer("Ctrl-C leaves what is finished. What each study does, and how far it is off: docs/studies.");
   run->callback([options] { run_study(*options); });
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return main_of_command(argc, argv, "study", add_study_command); }

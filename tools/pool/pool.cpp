@@ -1,6 +1,6 @@
 // `situ pool`: what a persistent pool is, and whether its own structures are sound; the other parts of the command
 // stand in files of their own.
-#include "commands.h"
+#include "command_line.h"
 #include "pool_command.h"
 
 #include <situ/base/error.h>
@@ -245,6 +245,8 @@ void situ_pool::print(const ordered_json& all) {
   print_out("{}\n", all.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
 
+namespace {
+
 void add_pool_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("pool", "Look at a persistent pool");
   command->require_subcommand(1);
@@ -264,3 +266,7 @@ void add_pool_command(CLI::App& app) {
       "  situ pool COMMAND --help                        more of each\n"
       "All may be used beside those who write the pool.");
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return main_of_command(argc, argv, "pool", add_pool_command); }

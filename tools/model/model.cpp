@@ -1,5 +1,5 @@
 // `situ model`: programs on modelled machines.
-#include "commands.h"
+#include "command_line.h"
 #include "machine_file.h"
 #include "model_sweep.h"
 #include "program_file.h"
@@ -108,8 +108,6 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(errno)));
 }
 
-}  // namespace
-
 void add_model_command(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "Run a program on a modelled machine");
   model->require_subcommand(1);
@@ -178,3 +176,7 @@ void add_model_command(CLI::App& app) {
   command->footer(model_run_examples);
   command->callback([command, options] { run(*options, command->remaining()); });
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return main_of_command(argc, argv, "model", add_model_command); }

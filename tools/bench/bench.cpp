@@ -1,6 +1,6 @@
 // `situ bench`: the benchmarks: bench/support/core_bench.h, graph_bench.h, job_bench.h and stencil_bench.h behind
 // options.
-#include "commands.h"
+#include "command_line.h"
 
 #include "cases.h"
 #include "core_bench.h"
@@ -236,8 +236,6 @@ void add_report(CLI::App& bench) {
   report->callback([options] { end_with(situ::bench::run_report(*options)); });
 }
 
-}  // namespace
-
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Measure Situ beside the raw limit and its rivals");
   bench->require_subcommand(1);
@@ -248,3 +246,7 @@ void add_bench_command(CLI::App& app) {
   add_all(*bench);
   add_report(*bench);
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return main_of_command(argc, argv, "bench", add_bench_command); }

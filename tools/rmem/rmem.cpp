@@ -1,5 +1,5 @@
 // `situ rmem`: serves remote memory, and shows what servers have.
-#include "commands.h"
+#include "command_line.h"
 #include "rmem_run.h"
 
 #include "base/print.h"
@@ -351,8 +351,6 @@ void add_run(CLI::App& to) {
   });
 }
 
-}  // namespace
-
 void add_rmem_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("rmem", "Serve remote memory, and look at its servers");
   command->require_subcommand(1);
@@ -377,3 +375,7 @@ void add_rmem_command(CLI::App& app) {
       "  situ rmem ls --keys keys 10.0.0.1:7411                      names and regions\n"
       "  situ rmem stat --keys keys --json                           counts, for a script");
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return main_of_command(argc, argv, "rmem", add_rmem_command); }

@@ -1,0 +1,15 @@
+# What the tests of installs have in common: run(COMMAND...) sets `output` or fails; expect(TEXT REGEX).
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${status}:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+function(expect output expected)
+  if(NOT output MATCHES "${expected}")
+    message(FATAL_ERROR "expected '${expected}' in:\n${output}")
+  endif()
+endfunction()
