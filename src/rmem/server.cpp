@@ -41,12 +41,17 @@ using situ::detail::steady_ns;
 
 // Bytes of one client, in and out, before it is another one's turn.
 constexpr std::size_t most_bytes_a_turn = std::size_t{256} << 10;
-// Connections that are accepted before it is the clients' turn.
-constexpr int most_accepted_a_turn = 2;
+// Of strangers, of those that come and of clients that go, before it is the clients' turn: accepting and closing take
+// ten times as long as a client's request.
+constexpr int most_aside_a_turn = 2;
 // Connections that are looked at, whether they are silent, and that are ended for it, before it is the clients' turn.
 constexpr int most_looked_at_a_turn = 256;
 constexpr int most_ended_a_turn = 1;
-constexpr std::uint64_t listener_numbers = 1'000'000;  // below it: the wake-up (0) and listeners; above it: connections
+// Numbers of what is waited for: the wake-up, the others beside clients, listeners from 1 on among those; above:
+// connections.
+constexpr std::uint64_t wake_number = 0;
+constexpr std::uint64_t aside_number = 1;
+constexpr std::uint64_t listener_numbers = 1'000'000;
 
 void check(const server_options& options) {
   const auto demand = [](bool holds, const std::string& what) {
@@ -123,14 +128,18 @@ class server::impl {
     // the connection is over.
     descriptor socket;
     std::uint32_t events = 0;
+    bool is_aside = false;  // waited for in aside_
+    bool goes = false;      // the other end has closed it, or its half
     open_debt bytes;
     open_debt taking;
   };
 
-  void watch(int what, std::uint64_t number, std::uint32_t events, int how);
+  void watch(const descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how);
+  void wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_aside);
+  void hear(std::uint64_t number, std::uint32_t events);
+  void serve_aside();
   void accept_from(std::size_t listener);
-  [[nodiscard]] bool accept_one(std::size_t listener);
-  [[nodiscard]] bool has_no_descriptors(int why);
+  void has_no_descriptors(int why);
   void welcome_stranger(std::size_t listener, descriptor socket);
   void ask_for_strangers(bool is_wanted);
   void turn_away(std::uint64_t number);
@@ -142,6 +151,7 @@ class server::impl {
   void source_connected(std::uint64_t node, descriptor socket, std::span<const std::byte> come);
   void serve_chain();
   void serve(std::uint64_t number);
+  void guard(std::uint64_t number, const std::function<void(connection&)>& what);
   void exchange(connection& one, std::uint64_t number);
   bool take_from(connection& one, std::size_t& bytes);
   void end(connection& one, int why);
@@ -157,7 +167,8 @@ class server::impl {
   detail::admission admission_;
   bool has_complained_ = false;  // that there are no descriptors
   std::vector<detail::listener> listeners_;
-  descriptor epoll_;
+  descriptor epoll_;  // clients, the wake-up, aside_
+  descriptor aside_;  // who and what waits until clients have had their turn: listeners, strangers, clients that go
   descriptor wake_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;  // by number, the oldest first
   std::uint64_t next_number_ = listener_numbers;
@@ -182,10 +193,12 @@ server::impl::impl(server_options options)
       plan_{detail::plan_descriptors(options_.most_clients)},
       admission_{plan_.strangers},
       epoll_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
+      aside_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
       wake_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
-  if (!epoll_ || !wake_)
+  if (!epoll_ || !aside_ || !wake_)
     throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
-  watch(wake_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
+  watch(epoll_, wake_.get(), wake_number, EPOLLIN, EPOLL_CTL_ADD);
+  watch(epoll_, aside_.get(), aside_number, EPOLLIN, EPOLL_CTL_ADD);
   service_.memory().set_most_mapped(options_.most_mapped_bytes);
   service_.memory().set_most_files(plan_.region_files);
   service_.set_now(steady_ns());
@@ -194,7 +207,7 @@ server::impl::impl(server_options options)
   try {
     for (std::string& endpoint : options_.listen) {
       listeners_.emplace_back(endpoint);
-      watch(listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
+      watch(aside_, listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
     }
   } catch (...) {
     end();
@@ -216,12 +229,24 @@ void server::impl::end() noexcept {
   awaited_ = 0;
 }
 
-void server::impl::watch(int what, std::uint64_t number, std::uint32_t events, int how) {
+void server::impl::watch(const descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = number;
-  if (::epoll_ctl(epoll_.get(), how, what, &event) != 0)
+  if (::epoll_ctl(by.get(), how, what, &event) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot wait for a client: {}", std::strerror(errno)));
+}
+
+void server::impl::wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_aside) {
+  const descriptor& by = is_aside ? aside_ : epoll_;
+  if (is_aside != one.is_aside) {
+    watch(one.is_aside ? aside_ : epoll_, one.socket.get(), number, 0, EPOLL_CTL_DEL);
+    watch(by, one.socket.get(), number, events, EPOLL_CTL_ADD);
+  } else if (events != one.events) {
+    watch(by, one.socket.get(), number, events, EPOLL_CTL_MOD);
+  }
+  one.is_aside = is_aside;
+  one.events = events;
 }
 
 void server::impl::stop() noexcept {
@@ -269,24 +294,50 @@ void server::impl::run() {
     const int got = ::epoll_wait(epoll_.get(), events.data(), events.size(), sleep_ms);
     if (got < 0 && errno != EINTR)
       throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
+    bool is_aside = false;
     for (int i = 0; i < got; ++i) {
-      service_.set_now(steady_ns());
-      const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
-      if (number == 0) {
-        do_posted();
-      } else if (number < listener_numbers) {
-        accept_from(number - 1);
-      } else {
-        serve(number);
-      }
-      serve_chain();
+      const epoll_event& what = events[static_cast<std::size_t>(i)];
+      if (what.data.u64 == aside_number)
+        is_aside = true;
+      else
+        hear(what.data.u64, what.events);
     }
+    if (is_aside) serve_aside();
     if (is_stopped_) break;
     end_silent_ones();
     if (admission_.take_end_of_rest(steady_ns())) ask_for_strangers(true);
   }
   member.reset();  // what it asks for is not answered any more
   end();
+}
+
+void server::impl::hear(std::uint64_t number, std::uint32_t events) {
+  service_.set_now(steady_ns());
+  const auto found = connections_.find(number);
+  if (number == wake_number) {
+    do_posted();
+  } else if (found != connections_.end() && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 &&
+             !found->second->goes) {
+    found->second->goes = true;
+    guard(number, [&](connection& one) { wait_for(one, number, one.events, true); });
+  } else {
+    serve(number);
+  }
+  serve_chain();
+}
+
+void server::impl::serve_aside() {
+  std::array<epoll_event, most_aside_a_turn> events{};
+  const int got = ::epoll_wait(aside_.get(), events.data(), events.size(), 0);
+  for (int i = 0; i < got; ++i) {
+    service_.set_now(steady_ns());
+    const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
+    if (number < listener_numbers)
+      accept_from(number - 1);
+    else
+      serve(number);
+    serve_chain();
+  }
 }
 
 // --- a replica ---
@@ -362,19 +413,14 @@ void server::impl::serve_chain() {
   }
 }
 
+// One connection. What it lacks ends that one alone.
 void server::impl::accept_from(std::size_t listener) {
-  for (int i = 0; i < most_accepted_a_turn; ++i)
-    if (!accept_one(listener)) return;
-}
-
-// False where nobody else is accepted now. What one connection lacks ends that one alone.
-bool server::impl::accept_one(std::size_t listener) {
   const std::uint64_t now = steady_ns();
   const std::optional<std::uint64_t> overdue = admission_.overdue(now);
   if (admission_.is_full() && !overdue) {
     admission_.rest_for_room(now);
     ask_for_strangers(false);
-    return false;
+    return;
   }
   descriptor socket{situ::detail::above_standard(
       ::accept4(listeners_[listener].get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
@@ -382,19 +428,16 @@ bool server::impl::accept_one(std::size_t listener) {
   if (admission_.is_full()) turn_away(*overdue);
   try {
     welcome_stranger(listener, std::move(socket));
-    return true;
   } catch (const std::exception& failure) {  // no memory: of this process, or the kernel's
     log(log_level::warning, fmt::format("remote memory: a connection is turned away: {}", failure.what()));
     ++service_.counters().turned_away;
-    return false;
   }
 }
 
 // Why nobody could be accepted: where it is for the lack of descriptors or memory, a stranger that is overdue makes
-// room, and else accepting rests, as who waits would wake this thread at once again. Nobody else is ended for it. True
-// where the next try may come to more.
-bool server::impl::has_no_descriptors(int why) {
-  if (why != EMFILE && why != ENFILE && why != ENOBUFS && why != ENOMEM) return why == ECONNABORTED || why == EINTR;
+// room, and else accepting rests, as who waits would wake this thread at once again. Nobody else is ended for it.
+void server::impl::has_no_descriptors(int why) {
+  if (why != EMFILE && why != ENFILE && why != ENOBUFS && why != ENOMEM) return;
   if (!has_complained_)
     log(log_level::warning,
         fmt::format("remote memory: no further client can be accepted now: {}; those that come wait. Let this process "
@@ -402,20 +445,16 @@ bool server::impl::has_no_descriptors(int why) {
                     std::strerror(why)));
   has_complained_ = true;
   const std::uint64_t now = steady_ns();
-  if (const auto overdue = admission_.overdue(now)) {
-    turn_away(*overdue);
-    return true;
-  }
+  if (const auto overdue = admission_.overdue(now)) return turn_away(*overdue);
   admission_.rest_for_descriptors(now);
   ask_for_strangers(false);
-  return false;
 }
 
 // Where the kernel refuses that, it is tried again after a rest.
 void server::impl::ask_for_strangers(bool is_wanted) {
   try {
     for (std::size_t i = 0; i < listeners_.size(); ++i)
-      watch(listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
+      watch(aside_, listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
   } catch (const error&) {
     if (is_wanted) admission_.rest_for_descriptors(steady_ns());
   }
@@ -439,18 +478,24 @@ void server::impl::welcome_stranger(std::size_t listener, descriptor socket) {
 
 void server::impl::add(std::uint64_t number, std::unique_ptr<detail::party> with, descriptor socket) {
   auto fresh = std::make_unique<connection>(std::move(with), std::move(socket));
-  fresh->events = EPOLLIN;
-  watch(fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
   const bool is_stranger = !fresh->with->is_logged_in();
+  fresh->events = EPOLLIN | EPOLLRDHUP;
+  fresh->is_aside = is_stranger;
+  watch(is_stranger ? aside_ : epoll_, fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
   connections_[number] = std::move(fresh);
   if (is_stranger) admission_.enter(number, steady_ns());
 }
 
 void server::impl::serve(std::uint64_t number) {
+  guard(number, [&](connection& one) { exchange(one, number); });
+}
+
+// Does that with a connection, if it is still there; closes it where that fails.
+void server::impl::guard(std::uint64_t number, const std::function<void(connection&)>& what) {
   const auto found = connections_.find(number);
   if (found == connections_.end()) return;
   try {
-    exchange(*found->second, number);
+    what(*found->second);
   } catch (const std::exception& failure) {  // no memory for this client: the others go on
     log(log_level::warning, fmt::format("remote memory: a connection is closed: {}", failure.what()));
     close(number);
@@ -533,9 +578,10 @@ void server::impl::settle(connection& one, std::uint64_t number) {
   const detail::party::pieces out = one.with->output();
   const bool has_output = !out[0].empty() || !out[1].empty();
   const bool takes_input = !has_output && !one.with->room().empty();
-  const std::uint32_t events = has_output ? std::uint32_t{EPOLLOUT} : takes_input ? std::uint32_t{EPOLLIN} : 0U;
-  if (events != one.events) watch(one.socket.get(), number, events, EPOLL_CTL_MOD);
-  one.events = events;
+  const std::uint32_t events = has_output    ? std::uint32_t{EPOLLOUT}
+                               : takes_input ? std::uint32_t{EPOLLIN | EPOLLRDHUP}
+                                             : 0U;
+  wait_for(one, number, events, one.goes || !one.with->is_logged_in());
   const bool was_awaited = one.is_awaited();
   const std::uint64_t now = steady_ns();
   one.bytes.look(one.with->owes_bytes(), now);
