@@ -17,7 +17,8 @@ namespace situ::studies::nemesys {
 [[nodiscard]] study_part figure12(const macro_runs& runs);
 [[nodiscard]] study_part figure13(const macro_runs& runs);
 [[nodiscard]] study_part table6(const macro_runs& runs);
-// The text's observations 1 to 11 and those of 5.4.5 to 5.4.7: whether each holds, by which figures.
+// The ranges of the abstract, the text's observations 1 to 11 and those of 5.4.5 to 5.4.7: for which kernels each
+// holds.
 [[nodiscard]] study_part observations(const macro_runs& runs);
 
 }  // namespace situ::studies::nemesys

@@ -1,5 +1,10 @@
+#include "nemesys/table6.h"
+
+#include <situ/base/detail/assert.h>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -8,10 +13,6 @@
 namespace situ::studies::nemesys {
 namespace {
 
-// A line of the paper's table: shares in percent, latencies in cycles of 50 MHz. Pegasus has no graph-copy unit.
-struct counters {
-  double bus_load, adapter_use, memory_use, megabytes, via_adapter, via_unit, unit_use, load_cycles, store_cycles;
-};
 struct paper_table {
   variant of;
   std::array<counters, kernel_names.size() + 1> lines;  // the last: the mean
@@ -92,18 +93,20 @@ struct column {
   double counters::* paper;
   double kernel_run::* ours;
   double scale;  // of ours
+  origin from;
   bool of_units = false;
 };
+// machines/nemesys-4x4.toml says which constants follow from the means of the calibrated columns.
 constexpr std::array<column, 9> columns{{
-    {"bus load", "%", &counters::bus_load, &kernel_run::bus_load, 100},
-    {"NA usage", "%", &counters::adapter_use, &kernel_run::adapter_use, 100},
-    {"MEM usage", "%", &counters::memory_use, &kernel_run::memory_use, 100},
-    {"MEM accessed", "MB", &counters::megabytes, &kernel_run::megabytes, 1},
-    {"MEM via NA", "%", &counters::via_adapter, &kernel_run::via_adapter, 100, true},
-    {"MEM via NMA", "%", &counters::via_unit, &kernel_run::via_unit, 100, true},
-    {"NMA utilization", "%", &counters::unit_use, &kernel_run::unit_use, 100, true},
-    {"load", "cycles", &counters::load_cycles, &kernel_run::load_cycles, 1},
-    {"store", "cycles", &counters::store_cycles, &kernel_run::store_cycles, 1},
+    {"bus load", "%", &counters::bus_load, &kernel_run::bus_load, 100, origin::predicted},
+    {"NA usage", "%", &counters::adapter_use, &kernel_run::adapter_use, 100, origin::calibrated},
+    {"MEM usage", "%", &counters::memory_use, &kernel_run::memory_use, 100, origin::calibrated},
+    {"MEM accessed", "MB", &counters::megabytes, &kernel_run::megabytes, 1, origin::predicted},
+    {"MEM via NA", "%", &counters::via_adapter, &kernel_run::via_adapter, 100, origin::calibrated, true},
+    {"MEM via NMA", "%", &counters::via_unit, &kernel_run::via_unit, 100, origin::predicted, true},
+    {"NMA utilization", "%", &counters::unit_use, &kernel_run::unit_use, 100, origin::predicted, true},
+    {"load", "cycles", &counters::load_cycles, &kernel_run::load_cycles, 1, origin::calibrated},
+    {"store", "cycles", &counters::store_cycles, &kernel_run::store_cycles, 1, origin::calibrated},
 }};
 
 bool has_units(variant of) { return of == variant::nemesys_single || of == variant::nemesys_twin; }
@@ -113,6 +116,12 @@ std::string beside(double ours, double theirs) {
 }
 
 }  // namespace
+
+const counters& paper_counters(variant of, std::size_t kernel) {
+  const auto found = std::ranges::find(paper_tables, of, &paper_table::of);
+  SITU_ASSERT(1, found != paper_tables.end(), "ask for NEMESYS or Pegasus, single or twin");
+  return found->lines.at(kernel);
+}
 
 study_part table6(const macro_runs& runs) {
   study_part part{.name = "table6", .title = "Table 6: what the machine counts; ours, and the paper's in brackets"};
@@ -136,10 +145,14 @@ study_part table6(const macro_runs& runs) {
       part.rows.push_back({.what = fmt::format("{} mean {}", name(theirs.of), each.name),
                            .unit = each.unit,
                            .paper = theirs.lines.back().*each.paper,
-                           .ours = sum / static_cast<double>(kernels.size())});
+                           .ours = sum / static_cast<double>(kernels.size()),
+                           .from = each.from});
     }
     if (kernels.empty()) part.missing.push_back(fmt::format("no kernel has run by {}", name(theirs.of)));
   }
+  part.notes.emplace_back(
+      "calibrated: an adapter serves one load or store at a time, and a memory one request, since the means of these "
+      "columns agree with that (Little's law); no single figure of the table was fitted.");
   return part;
 }
 
