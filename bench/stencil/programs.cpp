@@ -244,7 +244,7 @@ void measure_programs(const session& s, const char* case_name) {
       if (auto one = run_fastest(folder, c.subject, failed)) told[c.subject] = std::move(*one);
     }
     if (told.empty())
-      throw std::runtime_error{folder.string() + ": holds no program of a name that docs/guide/benchmarks.md gives"};
+      throw std::runtime_error{folder.string() + ": holds no program of a name that docs/benchmarks.md gives"};
     for (const auto& c : all) {
       if (told.contains(c.subject) && told.contains(c.counterpart))
         samples.print(c.row, told[c.subject].seconds * 1e9, told[c.counterpart].seconds * 1e9);

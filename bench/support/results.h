@@ -89,7 +89,7 @@ struct provenance {
 // What the build of a quick run ends with.
 inline constexpr std::string_view quick_mark = " --quick";
 
-// The form that every benchmark of Situ keeps: a JSON array, one row a line (docs/guide/benchmarks.md).
+// The form that every benchmark of Situ keeps: a JSON array, one row a line (docs/benchmarks.md).
 [[nodiscard]] std::string to_json(std::span<const row> rows, const provenance& from);
 
 struct recorded_run {

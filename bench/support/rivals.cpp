@@ -173,7 +173,7 @@ subject_request rival_request(const std::string& subject, const fs::path& direct
     return request;
   }
   // The ranks pin themselves, as every subject's do. Of Open MPI's ways to carry one-sided access `sm` is the fastest
-  // on one host (docs/guide/benchmarks.md); more ranks than processors must give way while they wait.
+  // on one host (docs/benchmarks.md); more ranks than processors must give way while they wait.
   request.command = {std::string{r.launcher},
                      "--allow-run-as-root",
                      "--oversubscribe",

@@ -69,7 +69,7 @@ void check_names(const stencil_options& options) {
       std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(),
                    [&](const comparison_case& each) { return each.is_programs && wants(options, each); }))
     throw std::runtime_error{fmt::format(
-        "situ bench: {} holds no folder of a case that is asked for, as cloverleaf_3840; see docs/guide/benchmarks.md",
+        "situ bench: {} holds no folder of a case that is asked for, as cloverleaf_3840; see docs/benchmarks.md",
         options.programs)};
   check_comparison_names(all_stencil_cases(), options.cases, "stencil");
 }

@@ -45,7 +45,7 @@ std::string core_footer() {
     text += fmt::format("  {:<16} {}\n", info.name, info.operation);
   return text +
          "Subjects: raw (shared memory with nothing in between), situ, openmpi, oshmem.\nFigures, definitions and "
-         "limits: docs/guide/benchmarks.md.";
+         "limits: docs/benchmarks.md.";
 }
 
 void add_core(CLI::App& bench) {
@@ -89,7 +89,7 @@ std::string graph_footer() {
         fmt::format("  {:<16} {}; subjects {}\n", operation.name, operation.words, fmt::join(operation.subjects, ", "));
   for (const situ::bench::graph_form& form : situ::bench::graph_forms())
     text += fmt::format("  {:<16} {}\n", form.name, form.words);
-  return text + "Figures, definitions and limits: docs/guide/benchmarks.md.";
+  return text + "Figures, definitions and limits: docs/benchmarks.md.";
 }
 
 void add_graph(CLI::App& bench) {
@@ -151,7 +151,7 @@ void add_job_bench(CLI::App& bench, const situ::bench::job_bench& which) {
   if (!which.examples.empty()) footer += "Examples:\n";
   for (const auto& [arguments, words] : which.examples)
     footer += fmt::format("  situ bench {} {}\n      {}\n", which.name, arguments, words);
-  jobs->footer(footer + "Figures, definitions and limits: docs/guide/benchmarks.md.");
+  jobs->footer(footer + "Figures, definitions and limits: docs/benchmarks.md.");
   jobs->callback([options, output, &which] {
     end_with(situ::bench::measure_and_report(std::string{which.name}, *output, [&](const std::string& json_file) {
       options->json_file = json_file;
@@ -169,7 +169,7 @@ std::string stencil_footer() {
                                            : "");
   return text +
          "Files go to SITU_STENCIL_DIRECTORY, else TMPDIR or /tmp. Figures, definitions and limits: "
-         "docs/guide/benchmarks.md.";
+         "docs/benchmarks.md.";
 }
 
 void add_stencil(CLI::App& bench) {
@@ -190,9 +190,8 @@ void add_stencil(CLI::App& bench) {
   stencil->add_flag("--quick", options->quick, "Small grids, few samples");
   stencil->add_flag("--large", options->large, "Also the case with more data than memory: 30 GB of disk, some minutes");
   stencil
-      ->add_option(
-          "--programs", options->programs,
-          "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/guide/benchmarks.md)")
+      ->add_option("--programs", options->programs,
+                   "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/benchmarks.md)")
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER");
   const auto output = add_output(*stencil);
