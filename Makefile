@@ -8,7 +8,7 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-# The modules: each has src/NAME (or compat/NAME) and tests/NAME.
+# Each module has a folder of its name in src or compat, and one in tests.
 MODULES := base machine memory preload rmem fabric cluster runtime graph pool spread task trees stencil model ops
 # What `make test` leaves to other targets.
 NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some)$$
