@@ -5,6 +5,7 @@
 
 JOBS ?= $(shell nproc)
 PLACES ?= 4
+NEWEST ?= 30
 export JOBS
 
 .DEFAULT_GOAL := help
@@ -13,7 +14,7 @@ MODULES := base machine memory preload rmem fabric cluster runtime graph pool sp
 # What `make test` leaves to other targets.
 NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some)$$
 
-.PHONY: help run build test $(MODULES:%=test-%) test-numa test-hosts test-losses test-load test-faults test-modelled test-modelled-some nightly asan tsan build-asan build-tsan dev reference format lint tidy clean packages packages-lint
+.PHONY: help run build test $(MODULES:%=test-%) test-numa test-hosts test-losses test-load test-faults test-modelled test-modelled-some nightly asan tsan build-asan build-tsan dev reference format lint tidy tidy-changed clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
@@ -93,10 +94,11 @@ format: packages-lint  ## lay out the sources as .clang-format says
 lint: reference  ## check the layout of the sources, and that every public name is explained
 	@.ci/lint
 
-tidy: build packages-lint  ## clang-tidy over all sources but the tests; a quarter of an hour on two cores
-	@mkdir -p build/tidy && sed 's/ -fno-tree-sink//g' build/release/compile_commands.json >build/tidy/compile_commands.json  # of gcc alone
-	@git ls-files 'src/*.cpp' 'tools/*.cpp' 'compat/*.cpp' 'examples/*.cpp' 'bench/*.cpp' ':!bench/rivals' | \
-	  xargs -P $(JOBS) -n 4 clang-tidy-19 --quiet -p build/tidy --extra-arg=-idirafter$$(g++ -print-file-name=include)
+tidy: build packages-lint  ## clang-tidy over all sources but the tests; an hour of a processor
+	@.ci/tidy
+
+tidy-changed: packages-lint build/release/build.ninja  ## the same over the sources that changed last; needs what `make build` generates
+	@.ci/tidy --newest $(NEWEST)
 
 clean:  ## remove everything that was built
 	rm -rf build
