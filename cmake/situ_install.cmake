@@ -1,6 +1,9 @@
 # The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script, the licence, and the packages
 # that find_package(Situ) and pkg-config read. The programs are installed where they are built.
 #
+# The component `core` is what a project needs that links situ::situ, `situ` included: `cmake --install BUILD --component core`, after target situ_core is built.
+# Each module apart, each other program, and `modelled` are components of their names; without --component all but `modelled` are installed.
+#
 # Each module is an export set of its own, and each module apart a component of find_package(Situ): what it needs is looked for only where
 # it is wanted. pkg-config has a file for each module (cmake/situ_pkgconfig.cmake).
 
@@ -84,8 +87,12 @@ set(SITU_COMPONENTS)
 set(SITU_ALWAYS)
 foreach(target ${situ_modules} ${situ_modules_apart})
   string(REGEX REPLACE "^situ_" "" module ${target})
-  install(TARGETS ${target} EXPORT SituTargets_${module} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT SituTargets_${module} NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-${module}.cmake)
+  set(component ${module})
+  if(target IN_LIST situ_modules)
+    set(component core)
+  endif()
+  install(TARGETS ${target} EXPORT SituTargets_${module} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
+  install(EXPORT SituTargets_${module} NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-${module}.cmake COMPONENT ${component})
   situ_links_of(${target} ours others)
   situ_component_block(${module} block)
   string(APPEND SITU_COMPONENT_LINKS "set(situ_links_of_${module} ${ours})\n")
@@ -94,11 +101,12 @@ foreach(target ${situ_modules} ${situ_modules_apart})
   if(target IN_LIST situ_modules)
     string(APPEND SITU_ALWAYS " ${module}")
   endif()
-  situ_install_pkgconfig(situ-${module} "Situ's module ${module}" ${target})
+  situ_install_pkgconfig(situ-${module} "Situ's module ${module}" ${target} ${component})
 endforeach()
-situ_install_pkgconfig(situ "${PROJECT_DESCRIPTION}" situ_umbrella)
+situ_install_pkgconfig(situ "${PROJECT_DESCRIPTION}" situ_umbrella core)
 install(TARGETS situ_umbrella EXPORT SituTargets_situ)
-install(EXPORT SituTargets_situ NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-situ.cmake)
+install(EXPORT SituTargets_situ NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-situ.cmake COMPONENT core)
+add_custom_target(situ_core DEPENDS situ ${situ_modules})
 
 # The component `modelled`: the modelled form of each module of situ::situ, the executor, and situ_add_modelled for who asks for them. They take longer to
 # compile than all modules, so neither a build nor an install has them unless they are asked for:
@@ -120,26 +128,22 @@ if(TARGET situ_model_runtime)
   install(FILES cmake/situ_modelled.cmake DESTINATION ${SITU_PACKAGE_DIR} COMPONENT modelled EXCLUDE_FROM_ALL)
   situ_find_command(Zydis::Zydis line)
   string(APPEND SITU_COMPONENTS " modelled")
-  string(APPEND SITU_COMPONENT_BLOCKS "if(modelled IN_LIST situ_wanted AND EXISTS \"\${CMAKE_CURRENT_LIST_DIR}/SituTargets-modelled.cmake\")\n"
-    "  ${line}\n  situ_component(modelled fmt::fmt Zydis::Zydis)\n"
-    "  include(\"\${CMAKE_CURRENT_LIST_DIR}/situ_modelled.cmake\")\n"
-    "elseif(modelled IN_LIST situ_wanted)\n"
-    "  string(APPEND Situ_NOT_FOUND_MESSAGE \"its component modelled was not installed, as it is not unless asked for: "
-    "cmake --build BUILD --target situ_modelled_forms && cmake --install BUILD --component modelled\")\nendif()\n")
+  string(APPEND SITU_COMPONENT_BLOCKS "if(modelled IN_LIST situ_wanted)\n  ${line}\n  situ_component(modelled fmt::fmt Zydis::Zydis)\n"
+    "  include(\"\${CMAKE_CURRENT_LIST_DIR}/situ_modelled.cmake\" OPTIONAL)\nendif()\n")
 endif()
 
-install(DIRECTORY include/situ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.inl")
+install(DIRECTORY include/situ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT core FILES_MATCHING PATTERN "*.h" PATTERN "*.inl")
 get_property(folders GLOBAL PROPERTY SITU_COMPAT_FOLDERS)
 foreach(folder ${folders})
-  install(DIRECTORY compat/${folder}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/situ/compat/${folder})
+  install(DIRECTORY compat/${folder}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/situ/compat/${folder} COMPONENT core)
 endforeach()
-install(DIRECTORY machines DESTINATION ${CMAKE_INSTALL_DATADIR}/situ FILES_MATCHING PATTERN "*.toml")
-install(FILES tools/gdb/situ_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/situ/gdb)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY machines DESTINATION ${CMAKE_INSTALL_DATADIR}/situ COMPONENT core FILES_MATCHING PATTERN "*.toml")
+install(FILES tools/gdb/situ_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/situ/gdb COMPONENT core)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 
 configure_package_config_file(cmake/SituConfig.cmake.in ${PROJECT_BINARY_DIR}/cmake/SituConfig.cmake
   INSTALL_DESTINATION ${SITU_PACKAGE_DIR})
 # Before 1.0 a minor version may change the API.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/SituConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/cmake/SituConfig.cmake ${PROJECT_BINARY_DIR}/cmake/SituConfigVersion.cmake
-  DESTINATION ${SITU_PACKAGE_DIR})
+  DESTINATION ${SITU_PACKAGE_DIR} COMPONENT core)

@@ -11,8 +11,8 @@ function(situ_pkgconfig_requirement package out)
   set(${out} "${package}${version}" PARENT_SCOPE)
 endfunction()
 
-# situ_install_pkgconfig(NAME DESCRIPTION TARGET): installs NAME.pc, which stands for the target.
-function(situ_install_pkgconfig name description target)
+# situ_install_pkgconfig(NAME DESCRIPTION TARGET COMPONENT): installs NAME.pc, which stands for the target, with that component.
+function(situ_install_pkgconfig name description target component)
   situ_links_of(${target} ours others)
   set(requires)
   set(libs)
@@ -61,5 +61,5 @@ Requires: @requires@
 Cflags:@includes@@options@
 Libs:@libs@
 ")
-  install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
 endfunction()

@@ -98,7 +98,10 @@ void write_project(const fs::path& folder) {
 
   print_out("{} is ready. Build and run it:\n\n  cd {}\n", folder.string(), folder.string());
   if (!is_install(prefix))  // a project finds an install only
-    print_out("  cmake --install {} --prefix ~/situ && export PATH=~/situ/bin:$PATH\n", prefix.string());
+    print_out(
+        "  cmake --build {0} --target situ_core && cmake --install {0} --component core --prefix ~/situ\n"
+        "  export PATH=~/situ/bin:$PATH\n",
+        prefix.string());
   print_out("  cmake -B build{} && cmake --build build\n  {} run -n 4 build/{}\n  ctest --test-dir build\n", option,
             is_found ? "situ" : (prefix / "bin/situ").string(), name);
 }
