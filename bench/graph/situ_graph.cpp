@@ -2,7 +2,7 @@
 // std::unordered_map. Graphs are copied within one place, or sent from the first of two to the second.
 #include "forms.h"
 
-#include <situ/graph/clone.h>
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <time.h>

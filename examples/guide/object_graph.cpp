@@ -2,6 +2,7 @@
 // pointers are ordinary pointers everywhere.
 //
 //   situ run -n 4 object_graph [words, 10000]
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <cstdio>

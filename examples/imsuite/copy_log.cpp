@@ -1,5 +1,6 @@
 #include "copy_log.h"
 
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <algorithm>

@@ -26,6 +26,7 @@
 #include "instance.h"
 #include "kernels/kernels.h"
 
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 
 #include "network.h"
 
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <cstdint>

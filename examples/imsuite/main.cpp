@@ -10,6 +10,7 @@
 #include "report.h"
 #include "validate.h"
 
+#include <situ/graph.h>
 #include <situ/model/region.h>
 #include <situ/situ.h>
 

@@ -13,6 +13,7 @@
 #include "read.h"
 #include "report.h"
 
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <CLI/CLI.hpp>

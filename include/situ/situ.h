@@ -1,4 +1,7 @@
-// What a program usually needs.
+// What a program usually needs. The rest comes by headers of its own: object graphs by <situ/graph.h>, pools by
+// <situ/pool/pool.h>, the distributed types by <situ/spread/...>, tasks with declared accesses by <situ/task/...>,
+// place trees by <situ/trees/...>, stencils by <situ/stencil/stencil.h>, what is known of machines by
+// <situ/machine/...>.
 #pragma once
 
 #include <situ/base/error.h>
@@ -7,7 +10,6 @@
 #include <situ/fabric/rma.h>
 #include <situ/fabric/shared_span.h>
 #include <situ/fabric/signal.h>
-#include <situ/graph/at.h>
 #include <situ/memory/allocate.h>
 #include <situ/memory/allocator.h>
 #include <situ/memory/ptr.h>

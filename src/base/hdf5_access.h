@@ -3,7 +3,7 @@
 // HDF5 is.
 #pragma once
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
 #include "base/host.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 
 #include <fmt/format.h>

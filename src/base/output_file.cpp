@@ -1,6 +1,6 @@
 #include "base/output_file.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fcntl.h>
 #include <unistd.h>

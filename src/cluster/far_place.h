@@ -7,7 +7,7 @@
 // counted and dropped. All members may be called by the place's thread and its registered threads.
 #pragma once
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/fabric/detail/far.h>
 

@@ -1,6 +1,6 @@
 #include "cluster/host_server.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 #include <situ/fabric/detail/endpoint.h>
 

@@ -1,6 +1,6 @@
 #include "cluster/network.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/version.h>
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 #include "cluster/network_choice.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 
 #include <arpa/inet.h>

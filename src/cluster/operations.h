@@ -5,6 +5,7 @@
 // seen who waits. Nothing that comes in ends the server. Belongs to the server's thread.
 #pragma once
 
+#include <situ/base/error_code.h>
 #include <situ/fabric/detail/far.h>
 #include <situ/memory/detail/place_context.h>
 

@@ -1,6 +1,6 @@
 #include "cluster/pmix.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

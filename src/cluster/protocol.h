@@ -6,7 +6,6 @@
 // operations what concerns memory, in far_place whether anybody waits for the answer.
 #pragma once
 
-#include <situ/base/error.h>
 #include <situ/fabric/detail/access.h>
 #include <situ/fabric/detail/channel.h>
 #include <situ/fabric/detail/word_operation.h>

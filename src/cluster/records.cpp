@@ -1,6 +1,6 @@
 #include "cluster/records.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

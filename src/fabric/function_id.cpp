@@ -1,4 +1,4 @@
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/fabric/detail/function_id.h>
 
 #include <fmt/format.h>

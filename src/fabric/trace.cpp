@@ -12,8 +12,6 @@
 #include "base/output_file.h"
 #include "memory/place_status.h"
 
-#include <situ/base/error.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>

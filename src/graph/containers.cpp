@@ -1,4 +1,4 @@
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/graph/containers.h>
 #include <situ/memory/allocate.h>
 

@@ -1,4 +1,4 @@
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/graph/describe.h>
 
 #include <fmt/format.h>

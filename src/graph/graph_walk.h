@@ -5,7 +5,7 @@
 #pragma once
 
 #include <situ/base/detail/coherence.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "graph/reserved.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // A copy whose objects do not lie in one block: each gets memory of its own.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/graph/containers.h>
 
 #include <sys/mman.h>

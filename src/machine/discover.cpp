@@ -1,7 +1,7 @@
 #include "base/descriptor.h"
 #include "machine/acpi.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 #include <situ/machine/discover.h>
 

@@ -1,5 +1,5 @@
 #include <situ/base/detail/assert.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/machine/tree.h>
 
 #include <fmt/format.h>

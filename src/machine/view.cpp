@@ -1,4 +1,4 @@
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/machine/view.h>
 
 #include <fmt/format.h>

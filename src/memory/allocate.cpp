@@ -2,7 +2,7 @@
 
 #include <situ/base/detail/coherence.h>
 #include <situ/base/detail/signal_word.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include "memory/segment.h"
 

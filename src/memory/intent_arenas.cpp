@@ -1,6 +1,6 @@
 #include "memory/intent_arenas.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 #include <situ/memory/memory_kind.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

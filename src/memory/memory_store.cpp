@@ -3,7 +3,7 @@
 #include "memory/page_source.h"
 #include "memory/store_threads.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/memory/backing_store.h>
 
 #include <fmt/format.h>

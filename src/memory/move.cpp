@@ -1,6 +1,6 @@
 #include <situ/memory/move.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/units.h>
 
 #include <fmt/format.h>

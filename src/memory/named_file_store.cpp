@@ -5,7 +5,7 @@
 #include "base/file_size.h"
 #include "memory/store_threads.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/memory/backing_store.h>
 
 #include <fcntl.h>

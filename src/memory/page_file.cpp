@@ -1,6 +1,6 @@
 #include "memory/page_file.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/units.h>
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "memory/page_source.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/units.h>
 
 #include <fmt/format.h>

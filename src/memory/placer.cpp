@@ -1,7 +1,7 @@
 #include "memory/placer.h"
 
 #include <situ/base/detail/assert.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/units.h>
 
 #include <fcntl.h>

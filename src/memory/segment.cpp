@@ -1,7 +1,7 @@
 #include "memory/segment.h"
 
 #include <situ/base/detail/test_points.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <sys/mman.h>

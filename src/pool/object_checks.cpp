@@ -1,6 +1,6 @@
 #include "pool/object_checks.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "pool/open_pool.h"
 
 #include <situ/base/detail/assert.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 
 #include <fmt/format.h>

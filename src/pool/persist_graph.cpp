@@ -1,5 +1,5 @@
 // Graphs of ordinary memory, copied into a pool.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

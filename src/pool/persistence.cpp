@@ -1,6 +1,6 @@
 #include "pool/persistence.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // Objects of a pool that has checks of them, looked at: all, or those that a root reaches.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // What no root reaches: counted, or given back.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

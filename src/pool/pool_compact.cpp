@@ -6,7 +6,6 @@
 //   2. the file is cut: nothing leads behind its end any more
 //   3. the note that there are holes, and where it stays: who takes chunks gives them room again first
 //   4. holes
-#include <situ/base/error.h>
 #include <situ/pool/pool.h>
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // Containers in pools: what is no template of them.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/pool/pool_map.h>
 #include <situ/pool/pool_string.h>
 

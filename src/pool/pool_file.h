@@ -6,8 +6,6 @@
 #include "pool/openers.h"
 #include "pool/persistence.h"
 
-#include <situ/base/error.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

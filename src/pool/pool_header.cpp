@@ -1,5 +1,5 @@
 // What a pool's header says, and whether this build reads such a pool: docs/formats/pool.md lists what is looked at.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <unistd.h>

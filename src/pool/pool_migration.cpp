@@ -2,7 +2,7 @@
 //
 // While a step has several transactions, the root's record has a fingerprint of its own, made of both types': so it is
 // refused as either of them, and whoever goes on finds the step. The new object has a root of its own until then.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 #include <situ/pool/migration.h>
 

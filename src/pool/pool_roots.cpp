@@ -1,5 +1,5 @@
 // Roots by name, and what a pool tells of itself.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 #include "pool/sharing.h"
 
 #include <situ/base/detail/assert.h>
-#include <situ/base/error.h>
 #include <situ/base/log.h>
 
 #include <fmt/format.h>

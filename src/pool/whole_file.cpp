@@ -1,6 +1,6 @@
 #include "pool/whole_file.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/units.h>
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "pool/write_check.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 #include <situ/fabric/detail/function_id.h>
 

@@ -1,6 +1,6 @@
 #include "rmem/admission.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <sys/resource.h>

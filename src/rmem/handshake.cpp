@@ -1,7 +1,5 @@
 #include "rmem/handshake.h"
 
-#include <situ/base/error.h>
-
 #include <sodium.h>
 
 namespace situ::rmem::detail {

@@ -1,6 +1,6 @@
 #include "rmem/page_store.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

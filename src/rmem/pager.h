@@ -21,6 +21,7 @@
 //      room for all of them first.
 #pragma once
 
+#include <situ/base/error.h>
 #include <situ/rmem/client.h>
 #include <situ/rmem/region.h>
 

@@ -6,7 +6,7 @@
 // would then wait for who touches; try_look() ends it.
 #pragma once
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <atomic>
 #include <cstddef>

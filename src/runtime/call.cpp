@@ -284,6 +284,12 @@ arrived_call::~arrived_call() {
                           .kind = event_kind::task});
 }
 
+void arrived_call::drop_loss() {
+  try {
+    throw;
+  } catch (const place_lost_error&) {}
+}
+
 arrived_call::trailing_wait::trailing_wait() noexcept { ++current->runtime->trailing_waits; }
 arrived_call::trailing_wait::~trailing_wait() { --current->runtime->trailing_waits; }
 

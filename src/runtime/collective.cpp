@@ -1,12 +1,14 @@
 // Collectives as their team sees them: numbered, held against each other, and their parts on the way.
 #include <situ/runtime/detail/collective.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/runtime/at.h>
+#include <situ/runtime/detail/collective_values.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <string_view>
 
@@ -204,6 +206,12 @@ arrived_part collective::take_part(std::uint32_t from, std::uint32_t step) {
   arrived_part taken{.source = found->first.source, .bytes = std::move(found->second)};
   parts.erase(found);
   return taken;
+}
+
+void add_up_counts(collective& group, std::vector<std::uint64_t>& counts) {
+  element_values<std::uint64_t> total{counts};
+  std::plus<> sum;
+  all_reduce_in(group, total, sum, 1);
 }
 
 void collective::abandon() {

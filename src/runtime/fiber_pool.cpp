@@ -1,6 +1,6 @@
 #include "runtime/fiber_pool.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/memory/detail/place_context.h>
 
 #include <fmt/format.h>

@@ -65,6 +65,16 @@ std::size_t wait_for_any(std::span<future_state_base* const> states, deadline un
   return first;
 }
 
+std::optional<std::size_t> wait_for_any(std::size_t count, const void* futures,
+                                        future_state_base* (*state_at)(const void* futures, std::size_t index),
+                                        deadline until) {
+  std::vector<future_state_base*> states;
+  states.reserve(count);
+  for (std::size_t index = 0; index < count; ++index) states.push_back(state_at(futures, index));
+  const std::size_t found = wait_for_any(states, until);
+  return found == count ? std::nullopt : std::optional{found};
+}
+
 // In the order in which they came.
 void future_state_base::wake_all() noexcept {
   if (current->scheduler == nullptr) return;  // in a forked child: who waits is its parent's

@@ -10,7 +10,7 @@
 #include "runtime/stack.h"
 #include "runtime/standstill.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 // process may use now, which a recorded or modelled machine cannot say.
 #include "runtime/launch.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 // environment.
 #include "runtime/launch_foreign.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <unistd.h>

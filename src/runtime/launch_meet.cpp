@@ -1,5 +1,5 @@
 // Tasks of another launcher meet, and watch each other.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 
 #include <fmt/format.h>

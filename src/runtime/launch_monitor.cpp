@@ -3,7 +3,7 @@
 #include "base/descriptor.h"
 #include "memory/liveness.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 
 #include <fcntl.h>

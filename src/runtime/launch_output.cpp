@@ -4,7 +4,7 @@
 #include "base/file_size.h"
 #include "base/print.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // What a place has from its launcher, and the frame around its body.
 #include "runtime/launch.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/runtime/runtime.h>
 
 #include <fmt/format.h>

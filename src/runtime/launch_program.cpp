@@ -5,7 +5,7 @@
 #include "runtime/launch_output.h"
 #include "runtime/launch_start.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 
 #include "base/descriptor.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "runtime/place_network.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/runtime/detail/scheduler.h>
 

@@ -1,6 +1,6 @@
 #include "runtime/serve.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <climits>
 #include <cstdlib>

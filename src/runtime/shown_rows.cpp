@@ -1,6 +1,6 @@
 #include "runtime/shown_rows.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <algorithm>
 #include <cstring>

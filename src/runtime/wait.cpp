@@ -1,6 +1,6 @@
 #include <situ/runtime/wait.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/runtime/detail/scheduler.h>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include <situ/spread/counter.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/fabric/atomic.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/collective.h>

@@ -1,6 +1,6 @@
 #include <situ/spread/detail/map_core.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/fabric/detail/function_id.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/at.h>

@@ -2,7 +2,7 @@
 
 #include <situ/base/detail/assert.h>
 #include <situ/base/detail/coherence.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/fabric/detail/access.h>
 #include <situ/memory/allocate.h>
 

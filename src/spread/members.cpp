@@ -1,6 +1,6 @@
 #include <situ/spread/detail/members.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/runtime/future.h>
 

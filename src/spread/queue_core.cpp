@@ -1,6 +1,6 @@
 #include <situ/spread/detail/queue_core.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 namespace situ::detail {
 

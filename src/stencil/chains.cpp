@@ -3,7 +3,7 @@
 #include "stencil/context_parts.h"
 #include "stencil/stopwatch.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "base/float_settings.h"
 #include "stencil/context_parts.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/machine/discover.h>
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include "base/file_size.h"
 #include "memory/store_threads.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <liburing.h>

@@ -2,7 +2,7 @@
 
 #include "base/hdf5_access.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

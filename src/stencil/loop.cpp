@@ -1,6 +1,6 @@
 #include <situ/stencil/detail/loop.h>
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/stencil/detail/checked.h>
 
 #include <fmt/format.h>

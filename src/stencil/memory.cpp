@@ -1,6 +1,6 @@
 #include "stencil/memory.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "base/addresses.h"
 #include "base/mapping_error.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/units.h>
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "stencil/mirrored_ring.h"
 
 #include <situ/base/detail/assert.h>
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // The backing store in the segment of a place: read by get, written by put, by a thread that is registered with the
 // place that made it.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/place_threads.h>
 #include <situ/task/staged_array.h>

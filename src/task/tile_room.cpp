@@ -1,6 +1,6 @@
 #include "task/tile_room.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 #include <linux/mempolicy.h>

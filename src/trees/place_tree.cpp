@@ -1,8 +1,11 @@
 #include <situ/base/error.h>
 #include <situ/machine/discover.h>
+#include <situ/memory/memory_kind.h>
 #include <situ/runtime/runtime.h>
 #include <situ/spread/detail/members.h>
 #include <situ/trees/place_tree.h>
+
+#include "trees/memories.h"
 
 #include <fmt/format.h>
 
@@ -66,6 +69,10 @@ place_tree place_tree::of_machine(const machine::tree& machine, const memory_opt
         fmt::format("the machine \"{}\" has no memory that can be allocated from: give it one", machine.name())};
   const std::vector<memory_kind> memories(root.children.size());
   return place_tree{detail::tree_core::of_memories(std::move(root), memories, options.threads)};
+}
+
+placed_rows place_tree::distribute(std::size_t rows, deal how) const {
+  return placed_rows{std::make_shared<detail::placed_rows_core>(core_, rows, std::move(how))};
 }
 
 tree_traffic place_tree::traffic() const {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 namespace situ::detail {
 namespace {
@@ -165,5 +166,8 @@ void placed_rows_core::balance() {
   }
   for (row_slabs* array : arrays_) array->end_move();
 }
+
+void placed_rows_core::enter(row_slabs& array) { arrays_.push_back(&array); }
+void placed_rows_core::leave(row_slabs& array) noexcept { std::erase(arrays_, &array); }
 
 }  // namespace situ::detail

@@ -1,5 +1,6 @@
 #include <situ/base/error.h>
 #include <situ/memory/allocate.h>
+#include <situ/memory/memory_kind.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/runtime.h>
 #include <situ/trees/detail/tree_core.h>
@@ -103,10 +104,14 @@ std::shared_ptr<tree_core> tree_core::of_memories(tree_node shape, const std::ve
   return std::make_shared<tree_of_memories>(std::move(shape), memories, threads);
 }
 
+tree_core::tree_core(tree_node root) : root_{std::move(root)} {}
+tree_core::~tree_core() = default;
+
 void tree_core::make_records() {
   for (std::uint32_t c = 0; c < children(); ++c) records_.push_back(allocate(c, sizeof(child_record), "a record"));
 }
 
+void tree_core::wait() { places_ != nullptr ? places_->wait() : units_->wait(); }
 void tree_core::settle() noexcept { places_ != nullptr ? places_->settle() : units_->settle(); }
 
 void tree_core::copy(const std::byte* from, std::size_t from_stride, std::byte* to, std::size_t to_stride,

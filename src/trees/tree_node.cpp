@@ -2,6 +2,8 @@
 #include <situ/machine/view.h>
 #include <situ/trees/tree_node.h>
 
+#include "trees/memories.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

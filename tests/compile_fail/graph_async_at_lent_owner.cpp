@@ -1,6 +1,7 @@
 // The call returns before the graph is read: whether it is handed over or lent must be said.
 // expect: async_at\(\) returns before the graph is read: hand its owner over with std::move\(x\)
 // expect: or lend it with x\.get\(\)
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 struct node {

@@ -1,5 +1,6 @@
 #include "death/programs.h"
 
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <chrono>

@@ -3,6 +3,7 @@
 #include "runtime/launch_support.h"
 
 #include <situ/base/error.h>
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <gmock/gmock.h>

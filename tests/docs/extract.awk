@@ -68,6 +68,6 @@ in_output { output = output $0 "\n"; next }
 END {
   if (expected_by != "") missing_output()
   if (inside && mode == "snippets") { printf "%s:%d: this block does not end\n", doc, first > "/dev/stderr"; exit 1 }
-  if (mode == "snippets" && bodies != "") printf "%s#include <situ/situ.h>\n%s", includes, bodies > (out ".cpp")
+  if (mode == "snippets" && bodies != "") printf "%s#include <situ/graph.h>\n#include <situ/situ.h>\n%s", includes, bodies > (out ".cpp")
   if (bad) exit 1
 }

@@ -9,6 +9,7 @@
 #include "support/places.h"
 
 #include <gmock/gmock.h>
+#include <situ/graph.h>
 
 #include <algorithm>
 #include <atomic>

@@ -4,6 +4,7 @@
 #include "read.h"
 #include "support/places.h"
 
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <gmock/gmock.h>

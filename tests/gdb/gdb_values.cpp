@@ -1,4 +1,5 @@
 // What the gdb test of containers, owners, futures and graphs looks at.
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <stdexcept>

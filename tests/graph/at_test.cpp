@@ -2,6 +2,7 @@
 #include "graph/random_graph.h"
 #include "support/places.h"
 
+#include <situ/graph.h>
 #include <unistd.h>
 
 #include <cstdio>

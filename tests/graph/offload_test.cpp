@@ -3,6 +3,7 @@
 #include "support/places.h"
 
 #include <situ/base/log.h>
+#include <situ/graph.h>
 
 #include <unistd.h>
 #include <atomic>

@@ -5,6 +5,7 @@
 
 #include <situ/base/detail/coherence.h>
 #include <situ/fabric/detail/carry.h>
+#include <situ/graph.h>
 
 #include <algorithm>
 #include <climits>

@@ -1,5 +1,6 @@
 // What a job over several hosts refuses, in a sentence that says what to do instead; and object graphs, which go by
 // message there. For bodies.cpp alone.
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <situ/spread/distributed_map.h>

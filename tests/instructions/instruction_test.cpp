@@ -1,5 +1,6 @@
 // The hot paths' instructions against the table of counts.txt. Everything happens at one place, which is its own peer:
 // then no count depends on when another place answers.
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <gtest/gtest.h>

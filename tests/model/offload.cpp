@@ -2,6 +2,7 @@
 // Prints how many sums are those of a clone. Arguments: calls, depth of the tree. With more calls than one, and more
 // places, then the odd ones: results, calls with large data, to the place itself, in the midst of others, a graph that
 // no unit can walk.
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <cstdint>

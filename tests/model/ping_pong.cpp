@@ -1,4 +1,5 @@
 // Calls that go to the last place and come back, by value and with a ring of nodes. Prints the sum of the answers.
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <cstdio>

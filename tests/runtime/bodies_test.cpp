@@ -2,6 +2,7 @@
 // may take: views of the message.
 #include "support/places.h"
 
+#include <situ/graph.h>
 #include <situ/situ.h>
 
 #include <map>

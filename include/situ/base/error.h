@@ -1,9 +1,10 @@
 // What can happen to a correct program, as exceptions: a place is lost, bytes are bad, memory is out, access is denied.
 // A caller's bug is an assertion instead: it ends the program and names the fix. Thread-safe: errors are values.
-// cost: making an error formats its text, which allocates; reading one is a load.
+// The codes are in error_code.h. cost: making an error formats its text, which allocates; reading one is a load.
 #pragma once
 
 #include <situ/base/detail/abi.h>
+#include <situ/base/error_code.h>
 
 #include <cstdint>
 #include <exception>
@@ -12,37 +13,6 @@
 #include <vector>
 
 namespace situ {
-
-// What is damaged by an error: only this operation, the link to one place, a place, or the whole job.
-enum class error_scope : std::uint8_t { operation, link, place, job };
-
-// What went wrong. In the order of what is damaged (error_scope): up to remote_exception only the operation, so the
-// caller may go on; then the link, the place, and from no_runtime on the job.
-enum class errc : std::uint8_t {
-  bad_argument,      // an argument outside its documented domain
-  bad_address,       // an address outside every segment, or not allocated
-  misaligned,        // an address not aligned for the operation
-  out_of_memory,     // a segment or the machine has no room
-  access_denied,     // a server of remote memory refuses: no capability, or no such key
-  not_supported,     // this build, kernel or machine cannot do it
-  bad_message,       // received bytes that do not decode, or that name code which is not loaded there
-  bad_file,          // a file that cannot be read, written or parsed
-  cancelled,         // a task or call that a std::stop_token stopped before it began
-  remote_exception,  // the body of an `at` threw; see remote_error
-
-  link_lost,  // a server of remote memory cannot be reached, or is silent
-
-  place_lost,  // a place has died, exited early, or left by an exception; see place_lost_error
-
-  no_runtime,        // called outside the life of a situ::runtime
-  bad_launch,        // the job could not be formed
-  version_mismatch,  // places of one job run different builds
-};
-
-// What an error of this code damages.
-[[nodiscard]] error_scope scope(errc code) noexcept;
-// The code in words: "out of memory".
-[[nodiscard]] std::string_view name(errc code) noexcept;
 
 // Base of Situ's own exceptions. what() is "situ: <code name>: <what, where, what to do>".
 class error : public std::exception {
@@ -107,9 +77,6 @@ class remote_error : public error {
   std::string remote_what_;
   std::uint32_t place_index_;
 };
-
-// Throws situ::error; out of line, so that hot functions keep no string code.
-[[noreturn]] void throw_error(errc code, std::string_view message);
 
 // What typeid(x).name() gave, as it is written in a program; what does not demangle comes back as it is.
 [[nodiscard]] std::string demangle(const char* mangled_name);

@@ -18,6 +18,7 @@
 // of a layout is formatted at each call.
 #pragma once
 
+#include <situ/base/describe.h>
 #include <situ/base/is_data.h>
 #include <situ/graph/detail/make_descriptor.h>
 
@@ -25,12 +26,6 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
-
-// Lists the fields of a class, once: inside it, in any section (then private ones, too), or after it in its namespace.
-// Not within a class of a function.
-#define SITU_DESCRIBE(type, ...) SITU_DETAIL_DESCRIPTION(type, (), __VA_ARGS__)
-// The same for a class with described bases: SITU_DESCRIBE_DERIVED(circle, (shape), radius).
-#define SITU_DESCRIBE_DERIVED(type, bases, ...) SITU_DETAIL_DESCRIPTION(type, bases, __VA_ARGS__)
 
 namespace situ {
 

@@ -8,7 +8,7 @@
 //   constexpr situ::intent checkpoint{"checkpoint", situ::intent::capacity};
 #pragma once
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -16,7 +16,7 @@
 // not copied once more: the body reads it in the message, until it returns; it may wait. (A payload, payload.h, spares
 // the copy of short messages, too, and may not.)
 //
-// Object graphs are arguments and results, too, once <situ/graph/at.h> is included (situ.h does).
+// Object graphs are arguments and results, too, once <situ/graph.h> is included.
 #pragma once
 
 #include <situ/runtime/detail/call.h>

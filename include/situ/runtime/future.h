@@ -153,6 +153,11 @@ void leave_scope(task_context& context) noexcept;
 // Waits until one of these is ready, and returns the index of the first that is; their number where the deadline came
 // first. pre: there are some.
 [[nodiscard]] std::size_t wait_for_any(std::span<future_state_base* const> states, deadline until);
+// The same of `count` states, of which state_at(futures, i) gives the i-th; nothing where the deadline came first.
+[[nodiscard]] std::optional<std::size_t> wait_for_any(std::size_t count, const void* futures,
+                                                      future_state_base* (*state_at)(const void* futures,
+                                                                                     std::size_t index),
+                                                      deadline until);
 
 // Runs `body` and hands what it returns, or throws, to `state`; waits for a future that it returns.
 template <class T, class Body>

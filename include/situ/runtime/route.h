@@ -8,7 +8,7 @@
 
 namespace situ {
 
-// How an object graph gets to another place (situ/graph/at.h). Other arguments are always part of the call's message.
+// How an object graph gets to another place (situ/graph.h). Other arguments are always part of the call's message.
 enum class transfer : std::uint8_t {
   automatic,  // by size, and where the graph lies
   message,    // flattened by the sender, checked by the receiver

@@ -57,8 +57,10 @@ class runtime {
 [[nodiscard]] place here();
 // How many places the job has. Throws no_runtime outside a runtime.
 [[nodiscard]] std::uint32_t place_count();
-// All places, in order: for (situ::place p : situ::places()). Throws no_runtime outside a runtime.
-[[nodiscard]] inline auto places() {
+// All places, in order: for (situ::place p : situ::places()). Throws no_runtime outside a runtime. A template, so that
+// programs that do not call it do not compile its views.
+template <class = void>
+[[nodiscard]] auto places() {
   return std::views::iota(std::uint32_t{0}, place_count()) |
          std::views::transform([](std::uint32_t index) { return place{index}; });
 }

@@ -6,10 +6,10 @@
 // A value is: trivially copyable data; a string; any container with an allocator that has push_back or emplace_hint
 // (vector, deque, list, map, set, the unordered and multi forms, those of other libraries); array, pair, tuple,
 // optional, variant, unique_ptr, shared_ptr, weak_ptr, filesystem::path; an aggregate of values; a class that lists its
-// fields with SITU_DESCRIBE (graph/describe.h) and has a default constructor. Any other class, and any of these that is
+// fields with SITU_DESCRIBE (base/describe.h) and has a default constructor. Any other class, and any of these that is
 // to travel in another way, has a specialisation of wire<T>, which goes before all rules. A pointer, a reference or a
 // view is no value: the compile error names the field and says what to write. An aggregate with pointers to described
-// classes, or with Situ's containers, travels as an object graph (graph/at.h).
+// classes, or with Situ's containers, travels as an object graph (situ/graph.h).
 //
 // What is shared stays shared: within a message (all arguments of a call, a result, a part of a collective) each object
 // that std::shared_ptr lead to goes once, also in cycles. A std::weak_ptr arrives bound where its object goes along,
@@ -28,6 +28,7 @@
 // read is built once, where it belongs, and allocates where its type does.
 #pragma once
 
+#include <situ/base/describe.h>
 #include <situ/runtime/detail/value_kinds.h>
 
 #include <cstddef>

@@ -14,6 +14,7 @@
 // threw, as remote_error, or place_lost_error. Belongs to the thread of its place.
 #pragma once
 
+#include <situ/base/error.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/future.h>
 #include <situ/runtime/runtime.h>

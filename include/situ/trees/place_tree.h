@@ -172,14 +172,14 @@ class place_tree {
 
   // What the tree is: its memory, workers and children, with theirs. to_text() draws it.
   [[nodiscard]] const tree_node& root() const noexcept { return core_->root(); }
-  [[nodiscard]] std::span<const tree_node> children() const noexcept { return core_->root().children; }
+  [[nodiscard]] std::span<const tree_node> children() const noexcept {
+    return {core_->root().children.data(), core_->root().children.size()};
+  }
 
   // Deals rows to the children. Arrays made of the result, and loops over it, are aligned. Throws bad_argument for
   // weights that are not one for each child, and what allocating a line at each child throws: out_of_memory; at places
   // also what at() throws. cost: linear in the runs of rows; at places a call to each child.
-  [[nodiscard]] placed_rows distribute(std::size_t rows, deal how = {}) const {
-    return placed_rows{std::make_shared<detail::placed_rows_core>(core_, rows, std::move(how))};
-  }
+  [[nodiscard]] placed_rows distribute(std::size_t rows, deal how = {}) const;
 
   // body(part, views...) for all rows, at the children that have them: `accesses` are reads(a), writes(a) or updates(a)
   // of arrays, each of which becomes a view of the part (placed_array.h, child_copies.h). Adds a unit for each run of

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <situ/base/detail/abi.h>
-#include <situ/machine/tree.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace situ {
+namespace machine {
+class tree;  // machine/tree.h
+}
 
 // What a node of a place tree has. Zero means unknown. A value.
 struct tree_node {
@@ -32,9 +34,5 @@ struct tree_node {
 // device's, with the workers near to it (memories beside each other share theirs), under these the lowest private cache
 // (L2 where there is one) of each worker. What memories hang under is left out. cost: linear in the nodes.
 [[nodiscard]] tree_node shape_of(const machine::tree& machine);
-namespace detail {
-// The memories of that tree, in the order of its children.
-[[nodiscard]] std::vector<machine::node_id> memories_of(const machine::tree& machine);
-}  // namespace detail
 
 }  // namespace situ

@@ -1,6 +1,6 @@
 #include "model/graph_units/graph_copy_unit.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

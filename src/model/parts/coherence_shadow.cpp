@@ -1,6 +1,6 @@
 #include "model/parts/coherence_shadow.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include "base/pages.h"
 

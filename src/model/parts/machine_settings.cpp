@@ -1,6 +1,6 @@
 #include "model/parts/machine_settings.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "model/parts/machine_spec.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/machine/toml.h>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "model/parts/modelled_machine.h"
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include "model/parts/machine_state.h"
 

@@ -1,5 +1,5 @@
 // What goes over the network: loads and stores of memories elsewhere, atomics at them, work for other tiles, DMA.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include "model/parts/machine_state.h"
 

@@ -3,7 +3,7 @@
 // A unit stands on a bus of its own (NEMESYS, section 4.4): its accesses begin at the cache, and take the cache's
 // latency as a core sees it, for want of a figure of its own. First caches that write through lose what it writes, as
 // for any other writer of the tile.
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 
 #include "model/parts/machine_state.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <situ/base/detail/test_points.h>
-#include <situ/base/error.h>
 #include <situ/runtime/detail/call_pack.h>
 #include <situ/runtime/detail/parcel.h>
 #include <situ/runtime/task.h>
@@ -122,7 +121,8 @@ class arrived_call {
     const trailing_wait counted;
     try {
       answered.complete();
-    } catch (const place_lost_error&) {  // nobody will take it any more
+    } catch (...) {
+      drop_loss();
     }
   }
 
@@ -134,6 +134,8 @@ class arrived_call {
     trailing_wait& operator=(const trailing_wait&) = delete;
   };
 
+  // Within a catch clause: drops a place_lost_error, for nobody will take the answer any more; throws anything else on.
+  static void drop_loss();
   [[nodiscard]] outgoing& answer_channel() const noexcept;
   [[nodiscard]] std::array<std::uint64_t, 2> answer_words(bool is_error) noexcept;
   [[nodiscard]] static function_id answer_handler() noexcept;

@@ -165,6 +165,9 @@ std::vector<T> neighbour_exchange_in(collective& group, std::span<const std::uin
 template <class Messages>
 using message_value = typename Messages::value_type::second_type;
 
+// Makes each count the sum of the members' counts there. pre: as many as members.
+void add_up_counts(collective& group, std::vector<std::uint64_t>& counts);
+
 // Messages go out at once; a sum of their counts, by target, tells each member how many to wait for.
 template <class Messages, class T = message_value<Messages>>
 std::vector<std::pair<std::uint32_t, T>> sparse_exchange_in(collective& group, Messages messages) {
@@ -175,9 +178,7 @@ std::vector<std::pair<std::uint32_t, T>> sparse_exchange_in(collective& group, M
     group.send(to, 0, static_cast<const T&>(value));
     ++counts[to];
   }
-  element_values<std::uint64_t> total{counts};
-  std::plus<> sum;
-  all_reduce_in(group, total, sum, 1);
+  add_up_counts(group, counts);
   const std::uint64_t expected = counts[index];
   group.await_parts(collective::any_member, 0, expected);
 

@@ -301,11 +301,12 @@ std::size_t wait_any(const std::vector<future<T>>& futures) {
 
 template <class T>
 std::optional<std::size_t> wait_any(const std::vector<future<T>>& futures, deadline until) {
-  std::vector<detail::future_state_base*> states;
-  states.reserve(futures.size());
-  for (const future<T>& each : futures) states.push_back(each.state().get());
-  const std::size_t found = detail::wait_for_any(states, until);
-  return found == futures.size() ? std::nullopt : std::optional{found};
+  return detail::wait_for_any(
+      futures.size(), &futures,
+      [](const void* all, std::size_t index) -> detail::future_state_base* {
+        return (*static_cast<const std::vector<future<T>>*>(all))[index].state().get();
+      },
+      until);
 }
 
 }  // namespace situ

@@ -9,7 +9,7 @@
 // joined. In which order that is done changes nothing, so it is a reduction itself.
 #pragma once
 
-#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/runtime/detail/collective_trees.h>
 
 #include <algorithm>

@@ -380,10 +380,11 @@ consteval void check_part() {
                   "situ: a pointer to a function or member cannot travel as a value: pass it as the function of at(), "
                   "or a number that both sides understand");
   } else if constexpr (std::is_pointer_v<T>) {
-    static_assert(!std::is_pointer_v<T>,
-                  "situ: a raw pointer cannot travel as a value, for its address means nothing elsewhere: make it a "
-                  "situ::ptr (memory of a segment), a std::string or std::vector (many), a std::unique_ptr (one), or "
-                  "pass a pointer to a described class as an argument of at() (an object graph)");
+    static_assert(
+        !std::is_pointer_v<T>,
+        "situ: a raw pointer cannot travel as a value, for its address means nothing elsewhere: make it a "
+        "situ::ptr (memory of a segment), a std::string or std::vector (many), a std::unique_ptr (one), or "
+        "include <situ/graph.h> and pass a pointer to a described class as an argument of at() (an object graph)");
   } else if constexpr (is_view<T>) {
     static_assert(!is_view<T>,
                   "situ: a view cannot travel within a value, for what it names stays behind: make it a std::string or "

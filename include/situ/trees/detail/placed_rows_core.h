@@ -37,7 +37,7 @@ class placed_rows_core {
   [[nodiscard]] tree_core& tree() const noexcept { return *tree_; }
   [[nodiscard]] std::size_t size() const noexcept { return rows_; }
   [[nodiscard]] const deal& how() const noexcept { return how_; }
-  [[nodiscard]] std::span<const row_run> runs() const noexcept { return runs_; }
+  [[nodiscard]] std::span<const row_run> runs() const noexcept { return {runs_.data(), runs_.size()}; }
   [[nodiscard]] const row_run& run_of(std::size_t row) const noexcept { return runs_[run_index(row)]; }
   [[nodiscard]] std::size_t run_index(std::size_t row) const noexcept;
   [[nodiscard]] std::vector<std::size_t> counts() const;
@@ -61,8 +61,8 @@ class placed_rows_core {
   void settle();
   void balance();
 
-  void enter(row_slabs& array) { arrays_.push_back(&array); }
-  void leave(row_slabs& array) noexcept { std::erase(arrays_, &array); }
+  void enter(row_slabs& array);
+  void leave(row_slabs& array) noexcept;
 
  private:
   [[nodiscard]] std::vector<row_run> dealt(const deal& how) const;

@@ -1,7 +1,6 @@
 // What a place tree has inside: its levels, the memory of its children, and the graph that runs units there.
 #pragma once
 
-#include <situ/memory/memory_kind.h>
 #include <situ/memory/ptr.h>
 #include <situ/task/place_graph.h>
 #include <situ/task/task_graph.h>
@@ -18,6 +17,8 @@
 #include <vector>
 
 namespace situ {
+
+struct memory_kind;  // memory/memory_kind.h
 
 // Bytes that have been moved in a tree since it was made, by direction (section 2.1 of the paper).
 struct tree_traffic {
@@ -57,7 +58,7 @@ class tree_core {
   // Memories of this process, one for each child of `shape`.
   static std::shared_ptr<tree_core> of_memories(tree_node shape, const std::vector<memory_kind>& memories,
                                                 std::uint32_t threads);
-  virtual ~tree_core() = default;
+  virtual ~tree_core();
   tree_core(const tree_core&) = delete;
   tree_core& operator=(const tree_core&) = delete;
 
@@ -79,7 +80,7 @@ class tree_core {
     else
       units_->add(accesses, [f = std::move(f), ... each = std::move(arguments)] { f(each...); });
   }
-  void wait() { places_ != nullptr ? places_->wait() : units_->wait(); }
+  void wait();
   // For destructors: until nothing uses memory that goes. What units threw stays for wait().
   void settle() noexcept;
 
@@ -90,7 +91,7 @@ class tree_core {
   tree_traffic traffic;  // but for what is cached, which the records have
 
  protected:
-  explicit tree_core(tree_node root) : root_{std::move(root)} {}
+  explicit tree_core(tree_node root);
   void make_records();
 
   tree_node root_;
