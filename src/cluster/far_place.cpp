@@ -1,6 +1,7 @@
 #include "cluster/far_place.h"
 
 #include <situ/base/detail/assert.h>
+#include <situ/base/error.h>
 #include <situ/base/log.h>
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 #include "pool/pool_file.h"
 
+#include <situ/base/error.h>
 #include <situ/base/log.h>
 #include <situ/base/units.h>
 

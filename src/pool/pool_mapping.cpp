@@ -1,4 +1,6 @@
 // Where a pool lies: its mapping, at its own addresses or elsewhere, and pages that are this process's own.
+#include <situ/base/error.h>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
