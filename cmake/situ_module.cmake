@@ -84,6 +84,18 @@ function(situ_module name)
   endif()
 endfunction()
 
+# situ_together(NAME GROUP [PLAIN] SOURCES...): these sources of the module are compiled as one where the build compiles sources together (CMAKE_UNITY_BUILD);
+# sources in no group are then compiled each by itself. PLAIN: at -O1 in Release, for code that runs once: reading, printing, setting up.
+function(situ_together name group)
+  cmake_parse_arguments(arg "PLAIN" "" "" ${ARGN})
+  set_source_files_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES UNITY_GROUP ${group})
+  set_target_properties(situ_${name} PROPERTIES UNITY_BUILD_MODE GROUP)
+  if(arg_PLAIN)
+    set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/situ_${name}.dir/Unity/unity_${group}_cxx.cxx PROPERTIES
+      COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+
 # situ_compat_headers(NAME): include/ beside the module has headers of others' names, which who links it finds.
 function(situ_compat_headers name)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
