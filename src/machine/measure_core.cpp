@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <utility>
 #include <vector>
@@ -21,25 +22,17 @@ namespace {
 constexpr int samples_of_each = 9;
 constexpr std::uint64_t small_page_bytes = 4096;
 
-using few_samples = std::array<double, samples_of_each>;
-
-// The times of a call, in ns, in their order of size.
-template <class Call>
-few_samples sorted_ns(Call&& call) {
-  few_samples samples;
-  call();
-  for (double& sample : samples) {
-    const double before = now_ns();
-    call();
-    sample = now_ns() - before;
-  }
-  std::sort(samples.begin(), samples.end());
-  return samples;
-}
-// What nobody has disturbed.
+// Nanoseconds of the call that nobody has disturbed.
 template <class Call>
 double least_ns(Call&& call) {
-  return sorted_ns(call).front();
+  call();
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < samples_of_each; ++i) {
+    const double before = now_ns();
+    call();
+    least = std::min(least, now_ns() - before);
+  }
+  return least;
 }
 
 // The compiler takes the value for another one: so it can neither leave out nor join what computes it.
@@ -283,23 +276,32 @@ struct filler {
 };
 template <std::size_t I>
 [[gnu::always_inline]] inline bool four_instructions(filler& of) {
-  changed(std::get<I % 4>(of.integers) += 3);
-  changed(std::get<I % 4>(of.floats) += of.more);
-  return std::get<I % 4>(of.integers) != 0;
+  changed(std::get<I>(of.integers) += 3);
+  changed(std::get<I>(of.floats) += of.more);
+  return std::get<I>(of.integers) != 0;
+}
+// `Count` times these. Unrolled as a loop: a call for each would be inlined, which takes the compiler ten seconds.
+template <std::size_t Count>
+[[gnu::always_inline]] inline bool fill(filler& of) {
+#pragma GCC unroll 128
+  for (std::size_t i = 0; i < Count; i += 4)
+    if (!(four_instructions<0>(of) && four_instructions<1>(of) && four_instructions<2>(of) && four_instructions<3>(of)))
+      return false;
+  return true;
 }
 
-template <std::size_t... I>
-double two_misses_ns(std::array<void**, 2>& at, std::index_sequence<I...>) {
+template <std::size_t Count>
+double two_misses_ns(std::array<void**, 2>& at) {
   constexpr std::size_t steps = 1000;
   auto& [a, b] = at;
-  return least_ns([&] {
+  return least_ns([&] __attribute__((noinline)) {  // how large it is shows when the loops are unrolled
            filler between;
            changed(between.more);
            for (std::size_t i = 0; i < steps; ++i) {
              a = static_cast<void**>(*a);
-             if (!(four_instructions<I>(between) && ...)) return;
+             if (!fill<Count>(between)) return;
              b = static_cast<void**>(*b);
-             if (!(four_instructions<I>(between) && ...)) return;
+             if (!fill<Count>(between)) return;
            }
          }) /
          steps;
@@ -309,7 +311,7 @@ constexpr std::size_t window_step = 32;
 
 template <std::size_t... I>
 std::vector<double> for_each_window(std::array<void**, 2> at, std::index_sequence<I...>) {
-  return {two_misses_ns(at, std::make_index_sequence<(I + 1) * window_step / 4>{})...};
+  return {two_misses_ns<(I + 1) * window_step / 4>(at)...};
 }
 
 // Lines of `streams` streams side by side, each load's address waiting for the load before.
