@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +29,7 @@ class output_file {
   void add(std::string_view text);
   template <class... Arguments>
   void print(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::vformat_to(std::back_inserter(buffer_), format, fmt::make_format_args(arguments...));
-    write_if_long();
+    add(fmt::vformat(format, fmt::make_format_args(arguments...)));  // vformat_to would compile all of fmt once more
   }
   // Writes the rest. Throws bad_file unless the system has taken everything.
   void close();
