@@ -23,8 +23,9 @@
 set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 # The tests labelled fast, and what they start. Where ThreadSanitizer is on, not those that are sequential, too.
 add_custom_target(fast_tests)
-# Those labelled modelled-some.
+# Those labelled modelled-some, and with those labelled modelled.
 add_custom_target(some_modelled_tests)
+add_custom_target(modelled_tests DEPENDS some_modelled_tests)
 
 set(SITU_TEST_GENERATED_DIR ${PROJECT_BINARY_DIR}/tests/generated)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/build_paths.h.in ${SITU_TEST_GENERATED_DIR}/support/build_paths.h @ONLY)
