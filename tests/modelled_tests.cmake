@@ -8,7 +8,6 @@
 
 set(SITU_SOME_MODELLED_TESTS rma_test shared_span_test ghost_zones_test)
 
-
 # situ_not_modelled(NAME REASON [MACHINES ...] [CASES patterns...]): on these machines (all unless given) the tests of that program, or those of its cases, are
 # left out; ctest reports each such line as skipped, with the reason.
 function(situ_not_modelled name reason)
