@@ -24,7 +24,7 @@ LIST = "tests/docs/claims.txt"
 PAGES = ("README.md", "SECURITY.md", "ARCHITECTURE.md", "docs/guide", "docs/design")
 # (page, heading or none): each point of that list is a claim, or has one.
 POINTS = (("README.md", "## Limits"), ("SECURITY.md", ""))
-MISSING = re.compile(r"not built|not_supported|stays? within a host|do(?:es)? not span")
+MISSING = re.compile(r"not built|not_supported|stays? within a host|do(?:es)? not span", re.I)
 
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 CASE = re.compile(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)")
