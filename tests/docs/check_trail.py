@@ -5,7 +5,7 @@
             the last leads to docs/README.md
   fourth    docs/guide/errors.md is the fourth page: a newcomer needs it early
   index     docs/README.md lists the pages of the guide in the order of the trail, and links each page of docs/ but those in docs/results
-  modules   each folder of src/ has a page in docs/design, and some page of the trail links to it
+  modules   each folder of src/ has a page in docs/design, and some page of the trail links to it; its README.md names each of its sources
 
 Prints file: what is wrong, and fails.
 """
@@ -59,6 +59,14 @@ def trail_of(root, found):
             return trail
 
 
+def sources_not_named(root, folder):
+    if not os.path.exists(os.path.join(root, folder, "README.md")):
+        return []
+    text = text_of(root, f"{folder}/README.md")
+    sources = [name for name in sorted(os.listdir(os.path.join(root, folder))) if name.endswith((".h", ".cpp", ".inl"))]
+    return [f"{folder}/README.md: it does not name {name}" for name in sources if name.split(".")[0] not in text]
+
+
 def check(root):
     found = []
     trail = trail_of(root, found)
@@ -76,6 +84,7 @@ def check(root):
         page = f"docs/design/{PAGES.get(module, module)}.md"
         if os.path.isdir(os.path.join(root, "src", module)) and page not in linked:
             found.append(f"src/{module}: no page of the guide links to {page}")
+        found += sources_not_named(root, f"src/{module}")
     return found
 
 
@@ -117,6 +126,8 @@ def self_test():
          [f"{INDEX}: it lists the guide in another order than Next"]),
         ({INDEX: good[INDEX].replace("[m](design/memory.md) ", "")}, [f"{INDEX}: it has no link to docs/design/memory.md"]),
         ({"src/pool/README.md": ""}, ["src/pool: no page of the guide links to docs/design/pool.md"]),
+        ({"src/memory/README.md": "heap.h", "src/memory/heap.cpp": "", "src/memory/job.cpp": ""},
+         ["src/memory/README.md: it does not name job.cpp"]),
     ]
     return [line for changes, expected in cases if (found := found_in(changes)) != expected
             for line in ["expected:", *expected, "found:", *found]]
