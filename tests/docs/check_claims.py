@@ -20,6 +20,9 @@ import re
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+import page_checks  # noqa: E402
+
 LIST = "tests/docs/claims.txt"
 PAGES = ("README.md", "SECURITY.md", "ARCHITECTURE.md", "docs/guide", "docs/design")
 # (page, heading or none): each point of that list is a claim, or has one.
@@ -192,10 +195,4 @@ def self_test():
             for line in ["expected:", *expected, "found:", *found]]
 
 
-def main():
-    found = self_test() if sys.argv[1] == "--self-test" else check(sys.argv[1])
-    print("\n".join(found))
-    sys.exit(1 if found else 0)
-
-
-main()
+page_checks.run(check, self_test)

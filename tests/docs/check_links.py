@@ -16,6 +16,9 @@ import re
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+import page_checks  # noqa: E402
+
 SKIPPED = {"build", "install", ".git", ".cache"}
 MARKED = (".md",)
 SLASHES = (".h", ".cpp", ".inl", ".c")
@@ -186,10 +189,4 @@ def self_test():
         return [] if found == expected else ["expected:", *expected, "found:", *found]
 
 
-def main():
-    found = self_test() if sys.argv[1] == "--self-test" else check(sys.argv[1])
-    print("\n".join(found))
-    sys.exit(1 if found else 0)
-
-
-main()
+page_checks.run(check, self_test)

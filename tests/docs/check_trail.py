@@ -14,6 +14,9 @@ import re
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+import page_checks  # noqa: E402
+
 INDEX, FIRST, FOURTH = "docs/README.md", "docs/guide/first_program.md", "docs/guide/errors.md"
 NEXT = re.compile(r"^Next:\s+\[[^\]]+\]\(([^)#\s]+)\)", re.M)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -133,10 +136,4 @@ def self_test():
             for line in ["expected:", *expected, "found:", *found]]
 
 
-def main():
-    found = self_test() if sys.argv[1] == "--self-test" else check(sys.argv[1])
-    print("\n".join(found))
-    sys.exit(1 if found else 0)
-
-
-main()
+page_checks.run(check, self_test)
