@@ -94,7 +94,7 @@ subject_request own_request(const std::string& subject, unsigned places) {
   if (subject == "raw")
     request.command = {program, count};
   else
-    request.command = {fs::read_symlink("/proc/self/exe").string(), "run", "-n", count, "--bind", "none", program};
+    request.command = {find_subject_program("situ").value().string(), "run", "-n", count, "--bind", "none", program};
   return request;
 }
 

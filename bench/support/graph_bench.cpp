@@ -61,7 +61,7 @@ requested_run request_of(const planned_graph_run& run, const fs::path& directory
   else
     request.command = {find_subject_program(program_name).value().string(), run.subject};
   if (run.places > 1)
-    request.command.insert(request.command.begin(), {fs::read_symlink("/proc/self/exe").string(), "run", "-n",
+    request.command.insert(request.command.begin(), {find_subject_program("situ").value().string(), "run", "-n",
                                                      std::to_string(run.places), "--bind", "none"});
   request.cases = run.cases;
   request.seconds = run.seconds;

@@ -3,9 +3,11 @@
 
 #include <situ/base/error.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -85,7 +87,10 @@ TEST(MachineSettings, AreReadAsTheFileIs) {
   };
   EXPECT_THAT(refused("l2.ways=3"), HasSubstr("a power of two of them is allowed"));
   EXPECT_THAT(refused("l2.sise=1KiB"), HasSubstr("size"));
-  EXPECT_THAT(refused("l2.size=big"), HasSubstr("n.toml:63"));  // the line where the size stands
+  const auto size =
+      nemesys.begin() + static_cast<std::ptrdiff_t>(nemesys.find("\nsize", nemesys.find("id = \"l2\"")) + 1);
+  EXPECT_THAT(refused("l2.size=big"),
+              HasSubstr(fmt::format("n.toml:{}:", 1 + std::count(nemesys.begin(), size, '\n'))));
 }
 
 }  // namespace
