@@ -41,16 +41,16 @@ using situ::detail::steady_ns;
 
 // Bytes of one client, in and out, before it is another one's turn.
 constexpr std::size_t most_bytes_a_turn = std::size_t{256} << 10;
-// Of strangers, of those that come and of clients that go, before it is the clients' turn: accepting and closing take
-// ten times as long as a client's request.
-constexpr int most_aside_a_turn = 2;
+// After each round of clients, the server does so many of these: it accepts a connection, serves a stranger, closes a
+// connection that has hung up. Each takes up to ten times as long as a client's request.
+constexpr int most_low_priority_a_turn = 2;
 // Connections that are looked at, whether they are silent, and that are ended for it, before it is the clients' turn.
 constexpr int most_looked_at_a_turn = 256;
 constexpr int most_ended_a_turn = 1;
-// Numbers of what is waited for: the wake-up, the others beside clients, listeners from 1 on among those; above:
-// connections.
+// The number that an event carries. In epoll_: the wake-up, low_priority_, or a connection. In low_priority_: a
+// listener, from 1 on and below listener_numbers, or a connection. Connections have numbers above listener_numbers.
 constexpr std::uint64_t wake_number = 0;
-constexpr std::uint64_t aside_number = 1;
+constexpr std::uint64_t low_priority_number = 1;
 constexpr std::uint64_t listener_numbers = 1'000'000;
 
 void check(const server_options& options) {
@@ -128,16 +128,16 @@ class server::impl {
     // the connection is over.
     descriptor socket;
     std::uint32_t events = 0;
-    bool is_aside = false;  // waited for in aside_
-    bool goes = false;      // the other end has closed it, or its half
+    bool is_low_priority = false;  // it is in low_priority_, not in epoll_
+    bool has_hung_up = false;      // the other end has closed the connection, or its half of it
     open_debt bytes;
     open_debt taking;
   };
 
   void watch(const descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how);
-  void wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_aside);
-  void hear(std::uint64_t number, std::uint32_t events);
-  void serve_aside();
+  void wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_low_priority);
+  void dispatch(std::uint64_t number, std::uint32_t events);
+  void serve_low_priority();
   void accept_from(std::size_t listener);
   void has_no_descriptors(int why);
   void welcome_stranger(std::size_t listener, descriptor socket);
@@ -151,7 +151,8 @@ class server::impl {
   void source_connected(std::uint64_t node, descriptor socket, std::span<const std::byte> come);
   void serve_chain();
   void serve(std::uint64_t number);
-  void guard(std::uint64_t number, const std::function<void(connection&)>& what);
+  template <class Call>
+  void do_or_close(std::uint64_t number, Call&& call);
   void exchange(connection& one, std::uint64_t number);
   bool take_from(connection& one, std::size_t& bytes);
   void end(connection& one, int why);
@@ -167,8 +168,8 @@ class server::impl {
   detail::admission admission_;
   bool has_complained_ = false;  // that there are no descriptors
   std::vector<detail::listener> listeners_;
-  descriptor epoll_;  // clients, the wake-up, aside_
-  descriptor aside_;  // who and what waits until clients have had their turn: listeners, strangers, clients that go
+  descriptor epoll_;         // clients, the wake-up, low_priority_
+  descriptor low_priority_;  // an epoll, too: listeners, strangers, clients that have hung up
   descriptor wake_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;  // by number, the oldest first
   std::uint64_t next_number_ = listener_numbers;
@@ -193,12 +194,12 @@ server::impl::impl(server_options options)
       plan_{detail::plan_descriptors(options_.most_clients)},
       admission_{plan_.strangers},
       epoll_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
-      aside_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
+      low_priority_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
       wake_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
-  if (!epoll_ || !aside_ || !wake_)
+  if (!epoll_ || !low_priority_ || !wake_)
     throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
   watch(epoll_, wake_.get(), wake_number, EPOLLIN, EPOLL_CTL_ADD);
-  watch(epoll_, aside_.get(), aside_number, EPOLLIN, EPOLL_CTL_ADD);
+  watch(epoll_, low_priority_.get(), low_priority_number, EPOLLIN, EPOLL_CTL_ADD);
   service_.memory().set_most_mapped(options_.most_mapped_bytes);
   service_.memory().set_most_files(plan_.region_files);
   service_.set_now(steady_ns());
@@ -207,7 +208,7 @@ server::impl::impl(server_options options)
   try {
     for (std::string& endpoint : options_.listen) {
       listeners_.emplace_back(endpoint);
-      watch(aside_, listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
+      watch(low_priority_, listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
     }
   } catch (...) {
     end();
@@ -237,15 +238,15 @@ void server::impl::watch(const descriptor& by, int what, std::uint64_t number, s
     throw_error(errc::bad_launch, fmt::format("cannot wait for a client: {}", std::strerror(errno)));
 }
 
-void server::impl::wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_aside) {
-  const descriptor& by = is_aside ? aside_ : epoll_;
-  if (is_aside != one.is_aside) {
-    watch(one.is_aside ? aside_ : epoll_, one.socket.get(), number, 0, EPOLL_CTL_DEL);
+void server::impl::wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_low_priority) {
+  const descriptor& by = is_low_priority ? low_priority_ : epoll_;
+  if (is_low_priority != one.is_low_priority) {
+    watch(one.is_low_priority ? low_priority_ : epoll_, one.socket.get(), number, 0, EPOLL_CTL_DEL);
     watch(by, one.socket.get(), number, events, EPOLL_CTL_ADD);
   } else if (events != one.events) {
     watch(by, one.socket.get(), number, events, EPOLL_CTL_MOD);
   }
-  one.is_aside = is_aside;
+  one.is_low_priority = is_low_priority;
   one.events = events;
 }
 
@@ -294,15 +295,15 @@ void server::impl::run() {
     const int got = ::epoll_wait(epoll_.get(), events.data(), events.size(), sleep_ms);
     if (got < 0 && errno != EINTR)
       throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
-    bool is_aside = false;
+    bool has_low_priority = false;
     for (int i = 0; i < got; ++i) {
       const epoll_event& what = events[static_cast<std::size_t>(i)];
-      if (what.data.u64 == aside_number)
-        is_aside = true;
+      if (what.data.u64 == low_priority_number)
+        has_low_priority = true;
       else
-        hear(what.data.u64, what.events);
+        dispatch(what.data.u64, what.events);
     }
-    if (is_aside) serve_aside();
+    if (has_low_priority) serve_low_priority();
     if (is_stopped_) break;
     end_silent_ones();
     if (admission_.take_end_of_rest(steady_ns())) ask_for_strangers(true);
@@ -311,24 +312,24 @@ void server::impl::run() {
   end();
 }
 
-void server::impl::hear(std::uint64_t number, std::uint32_t events) {
+void server::impl::dispatch(std::uint64_t number, std::uint32_t events) {
   service_.set_now(steady_ns());
-  const auto found = connections_.find(number);
   if (number == wake_number) {
     do_posted();
-  } else if (found != connections_.end() && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 &&
-             !found->second->goes) {
-    found->second->goes = true;
-    guard(number, [&](connection& one) { wait_for(one, number, one.events, true); });
+  } else if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    do_or_close(number, [&](connection& one) {
+      one.has_hung_up = true;
+      wait_for(one, number, one.events, true);
+    });
   } else {
     serve(number);
   }
   serve_chain();
 }
 
-void server::impl::serve_aside() {
-  std::array<epoll_event, most_aside_a_turn> events{};
-  const int got = ::epoll_wait(aside_.get(), events.data(), events.size(), 0);
+void server::impl::serve_low_priority() {
+  std::array<epoll_event, most_low_priority_a_turn> events{};
+  const int got = ::epoll_wait(low_priority_.get(), events.data(), events.size(), 0);
   for (int i = 0; i < got; ++i) {
     service_.set_now(steady_ns());
     const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
@@ -454,7 +455,7 @@ void server::impl::has_no_descriptors(int why) {
 void server::impl::ask_for_strangers(bool is_wanted) {
   try {
     for (std::size_t i = 0; i < listeners_.size(); ++i)
-      watch(aside_, listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
+      watch(low_priority_, listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
   } catch (const error&) {
     if (is_wanted) admission_.rest_for_descriptors(steady_ns());
   }
@@ -480,22 +481,23 @@ void server::impl::add(std::uint64_t number, std::unique_ptr<detail::party> with
   auto fresh = std::make_unique<connection>(std::move(with), std::move(socket));
   const bool is_stranger = !fresh->with->is_logged_in();
   fresh->events = EPOLLIN | EPOLLRDHUP;
-  fresh->is_aside = is_stranger;
-  watch(is_stranger ? aside_ : epoll_, fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
+  fresh->is_low_priority = is_stranger;
+  watch(is_stranger ? low_priority_ : epoll_, fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
   connections_[number] = std::move(fresh);
   if (is_stranger) admission_.enter(number, steady_ns());
 }
 
 void server::impl::serve(std::uint64_t number) {
-  guard(number, [&](connection& one) { exchange(one, number); });
+  do_or_close(number, [&](connection& one) { exchange(one, number); });
 }
 
-// Does that with a connection, if it is still there; closes it where that fails.
-void server::impl::guard(std::uint64_t number, const std::function<void(connection&)>& what) {
+// Calls `call` with the connection, if it is still there; closes the connection if the call throws.
+template <class Call>
+void server::impl::do_or_close(std::uint64_t number, Call&& call) {
   const auto found = connections_.find(number);
   if (found == connections_.end()) return;
   try {
-    what(*found->second);
+    call(*found->second);
   } catch (const std::exception& failure) {  // no memory for this client: the others go on
     log(log_level::warning, fmt::format("remote memory: a connection is closed: {}", failure.what()));
     close(number);
@@ -581,7 +583,7 @@ void server::impl::settle(connection& one, std::uint64_t number) {
   const std::uint32_t events = has_output    ? std::uint32_t{EPOLLOUT}
                                : takes_input ? std::uint32_t{EPOLLIN | EPOLLRDHUP}
                                              : 0U;
-  wait_for(one, number, events, one.goes || !one.with->is_logged_in());
+  wait_for(one, number, events, one.has_hung_up || !one.with->is_logged_in());
   const bool was_awaited = one.is_awaited();
   const std::uint64_t now = steady_ns();
   one.bytes.look(one.with->owes_bytes(), now);

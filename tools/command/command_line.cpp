@@ -61,7 +61,7 @@ int parse(CLI::App& app, const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-std::string situ_in_a_sentence() {
+std::string situ_description() {
   return "Situ: one address space over every memory a program can reach, and work that moves to the data";
 }
 
@@ -76,7 +76,7 @@ int run_command_line(CLI::App& app, const std::vector<std::string>& arguments) {
 }
 
 int main_of_command(int argc, char** argv, const char* name, void (*add_to)(CLI::App&)) {
-  CLI::App app{situ_in_a_sentence(), "situ"};
+  CLI::App app{situ_description(), "situ"};
   app.require_subcommand(1);
   add_to(app);
   std::vector<std::string> arguments{argv, argv + argc};

@@ -13,7 +13,7 @@ class App;
 inline constexpr int timeout_exit_code = 124;  // as timeout(1)
 
 // What `situ` and each of its commands say they are.
-[[nodiscard]] std::string situ_in_a_sentence();
+[[nodiscard]] std::string situ_description();
 
 // The subcommand of this name, or null.
 [[nodiscard]] const CLI::App* find_subcommand(const CLI::App& app, const std::string& name);

@@ -29,7 +29,7 @@ std::string names_of_commands(const CLI::App& app) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments{argv + (argc > 0 ? 1 : 0), argv + argc};
-  CLI::App app{situ_in_a_sentence(), "situ"};
+  CLI::App app{situ_description(), "situ"};
   app.set_version_flag("--version", "situ " SITU_VERSION_STRING);
   app.require_subcommand(1);
   app.footer(
