@@ -1,8 +1,8 @@
 # The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script, the licence, and the packages
 # that find_package(Situ) and pkg-config read. The programs are installed where they are built.
 #
-# The component `core` is what a project needs that links situ::situ, `situ` included: `cmake --install BUILD --component core`, after target situ_core is built.
-# Each module apart, each other program, and `modelled` are components of their names; without --component all but `modelled` are installed.
+# Install components: `core` has all that a project needs which links situ::situ, and the command `situ` (build the target situ_core, then
+# `cmake --install BUILD --component core`). Each APART module and each other program is a component of its name. `modelled` is installed only if it is named.
 #
 # Each module is an export set of its own, and each module apart a component of find_package(Situ): what it needs is looked for only where
 # it is wanted. pkg-config has a file for each module (cmake/situ_pkgconfig.cmake).
@@ -108,8 +108,8 @@ install(TARGETS situ_umbrella EXPORT SituTargets_situ)
 install(EXPORT SituTargets_situ NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-situ.cmake COMPONENT core)
 add_custom_target(situ_core DEPENDS situ ${situ_modules})
 
-# The component `modelled`: the modelled form of each module of situ::situ, the executor, and situ_add_modelled for who asks for them. They take longer to
-# compile than all modules, so neither a build nor an install has them unless they are asked for:
+# The component `modelled`: the modelled form of each module of situ::situ, the executor, and situ_add_modelled. Modelled forms take longer to compile than all
+# modules, so a build and an install leave them out unless the user asks for them:
 #   cmake --build BUILD --target situ_modelled_forms && cmake --install BUILD --component modelled
 if(TARGET situ_model_runtime)
   set(modelled_forms)

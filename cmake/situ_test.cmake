@@ -13,8 +13,8 @@
 #                time; what they test lies in the modules, which are at -O3.
 #   TOGETHER     its sources have no names in common, and are compiled as one.
 #   DRIVER       only starts programs and reads what they print: not sanitized itself. (Sanitizers triple the time that gcc takes for a JSON parser.)
-#   MODELLED     starts programs on modelled machines, whose libraries take long to compile: built and run by `make test-modelled` and `make test-modelled-some`
-#                alone (label modelled-some), and by `make test-MODULE`.
+#   MODELLED     the test starts programs on modelled machines, whose libraries take long to compile. Only `make test-modelled`, `make test-modelled-some` and
+#                `make test-MODULE` build and run it. Its label is modelled-some.
 # Target tests_of_PART, PART being the folder below tests/: its tests and what they start.
 # Exit code 77 from a main of one's own reports the test as skipped, as in automake.
 # In the code: #include "support/...", and private headers as in src; SITU_TEST_BIN_DIR and SITU_TEST_SOURCE_DIR (tests/) stand in support's build_paths, which the build makes.
@@ -23,7 +23,7 @@
 set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 # The tests labelled fast, and what they start. Where ThreadSanitizer is on, not those that are sequential, too.
 add_custom_target(fast_tests)
-# Those labelled modelled-some, and with those labelled modelled.
+# The tests with the label modelled-some; and those together with the tests labelled modelled.
 add_custom_target(some_modelled_tests)
 add_custom_target(modelled_tests DEPENDS some_modelled_tests)
 

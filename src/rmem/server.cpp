@@ -39,12 +39,12 @@ namespace {
 using detail::descriptor;
 using situ::detail::steady_ns;
 
-// Bytes of one client, in and out, before it is another one's turn.
+// The server moves so many bytes of one client, in and out, before it serves the next one.
 constexpr std::size_t most_bytes_a_turn = std::size_t{256} << 10;
 // After each round of clients, the server does so many of these: it accepts a connection, serves a stranger, closes a
 // connection that has hung up. Each takes up to ten times as long as a client's request.
 constexpr int most_low_priority_a_turn = 2;
-// Connections that are looked at, whether they are silent, and that are ended for it, before it is the clients' turn.
+// Between two rounds of clients, the server looks at so many connections for silent ones, and ends so many of those.
 constexpr int most_looked_at_a_turn = 256;
 constexpr int most_ended_a_turn = 1;
 // The number that an event carries. In epoll_: the wake-up, low_priority_, or a connection. In low_priority_: a
@@ -88,7 +88,7 @@ void check(const server_options& options) {
                             format_bytes(options.capacity_bytes), format_bytes(most)));
 }
 
-// What its name leads to.
+// The endpoint that the name server gives to clients.
 std::string advertised(const server_options& options) {
   return options.advertised.empty() ? options.listen[0] : options.advertised;
 }
@@ -109,7 +109,7 @@ class server::impl {
     connection(std::unique_ptr<detail::party> with, descriptor socket)
         : with{std::move(with)}, socket{std::move(socket)} {}
     [[nodiscard]] bool is_awaited() const noexcept { return bytes.is_owed || taking.is_owed; }
-    // A debt of the other end, and since when it has owed this part of it.
+    // The other end owes something: the current step of it, and since when.
     struct open_debt {
       bool is_owed = false;
       std::uint64_t step = 0;
@@ -124,8 +124,8 @@ class server::impl {
       }
     };
     std::unique_ptr<detail::party> with;
-    // Ends before the session and its regions do: whoever has one mapped and reads what is left of it then sees that
-    // the connection is over.
+    // The socket closes before the session frees its regions. So a reader that has mapped a region can tell, from the
+    // closed connection, that the bytes no longer count.
     descriptor socket;
     std::uint32_t events = 0;
     bool is_low_priority = false;  // it is in low_priority_, not in epoll_
@@ -166,7 +166,7 @@ class server::impl {
   detail::service service_;
   detail::descriptor_plan plan_;
   detail::admission admission_;
-  bool has_complained_ = false;  // that there are no descriptors
+  bool has_complained_ = false;  // the log has said that there are no descriptors
   std::vector<detail::listener> listeners_;
   descriptor epoll_;         // clients, the wake-up, low_priority_
   descriptor low_priority_;  // an epoll, too: listeners, strangers, clients that have hung up
@@ -174,17 +174,17 @@ class server::impl {
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;  // by number, the oldest first
   std::uint64_t next_number_ = listener_numbers;
   std::size_t awaited_ = 0;            // connections whose client owes something
-  std::uint64_t last_look_ns_ = 0;     // at all of them
+  std::uint64_t last_look_ns_ = 0;     // when all connections were looked at
   std::uint64_t next_to_look_at_ = 0;  // by number; 0: no look is under way
   std::atomic<bool> is_stopped_ = false;
 
-  // Of a replica.
-  std::uint64_t source_ = 0;        // the connection to the member before, by number; 0: none
-  std::uint64_t next_ = 0;          // and to the one behind
-  std::uint64_t acknowledged_ = 0;  // what those have been served for that waited
+  // Members that only a replica uses.
+  std::uint64_t source_ = 0;        // number of the connection to the previous member; 0: none
+  std::uint64_t next_ = 0;          // number of the connection to the next member; 0: none
+  std::uint64_t acknowledged_ = 0;  // the acknowledgment at which held_ was last served
   std::set<std::uint64_t> held_;    // connections that wait for other members
-  bool waits_for_room_ = false;     // one of them, for what is kept for the next member to become less
-  std::mutex lock_;                 // of what follows
+  bool waits_for_room_ = false;     // one of them waits until less is kept for the next member
+  std::mutex lock_;                 // guards posted_
   std::vector<std::function<void()>> posted_;
 };
 
@@ -223,7 +223,7 @@ server::impl::impl(server_options options)
 
 server::impl::~impl() { end(); }
 
-// Nobody can connect any more, or waits for an answer.
+// Closes all sockets, so that no client waits for an answer.
 void server::impl::end() noexcept {
   listeners_.clear();
   connections_.clear();
@@ -256,7 +256,7 @@ void server::impl::stop() noexcept {
   (void)!::write(wake_.get(), &one, sizeof one);
 }
 
-// Another thread's, for this one.
+// Called by other threads: the server's thread will call `what`.
 void server::impl::post(std::function<void()> what) {
   {
     const std::lock_guard held{lock_};
@@ -277,7 +277,7 @@ void server::impl::do_posted() {
   for (const auto& each : now) each();
 }
 
-// Who waits sleeps: without a time limit while no client owes anything.
+// The thread sleeps in epoll while nothing happens, without a time limit if no client owes anything.
 void server::impl::run() {
   const auto by = std::find_if(options_.keys.begin(), options_.keys.end(), [](const auto& k) { return k.is_operator; });
   std::optional<detail::registrar> named;
@@ -308,7 +308,7 @@ void server::impl::run() {
     end_silent_ones();
     if (admission_.take_end_of_rest(steady_ns())) ask_for_strangers(true);
   }
-  member.reset();  // what it asks for is not answered any more
+  member.reset();  // nothing answers its requests any more
   end();
 }
 
@@ -384,7 +384,7 @@ void server::impl::source_connected(std::uint64_t node, descriptor socket, std::
   serve(source_);
 }
 
-// What one connection has done may be what others wait for: the member behind for a batch, the one before for an
+// Others may wait for what one connection has just done: the next member for a batch, the previous member for an
 // acknowledgment, clients for their answers.
 void server::impl::serve_chain() {
   detail::replica* const member = service_.member();
@@ -414,7 +414,7 @@ void server::impl::serve_chain() {
   }
 }
 
-// One connection. What it lacks ends that one alone.
+// Accepts one connection. If there is no memory for it, it alone is closed.
 void server::impl::accept_from(std::size_t listener) {
   const std::uint64_t now = steady_ns();
   const std::optional<std::uint64_t> overdue = admission_.overdue(now);
@@ -429,14 +429,15 @@ void server::impl::accept_from(std::size_t listener) {
   if (admission_.is_full()) turn_away(*overdue);
   try {
     welcome_stranger(listener, std::move(socket));
-  } catch (const std::exception& failure) {  // no memory: of this process, or the kernel's
+  } catch (const std::exception& failure) {  // this process or the kernel has no memory
     log(log_level::warning, fmt::format("remote memory: a connection is turned away: {}", failure.what()));
     ++service_.counters().turned_away;
   }
 }
 
-// Why nobody could be accepted: where it is for the lack of descriptors or memory, a stranger that is overdue makes
-// room, and else accepting rests, as who waits would wake this thread at once again. Nobody else is ended for it.
+// accept4 has failed with `why`. If descriptors or memory have run out, the server closes a stranger that is overdue.
+// If there is none, accepting rests, since the waiting connection would wake this thread again at once. No client is
+// closed for it.
 void server::impl::has_no_descriptors(int why) {
   if (why != EMFILE && why != ENFILE && why != ENOBUFS && why != ENOMEM) return;
   if (!has_complained_)
@@ -451,7 +452,7 @@ void server::impl::has_no_descriptors(int why) {
   ask_for_strangers(false);
 }
 
-// Where the kernel refuses that, it is tried again after a rest.
+// If the kernel refuses to listen again, the server tries once more after a rest.
 void server::impl::ask_for_strangers(bool is_wanted) {
   try {
     for (std::size_t i = 0; i < listeners_.size(); ++i)
@@ -498,13 +499,13 @@ void server::impl::do_or_close(std::uint64_t number, Call&& call) {
   if (found == connections_.end()) return;
   try {
     call(*found->second);
-  } catch (const std::exception& failure) {  // no memory for this client: the others go on
+  } catch (const std::exception& failure) {  // there is no memory for this client; the others go on
     log(log_level::warning, fmt::format("remote memory: a connection is closed: {}", failure.what()));
     close(number);
   }
 }
 
-// Until it would block, or others have waited long enough.
+// Reads, works and writes until the socket would block or the client has had its bytes of this turn.
 void server::impl::exchange(connection& one, std::uint64_t number) {
   std::size_t bytes = 0;
   bool goes_on = true;
@@ -517,24 +518,25 @@ void server::impl::exchange(connection& one, std::uint64_t number) {
   settle(one, number);
 }
 
-// False where nothing more is there to be read; the socket is closed where the connection is over.
+// Returns false if there is nothing more to read. Closes the socket if the connection is over.
 bool server::impl::take_from(connection& one, std::size_t& bytes) {
   const std::span<std::byte> room = one.with->room();
   if (room.empty()) return true;
   const ssize_t got = ::recv(one.socket.get(), room.data(), room.size(), 0);
   if (got > 0) {
     bytes += static_cast<std::size_t>(got);
-    // A lease is looked at after what it is for has come: this thread may have been stopped in between.
+    // The lease is checked against the time at which the bytes were read: the thread may have been stopped before.
     if (service_.member() != nullptr) service_.set_now(steady_ns());
     one.with->received(static_cast<std::size_t>(got));
-    return static_cast<std::size_t>(got) == room.size();  // less was all that there is
+    return static_cast<std::size_t>(got) == room.size();  // a short read was all that there was
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   end(one, got < 0 ? errno : 0);
   return false;
 }
 
-// The link is over, by an error or (0) by the client. The kernel's own patience (TCP_USER_TIMEOUT) may end before ours.
+// The connection is over, by the error `why`, or by the client if it is 0. The kernel's patience (TCP_USER_TIMEOUT) may
+// end before the server's.
 void server::impl::end(connection& one, int why) {
   if (why == ETIMEDOUT && one.is_awaited()) {
     ++service_.counters().timeouts;
@@ -575,7 +577,8 @@ bool server::impl::give_to(connection& one, std::size_t& bytes) {
   }
 }
 
-// What it waits for next. While its socket takes no output, nothing is read: asked for, it would be told at once.
+// Chooses the events to wait for. While the socket takes no output, the server reads nothing from it, so it does not
+// ask for input: epoll would report it at once.
 void server::impl::settle(connection& one, std::uint64_t number) {
   const detail::party::pieces out = one.with->output();
   const bool has_output = !out[0].empty() || !out[1].empty();
@@ -593,7 +596,7 @@ void server::impl::settle(connection& one, std::uint64_t number) {
   if (one.with->is_logged_in()) {
     admission_.leave(number);
   } else {
-    admission_.enter(number, 0);  // where it was none: a client that has ended makes room first
+    admission_.enter(number, 0);  // if it was no stranger: a client whose session has ended makes room first
   }
   if (service_.member() == nullptr) return;
   if (one.with->stream() != 0) next_ = number;
@@ -612,8 +615,8 @@ void server::impl::close(std::uint64_t number) {
   admission_.connection_ended();
 }
 
-// Those that owe something for too long. Many that began at the same time are ended in several goes, since others would
-// wait for all of them.
+// Ends connections that have owed something for longer than the patience. Each call ends a few of them, since clients
+// wait meanwhile.
 void server::impl::end_silent_ones() {
   const std::uint64_t now = steady_ns();
   const std::uint64_t patience_ns = static_cast<std::uint64_t>(options_.patience.count()) * 1'000'000;

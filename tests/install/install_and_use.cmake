@@ -63,7 +63,7 @@ endif()
 run(${moved}/bin/situ --version)
 expect("${output}" "situ ${version}\n")
 
-# Modelled forms are installed where they are asked for (install_modelled.cmake); who wants them else is told how.
+# This install has no modelled forms (install_modelled.cmake tests one that has). A project that asks for them is told how to get them.
 if(WITH_MODELLED)
   execute_process(COMMAND ${configure} -B ${WORK_DIR}/modelled -DWITH_OPS=OFF -DWITH_MODELLED=ON
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)

@@ -14,8 +14,8 @@ namespace {
 
 using situ::detail::tell;
 
-// The arguments, last first, as CLI11 takes them; without a "--" between the options of a `run` and its program: CLI11
-// would take what follows it for arguments of `situ` itself.
+// Returns the arguments, last first, as CLI11 takes them. It leaves out a "--" between the options of a `run` and its
+// program, since CLI11 would give the words after "--" to `situ` itself.
 std::vector<std::string> for_parser(std::vector<std::string> all, const CLI::App& app) {
   const CLI::App* command = &app;
   std::size_t at = 0;
@@ -36,7 +36,7 @@ std::vector<std::string> for_parser(std::vector<std::string> all, const CLI::App
   return {all.rbegin(), all.rend()};
 }
 
-// What the parser has to say: its help goes to standard output, its complaints to standard error.
+// Prints the parser's help to standard output and its complaints to standard error.
 int say(const CLI::App& app, const CLI::ParseError& what) {
   std::ostringstream output, complaints;
   const int code = app.exit(what, output, complaints);
@@ -48,7 +48,7 @@ int say(const CLI::App& app, const CLI::ParseError& what) {
 int parse(CLI::App& app, const std::vector<std::string>& arguments) {
   try {
     app.parse(for_parser(arguments, app));
-  } catch (const CLI::RuntimeError& ended) {  // a command's exit code: it has said what there is to say
+  } catch (const CLI::RuntimeError& ended) {  // a command's exit code; the command has printed why
     return ended.get_exit_code();
   } catch (const CLI::ParseError& failure) {
     return say(app, failure);
@@ -71,7 +71,7 @@ const CLI::App* find_subcommand(const CLI::App& app, const std::string& name) {
 }
 
 int run_command_line(CLI::App& app, const std::vector<std::string>& arguments) {
-  situ::detail::standard_streams_filled::for_good();  // in what it starts, too
+  situ::detail::standard_streams_filled::for_good();  // also for the programs that this one starts
   return situ::detail::exit_code_after_output(parse(app, arguments));
 }
 

@@ -4,5 +4,5 @@
 #include <string>
 
 // The file of a machine that the user names: a file's path as it is, `flat` and `flat:...` too; else that of the
-// machine of this name that comes with Situ. Throws bad_file where there is none, and lists those that there are.
+// machine of this name that comes with Situ. Throws bad_file, with the machines that there are, if there is none.
 [[nodiscard]] std::string machine_file_of(const std::string& given);

@@ -1,4 +1,4 @@
-// What a program's file tells of it, before it is started.
+// Reads from a program's file, before it is started, what kind of program it is.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 // Whether it was built for modelled machines (src/model/execution/start.cpp has the mark).
 [[nodiscard]] bool is_modelled_program(const std::string& file);
 
-// Why a library cannot be brought into this program by LD_PRELOAD, as a sentence; empty where it can. Of a script: into
-// what runs it.
+// Returns a sentence that says why LD_PRELOAD cannot bring a library into this program; empty if it can. If the program
+// is a script, this is about its interpreter.
 [[nodiscard]] std::string why_not_preloaded(const std::string& file);
 
-// What is the same for the same build, and differs else: of the GNU build id, or of the contents where there is none.
-// Throws bad_launch where the file cannot be read.
+// Returns a number that is the same for the same build only: made of the GNU build id, or of the contents if there is
+// no id. Throws bad_launch if the file cannot be read.
 [[nodiscard]] std::uint64_t identity_of_file(const std::string& file);

@@ -28,7 +28,7 @@ constexpr std::array<other_command, 5> other_commands{{
     {"bench", "Measure Situ beside the raw limit and its rivals"},
 }};
 
-// How a program of this name comes to lie in this folder, as a sentence.
+// Returns a sentence that says how to build or install the program.
 std::string how_to_get(const std::string& program, const fs::path& folder) {
   std::error_code ignored;
   if (fs::exists(folder.parent_path() / "CMakeCache.txt", ignored))

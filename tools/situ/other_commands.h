@@ -1,5 +1,5 @@
-// The commands that are programs of their own, beside `situ`: `situ pool check FILE` starts `situ-pool check FILE`. So
-// `situ` itself is built quickly, and an install may leave out what nobody needs there.
+// Commands that are programs of their own, beside `situ`: `situ pool check FILE` starts `situ-pool check FILE`. So
+// `situ` itself is built quickly, and an install may leave programs out.
 #pragma once
 
 #include <string>
@@ -9,10 +9,9 @@ namespace CLI {
 class App;
 }
 
-// For the help of `situ` alone: what these commands are called, and what they do.
+// Adds these commands to the help of `situ`, and to nothing else.
 void add_other_commands(CLI::App& app);
 
-// Starts situ-NAME, arguments[0] being NAME, if that is a program beside this one: the process becomes that program.
-// Returns where there is none and NAME is no command of Situ's. Throws bad_launch where it is one, with what to build
-// or install.
+// Replaces this process by the program situ-NAME beside it, NAME being arguments[0]. If that program is missing: throws
+// bad_launch, which says what to build or install, if NAME is a command of Situ's, and returns if it is not.
 void become_other_command(const std::vector<std::string>& arguments);
