@@ -74,7 +74,7 @@ host_server::host_server(const job& shared, network_wire& wire, int starter)
                   fmt::format("the process of place {} cannot be watched: {}", place, ::strerrordesc_np(errno)));
     mark_lost(control_, place, "its process ended before it joined the job");
   }
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
+  for (std::uint16_t h = 0; h < control_.host_count; ++h) {
     if (h == control_.host) continue;
     const host_address& address = control_.address_of(h);
     hosts_[h].server = wire_.connect(std::span{address.text}.first(address.bytes));
@@ -186,7 +186,7 @@ void host_server::tell_state(const own_place& of, place_state state) {
 }
 
 void host_server::tell_others(std::span<const std::byte> news) {
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+  for (std::uint16_t h = 0; h < control_.host_count; ++h)
     if (h != control_.host && !hosts_[h].is_gone) wire_.send(hosts_[h].server, wire_message::host, news, {});
 }
 
@@ -225,7 +225,7 @@ void host_server::vote() {
   }
   if (!has_told_) return;
   bool is_accepted = control_.rejections[round_].load() == 0;
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
+  for (std::uint16_t h = 0; h < control_.host_count; ++h) {
     if (h == control_.host) continue;
     if (hosts_[h].votes[round_] == 0) return;
     is_accepted &= hosts_[h].votes[round_] > 0;
@@ -370,14 +370,14 @@ hosts_alive::time host_server::now() noexcept {
 // Whether all hosts have come to the end of the job. From then on nobody waits for another, and they go in any order.
 bool host_server::is_leaving() {
   if (!control_.is_host_leaving(control_.host)) return false;
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+  for (std::uint16_t h = 0; h < control_.host_count; ++h)
     if (!control_.is_host_leaving(h)) return false;
   return true;
 }
 
 // One who reaches this server alone may be a place, which has ended.
 void host_server::ended(wire_peer from) noexcept {
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
+  for (std::uint16_t h = 0; h < control_.host_count; ++h) {
     if (h == control_.host || hosts_[h].server != from || hosts_[h].is_gone) continue;
     hosts_[h].link_ended = true;
     if (control_.is_host_leaving(h)) {
@@ -396,7 +396,7 @@ void host_server::follow_verdicts() {
   if (alive_.has_ended() && !std::exchange(is_cut_off_, true)) return end_here();
   if (alive_.verdicts() == followed_verdicts_) return;
   followed_verdicts_ = alive_.verdicts();
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+  for (std::uint16_t h = 0; h < control_.host_count; ++h)
     if (!alive_.living().has(h) && !hosts_[h].is_gone) lose_host(h, reason_for(h));
 }
 
@@ -415,11 +415,11 @@ std::string host_server::reason_for(std::uint16_t host) const {
 // Whatever the places here do now, nobody else hears of it. For them, too, all others are lost.
 void host_server::end_here() noexcept {
   std::string why = fmt::format("host {} is cut off from the others", control_.host);
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+  for (std::uint16_t h = 0; h < control_.host_count; ++h)
     if (h != control_.host && !hosts_[h].is_gone && (hosts_[h].link_ended || !alive_.was_heard(h)))
       why += "; " + reason_for(h);
   mark_host_lost(control_, control_.host, why);
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+  for (std::uint16_t h = 0; h < control_.host_count; ++h)
     if (h != control_.host && !hosts_[h].is_gone) lose_host(h, why);
   next_look_ = {};
 }
@@ -442,7 +442,7 @@ void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcep
 void host_server::arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept {
   signal_word<std::uint64_t>& word = control_.round_of(which, host);
   if (word.look() < round) word.set(round, std::memory_order_seq_cst);
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+  for (std::uint16_t h = 0; h < control_.host_count; ++h)
     if (control_.round_of(which, h).look(std::memory_order_seq_cst) < round) return;
   for (const own_place& each : own_) wake_after_change(control_.slot(each.place));
 }

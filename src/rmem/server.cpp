@@ -25,6 +25,7 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "base/short_turns.h"
 #include "rmem/admission.h"
 #include "rmem/follower.h"
 #include "rmem/handshake.h"
@@ -137,6 +138,7 @@ class server::impl {
   void watch(const descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how);
   void wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_low_priority);
   void dispatch(std::uint64_t number, std::uint32_t events);
+  void begin_work();
   void serve_low_priority();
   void accept_from(std::size_t listener);
   void has_no_descriptors(int why);
@@ -176,6 +178,7 @@ class server::impl {
   std::size_t awaited_ = 0;            // connections whose client owes something
   std::uint64_t last_look_ns_ = 0;     // when all connections were looked at
   std::uint64_t next_to_look_at_ = 0;  // by number; 0: no look is under way
+  situ::detail::short_turns turns_;    // of run()'s thread
   std::atomic<bool> is_stopped_ = false;
 
   // Members that only a replica uses.
@@ -279,6 +282,7 @@ void server::impl::do_posted() {
 
 // The thread sleeps in epoll while nothing happens, without a time limit if no client owes anything.
 void server::impl::run() {
+  turns_ = situ::detail::short_turns::take();
   const auto by = std::find_if(options_.keys.begin(), options_.keys.end(), [](const auto& k) { return k.is_operator; });
   std::optional<detail::registrar> named;
   std::optional<detail::membership> member;
@@ -291,8 +295,10 @@ void server::impl::run() {
   const int look_ms = static_cast<int>(std::clamp<std::int64_t>(options_.patience.count() / 4, 1, 1000));
   for (;;) {
     const int usual_ms = next_to_look_at_ != 0 ? 0 : awaited_ > 0 ? look_ms : -1;
-    const int sleep_ms = admission_.sleep_ms(steady_ns(), usual_ms);
+    const std::uint64_t waits_from = steady_ns();
+    const int sleep_ms = admission_.sleep_ms(waits_from, usual_ms);
     const int got = ::epoll_wait(epoll_.get(), events.data(), events.size(), sleep_ms);
+    turns_.waited(waits_from, steady_ns());
     if (got < 0 && errno != EINTR)
       throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
     bool has_low_priority = false;
@@ -313,7 +319,7 @@ void server::impl::run() {
 }
 
 void server::impl::dispatch(std::uint64_t number, std::uint32_t events) {
-  service_.set_now(steady_ns());
+  begin_work();
   if (number == wake_number) {
     do_posted();
   } else if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
@@ -327,11 +333,17 @@ void server::impl::dispatch(std::uint64_t number, std::uint32_t events) {
   serve_chain();
 }
 
+void server::impl::begin_work() {
+  std::uint64_t now = steady_ns();
+  if (turns_.yield_if_over(now)) now = steady_ns();
+  service_.set_now(now);
+}
+
 void server::impl::serve_low_priority() {
   std::array<epoll_event, most_low_priority_a_turn> events{};
   const int got = ::epoll_wait(low_priority_.get(), events.data(), events.size(), 0);
   for (int i = 0; i < got; ++i) {
-    service_.set_now(steady_ns());
+    begin_work();
     const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
     if (number < listener_numbers)
       accept_from(number - 1);
