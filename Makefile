@@ -44,14 +44,17 @@ test-numa: packages build/release/build.ninja  ## memory by intent in an emulate
 	@kernel/build_kernel.py --if-affordable
 	@.ci/run_tests build/release -L '^numa$$'
 
+# They configure again: what packages-hosts.txt names may have come since.
 test-hosts: packages build/release/build.ninja  ## jobs over hosts that this machine pretends to have, started by mpirun and by Slurm
 	@.ci/install_packages --list packages-hosts.txt
-	@cmake --build build/release -j $(JOBS) --target hosts_tests
+	@cmake --preset release >/dev/null
+	@cmake --build build/release -j $(JOBS) --target situ_network hosts_tests
 	@.ci/run_tests build/release -L '^hosts$$'
 
 test-losses: packages build/release/build.ninja  ## 200 killed places and servers, frozen hosts and cut links: some ten minutes
 	@.ci/install_packages --list packages-hosts.txt
-	@cmake --build build/release -j $(JOBS) --target hosts_tests
+	@cmake --preset release >/dev/null
+	@cmake --build build/release -j $(JOBS) --target situ_network hosts_tests
 	@JOBS=1 .ci/run_tests build/release -L '^losses$$'
 
 test-faults: packages build/release/build.ninja  ## each look at the system made to fail once, in pools, jobs, hosts and remote memory: some minutes

@@ -643,7 +643,7 @@ void far_place::look_for_lost_hosts() noexcept {
   const std::uint32_t ends = control.failure_epoch.load(std::memory_order_acquire);
   if (ends == seen_ends_ || control.host_count == 1) return;
   seen_ends_ = ends;
-  for (std::uint16_t h = 0; h < lost_.size(); ++h) {
+  for (std::uint16_t h = 0; h < control.host_count; ++h) {
     if (h == host() || !lost_[h].empty() || has_server(control, h)) continue;
     wire_.give_up(servers_[h]);
     const std::string_view its = lost_reason(control, control.first_place_of(h));
@@ -655,7 +655,7 @@ void far_place::look_for_lost_hosts() noexcept {
 
 // By the wire, which the lock is held for.
 void far_place::ended(wire_peer from) noexcept {
-  for (std::uint16_t h = 0; h < servers_.size(); ++h)
+  for (std::uint16_t h = 0; h < context_.job->host_count; ++h)
     if (h != host() && servers_[h] == from) lose(h, "the link to its host has ended");
 }
 

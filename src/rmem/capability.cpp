@@ -16,8 +16,9 @@ constexpr std::string_view prefix = "rmem";
 // Exactly so many digits.
 bool take_hex(std::string_view& text, std::size_t digits, std::uint64_t& value) {
   if (text.size() < digits) return false;
-  const auto [end, bad] = std::from_chars(text.data(), text.data() + digits, value, 16);
-  if (bad != std::errc{} || end != text.data() + digits) return false;
+  const std::string_view part = text.substr(0, digits);
+  const auto [end, bad] = std::from_chars(part.data(), part.data() + part.size(), value, 16);
+  if (bad != std::errc{} || end != part.data() + part.size()) return false;
   text.remove_prefix(digits);
   return true;
 }

@@ -148,7 +148,7 @@ void add_repair(CLI::App& to) {
       "by\n"
       "their heads; a file cut short, whose heap gets shorter. Given up, and said, is what cannot be told: roots that "
       "are\n"
-      "damaged or lead to no object, runs behind the end. What objects hold is not looked at.\n"
+      "damaged or lead to no object, runs behind the end. Of what objects hold, only those with checks are mended.\n"
       "Exit code: 0 it is sound, 1 it is damaged still, or cannot be mended.\n"
       "Examples:\n"
       "  situ pool repair index.pool                  writes index.pool.repaired, where there is something to mend\n"

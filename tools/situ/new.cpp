@@ -28,7 +28,7 @@ using situ::detail::print_out;
 
 constexpr const char* new_examples =
     "Examples:\n"
-    "  situ new sums                   writes sums/: CMakeLists.txt, main.cpp, test.cpp and README.md\n"
+    "  situ new sums                   writes sums/: CMakeLists.txt, main.cpp, pi.h, test.cpp and README.md\n"
     "  situ new ~/code/sums            the same elsewhere\n";
 
 // CMake's targets are called after it, so what it may hold is what they may.

@@ -378,7 +378,8 @@ void add_topo_command(CLI::App& app) {
               throw CLI::ValidationError("--view", std::string{bad.message()});
             }
           },
-          "How much detail: full; numa: memories and cores; flat: cores in front of one memory; accelerators: flat, "
+          "How much detail: full; numa: memories and cores; flat: cores in front of one memory of each kind; "
+          "accelerators: flat, "
           "and "
           "accelerators with their memories; or a list as packages,memories,l3,links (full)")
       ->type_name("VIEW");
