@@ -1,5 +1,5 @@
-// Object graphs: all that a pointer leads to, copied, kept, and sent to other places by `at`. situ.h has calls whose
-// arguments are values; with this header arguments and results may be graphs, too.
+// Object graphs: the objects that can be reached from a pointer, copied, kept, and sent to other places by `at`. Calls
+// of situ.h take and return values; with this header their arguments and results may also be graphs.
 #pragma once
 
 #include <situ/graph/at.h>

@@ -1,7 +1,7 @@
-// What a program usually needs. The rest comes by headers of its own: object graphs by <situ/graph.h>, pools by
-// <situ/pool/pool.h>, the distributed types by <situ/spread/...>, tasks with declared accesses by <situ/task/...>,
-// place trees by <situ/trees/...>, stencils by <situ/stencil/stencil.h>, what is known of machines by
-// <situ/machine/...>.
+// Includes the headers that a program usually needs. The others are included one by one: object graphs by
+// <situ/graph.h>, pools by <situ/pool/pool.h>, the distributed types by <situ/spread/...>, tasks with declared
+// accesses by <situ/task/...>, place trees by <situ/trees/...>, stencils by <situ/stencil/stencil.h>, descriptions of
+// machines by <situ/machine/...>.
 #pragma once
 
 #include <situ/base/error.h>

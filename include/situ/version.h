@@ -1,4 +1,4 @@
-// The version of these headers. CMake, pkg-config and `situ --version` have theirs from here.
+// The version of these headers. CMake, pkg-config and `situ --version` read it from here.
 //
 // Versions are semantic; before 1.0 a minor version may change the interface.
 #pragma once

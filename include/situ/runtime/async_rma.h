@@ -1,6 +1,7 @@
-// One-sided access without waiting. On one host the data moves at once, so the futures are ready; elsewhere they become
-// so. The source may be reused, and the destination read, once the future is ready. Errors as for the waiting forms,
-// thrown at the call. cost: the waiting form's, and an allocation for the future.
+// One-sided access without waiting. On one host the call itself moves the data, so the returned future is ready;
+// between hosts it becomes ready later. The caller may reuse the source, and read the destination, once the future is
+// ready. Errors: as for the waiting forms, thrown at the call. cost: the waiting form's, and an allocation for a
+// future with a value.
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -14,8 +15,8 @@
 
 namespace situ {
 
-// As put, get, copy and their strided and indexed forms (fabric/rma.h), with the end of the transfer, or the value, as
-// a future.
+// Start a put, get or copy, or one of their strided and indexed forms (fabric/rma.h). The returned future becomes
+// ready when the transfer has ended, or when its value has arrived.
 template <class T>
 future<> put_async(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count) {
   put(destination, source, count);
@@ -68,7 +69,7 @@ template <class T>
   get_indexed(destination, source, indices);
   return make_ready_future();
 }
-// As atomic_fetch_add; the other atomics wait only for the processor's own instruction, so they have no such form.
+// Starts an atomic_fetch_add. The other atomics have no such form: they wait only for the processor's own instruction.
 template <class T>
 [[nodiscard]] future<T> atomic_fetch_add_async(ptr<T> target, std::type_identity_t<T> value) {
   return make_ready_future(atomic_fetch_add(target, value));

@@ -2,12 +2,13 @@
 //
 //   std::stop_source source;
 //   situ::future<int> f = situ::async_at(p, source.get_token(), search, key);
-//   source.request_stop();                    // where p has not begun it, it never will
+//   source.request_stop();                    // if p has not begun it, it never will
 //
-// Between asking and beginning exactly one wins: either the function runs to its end, and its result comes, or it is
-// never called, and the future has errc::cancelled, once p has met the message. No finish scope takes that for a
-// failure. Thread-safe: request_stop() may be called by any thread. The token is looked at where the function would
-// begin, so what it had sent by then is not undone. Tasks of this place: async (task.h).
+// Either the stop or the beginning wins. If the beginning wins, the function runs to its end and its result arrives.
+// If the stop wins, the function is never called, and the future has errc::cancelled once p has handled the message.
+// No finish scope takes that for a failure. Thread-safe: any thread may call request_stop(). The target checks the
+// token at the moment at which the function would begin; a function that has begun, and its messages, are not undone.
+// Tasks of this place: async (task.h).
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -24,7 +25,7 @@
 namespace situ {
 namespace detail {
 
-// Who came first: the one that stops, or the one that begins. In the caller's segment.
+// Which side came first: the caller that stops, or the target that begins. The word is in the caller's segment.
 enum class call_phase : std::uint32_t { sent, begun, stopped };
 
 class stoppable_call {
@@ -54,7 +55,7 @@ class stoppable_call {
   std::stop_callback<request> callback_;
 };
 
-// Runs at the target: f, unless the call was stopped.
+// Runs f at the target, unless the call was stopped.
 template <class F>
 struct unless_stopped {
   [[no_unique_address]] F f;
@@ -69,8 +70,9 @@ struct unless_stopped {
 
 }  // namespace detail
 
-// As async_at, unless `stop` is asked to before f begins. f is a lambda or function object. cost: async_at's, some
-// allocations, a task when the answer comes, and an atomic of the target on the caller's segment.
+// As async_at, but f is not called if a stop is requested before it begins. f is a lambda or function object without
+// state. cost: async_at's, some allocations, a task when the answer arrives, and an atomic of the target on the
+// caller's segment.
 template <class F, class... Arguments>
 auto async_at(route target, std::stop_token stop, F f, Arguments&&... arguments) {
   static_assert(

@@ -1,17 +1,17 @@
-// Collectives of the elements of spans, in place where that can be.
+// Collectives over the elements of spans, in place if possible.
 //
 //   std::vector<double> forces(n);
 //   situ::all_reduce(std::span{forces}, std::plus<>{});                 // element by element, at every member
 //   situ::future<> sent = situ::broadcast_async(std::span{forces}, 0);  // forces stay until it is ready
 //
-// All members give spans of one length, of elements of any type that travels; plain data of another length is told as
-// bad_argument. What is larger than a fragment (32 KiB) goes in fragments, so that sending, combining and receiving go
-// on side by side, and no copy of the whole is made. As the collectives of collective.h otherwise: the same order, the
-// same errors, asynchronous forms. After an error the elements that would have been written are unspecified.
+// All members give spans of one length, of elements of any type that travels; for plain data a different length is
+// reported as bad_argument. A span larger than a fragment (32 KiB) is sent in fragments, so that sending, combining
+// and receiving overlap and no copy of the whole span is made. Order, errors and asynchronous forms are otherwise
+// those of collective.h. After an error the elements that the collective would have written are unspecified.
 //
-// Of an asynchronous one the elements belong to the collective until its future is ready. A wait for the future that a
-// loss has ended does not make it so: wait again. cost: with n members, each element leaves a member once for broadcast
-// and scans, twice for reductions, n - 1 times for all_gather and all_to_all; a small span as a value does.
+// The elements belong to an asynchronous collective until its future is ready. If a loss ends a wait for that future,
+// the future is not ready: wait again. cost: with n members, each element leaves a member once for broadcast and
+// scans, twice for reductions, n - 1 times for all_gather and all_to_all; a small span costs as much as a value.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -33,7 +33,7 @@ namespace situ {
 //
 //   double sum = situ::all_reduce(situ::reproducible, std::span{mine}, std::plus<>{});
 struct reproducible_t {};
-// The value to pass.
+// The argument that selects a reproducible reduction.
 inline constexpr reproducible_t reproducible{};
 
 namespace detail {
@@ -129,7 +129,7 @@ auto begin_all_to_all_span(std::span<const T> outgoing, std::span<T> incoming, c
 
 }  // namespace detail
 
-// The root's elements, at every member, in place.
+// Copies the root's elements to every member, in place.
 template <class T, std::size_t Extent>
   requires(!std::is_const_v<T>)
 void broadcast(std::span<T, Extent> values, std::uint32_t root = 0, const team& members = world(),
@@ -144,8 +144,8 @@ template <class T, std::size_t Extent>
   return detail::go_on_later(members, [&] { return detail::begin_broadcast_span<T>(values, root, members, where); });
 }
 
-// Element by element, operation(...) over those of all members, at the root in place; elsewhere what the span holds
-// then is unspecified.
+// Computes operation(...) element by element over the spans of all members, in place at the root; at the other members
+// the span's contents are unspecified afterwards.
 template <class T, std::size_t Extent, class Operation>
   requires(!std::is_const_v<T>)
 void reduce(std::span<T, Extent> values, Operation operation, std::uint32_t root = 0, const team& members = world(),
@@ -161,7 +161,7 @@ template <class T, std::size_t Extent, class Operation>
       members, [&] { return detail::begin_reduce_span<T>(values, std::move(operation), root, members, where); });
 }
 
-// The same, at every member.
+// Computes operation(...) element by element over the spans of all members, in place at every member.
 template <class T, std::size_t Extent, class Operation>
   requires(!std::is_const_v<T>)
 void all_reduce(std::span<T, Extent> values, Operation operation, const team& members = world(),
@@ -176,11 +176,11 @@ template <class T, std::size_t Extent, class Operation>
       members, [&] { return detail::begin_all_reduce_span<T>(values, std::move(operation), members, where); });
 }
 
-// operation(...) over all elements of all members, those of member 0 first, to one value at every member. Its bits
-// depend on the elements, their order and their number, and not on how many members have how many of them: spread the
-// same sequence over more places, and the result stays. Throws bad_argument where no member has an element. cost: a
-// call of the operation for each element, and two of the small collectives, with up to 2 log2(elements) values a
-// message.
+// Returns, at every member, operation(...) over all elements of all members, those of member 0 first. The bits of the
+// result depend on the elements, their order and their number, and not on how the elements are divided among the
+// members: the same sequence spread over more places gives the same result. Throws bad_argument if no member has an
+// element. cost: a call of the operation for each element, and two small collectives, with up to 2 log2(elements)
+// values a message.
 template <class T, std::size_t Extent, class Operation>
 [[nodiscard]] std::remove_const_t<T> all_reduce(reproducible_t, std::span<T, Extent> elements, Operation operation,
                                                 const team& members = world(),
@@ -196,7 +196,7 @@ template <class T, std::size_t Extent, class Operation>
   });
 }
 
-// Element by element, at member i operation(...) over those of members 0 .. i, in place.
+// Computes, at member i, operation(...) element by element over the spans of members 0 .. i, in place.
 template <class T, std::size_t Extent, class Operation>
   requires(!std::is_const_v<T>)
 void inclusive_scan(std::span<T, Extent> values, Operation operation, const team& members = world(),
@@ -212,7 +212,8 @@ template <class T, std::size_t Extent, class Operation>
       members, [&] { return detail::begin_inclusive_scan_span<T>(values, std::move(operation), members, where); });
 }
 
-// Element by element, at member i operation(...) over `identity` and those of members 0 .. i-1, in place.
+// Computes, at member i, operation(...) element by element over `identity` and the spans of members 0 .. i-1, in
+// place.
 template <class T, std::size_t Extent, class Operation>
   requires(!std::is_const_v<T>)
 void exclusive_scan(std::span<T, Extent> values, Operation operation, std::type_identity_t<T> identity,
@@ -229,8 +230,8 @@ template <class T, std::size_t Extent, class Operation>
   });
 }
 
-// Everybody's elements, one member's after another's, in the root's `all`, which is not looked at elsewhere. `own` may
-// lie at its place in `all`.
+// Collects the elements of all members, in the order of the members, in the root's `all`; the other members' `all` is
+// ignored. `own` may be the member's own part of `all`.
 template <class U, std::size_t Extent, class T, std::size_t AllExtent>
   requires detail::elements_for<U, T>
 void gather(std::span<U, Extent> own, std::span<T, AllExtent> all, std::uint32_t root = 0,
@@ -245,8 +246,8 @@ template <class U, std::size_t Extent, class T, std::size_t AllExtent>
   return detail::go_on_later(members, [&] { return detail::begin_gather_span<T>(own, all, root, members, where); });
 }
 
-// The other way round: the root's `all`, a run of elements for each member, which is not looked at elsewhere. `own` may
-// lie at its place in `all`.
+// Distributes the root's `all`, which has a run of elements for each member in order; the other members' `all` is
+// ignored. `own` may be the member's own part of `all`.
 template <class U, std::size_t AllExtent, class T, std::size_t Extent>
   requires detail::elements_for<U, T>
 void scatter(std::span<U, AllExtent> all, std::span<T, Extent> own, std::uint32_t root = 0,
@@ -261,7 +262,8 @@ template <class U, std::size_t AllExtent, class T, std::size_t Extent>
   return detail::go_on_later(members, [&] { return detail::begin_scatter_span<T>(all, own, root, members, where); });
 }
 
-// Everybody's elements, one member's after another's, at every member. `own` may lie at its place in `all`.
+// Collects the elements of all members, in the order of the members, at every member. `own` may be the member's own
+// part of `all`.
 template <class U, std::size_t Extent, class T, std::size_t AllExtent>
   requires detail::elements_for<U, T>
 void all_gather(std::span<U, Extent> own, std::span<T, AllExtent> all, const team& members = world(),
@@ -276,7 +278,7 @@ template <class U, std::size_t Extent, class T, std::size_t AllExtent>
   return detail::go_on_later(members, [&] { return detail::begin_all_gather_span<T>(own, all, members, where); });
 }
 
-// Runs of elements of one length: run j of `outgoing` goes to member j, run i of `incoming` came from member i. Both
+// Exchanges runs of one length: run j of `outgoing` is sent to member j, run i of `incoming` came from member i. Both
 // may be the same span.
 template <class U, std::size_t Extent, class T, std::size_t InExtent>
   requires detail::elements_for<U, T>

@@ -1,19 +1,19 @@
-// Puts that say when they are done, and to whom.
+// Puts that report their completion, and to whom they report it.
 //
 //   auto [mine_again, done] = situ::put_async(there, mine, n, situ::on_source(), situ::on_operation());
 //   situ::put_async(there, mine, n, situ::on_arrival([](situ::ptr<double> xs, std::size_t n) { ... }, there, n));
 //   situ::put_async(there, mine, n, situ::signals(ready, 1, situ::signal_by::add));
 //
-// source       the elements have been read: what held them may be changed
-// operation    they are written: whoever is told of it sees them
-// arrival      a task of the destination's place runs a function, which sees them and may wait
-// signal       a word at the destination is set, and whoever sees its new value sees them (fabric/signal.h)
+// source       the elements have been read: the caller may change the source
+// operation    the elements are written: any thread that is notified of it sees them
+// arrival      a task of the destination's place runs a function, which sees the elements and may wait
+// signal       a word at the destination is set, and any reader of its new value sees the elements (fabric/signal.h)
 //
-// on_source and on_operation give a future, or set a promise, or run a callback as a task of this place. on_arrival
-// gives the future of the function's end; who drops it leaves failures to the finish scope. put_async returns the
-// futures in the order of its arguments: nothing, one, or a tuple. On one host the data moves at once, so source and
-// operation are complete when the call returns. Errors: as for put, put_signal and async_at. cost: theirs, and nothing
-// for a future.
+// on_source and on_operation return a future, or set a promise, or run a callback as a task of this place. on_arrival
+// returns a future that becomes ready when the function returns. If the caller discards it, a failure is reported by
+// the enclosing finish scope. put_async returns the futures in the order of its arguments: nothing, one, or a tuple.
+// On one host the data moves at once, so source and operation are complete when the call returns. Errors: as for put,
+// put_signal and async_at. cost: as for those, and nothing for a future.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -33,7 +33,7 @@
 namespace situ {
 namespace detail {
 
-struct completion {};  // base of what put_async takes
+struct completion {};  // base of the completions that put_async takes
 
 template <class T>
 concept is_completion = std::is_base_of_v<completion, std::remove_cvref_t<T>>;
@@ -79,7 +79,7 @@ struct as_signal : completion {
   }
 };
 
-// The futures among them: void, one, or a tuple.
+// Returns the futures: none (void), one, or a tuple.
 template <class... Ts>
 auto futures_of(std::tuple<Ts...>&& futures) {
   if constexpr (sizeof...(Ts) == 1) {
@@ -97,7 +97,7 @@ auto complete_all(place at, Completions&&... completions) {
 
 }  // namespace detail
 
-// Once the source may be changed: a future; a promise that is set; a callback that runs.
+// Reports that the source may be changed: by a future, by setting a promise, or by running a callback.
 [[nodiscard]] inline auto on_source() { return detail::as_future{}; }
 [[nodiscard]] inline auto on_source(promise<>& kept) { return detail::as_promise{{}, &kept}; }
 template <std::invocable Callback>
@@ -105,7 +105,7 @@ template <std::invocable Callback>
   return detail::as_callback<Callback>{std::move(callback)};
 }
 
-// Once the elements are written: the same three.
+// Reports that the elements are written: by a future, by setting a promise, or by running a callback.
 [[nodiscard]] inline auto on_operation() { return detail::as_future{}; }
 [[nodiscard]] inline auto on_operation(promise<>& kept) { return detail::as_promise{{}, &kept}; }
 template <std::invocable Callback>
@@ -113,13 +113,13 @@ template <std::invocable Callback>
   return detail::as_callback<Callback>{std::move(callback)};
 }
 
-// Runs f(arguments...) as a task of the destination's place once the elements are there; f travels as for async_at.
+// Runs f(arguments...) as a task of the destination's place once the elements have arrived; f travels as for async_at.
 template <class F, class... Arguments>
 [[nodiscard]] auto on_arrival(F f, Arguments... arguments) {
   return detail::as_call<F, Arguments...>{std::move(f), std::move(arguments)...};
 }
 
-// Sets a signal, or another word, at the destination's place once the elements are there.
+// Sets a signal, or another word, at the destination's place once the elements have arrived.
 [[nodiscard]] inline auto signals(ptr<signal> target, std::uint64_t value, signal_by how = signal_by::set) {
   return detail::as_signal<std::uint64_t>{{}, word(target), value, how};
 }
@@ -128,7 +128,7 @@ template <atomic_word T>
   return detail::as_signal<T>{{}, target, value, how};
 }
 
-// Writes `count` elements, and completes as is asked for.
+// Writes `count` elements and reports completion as the further arguments request.
 template <class T, detail::is_completion... Completions>
   requires(sizeof...(Completions) > 0)
 auto put_async(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count,
@@ -136,7 +136,7 @@ auto put_async(ptr<T> destination, const std::type_identity_t<T>* source, std::s
   put(destination, source, count);
   return detail::complete_all(destination.place(), completions...);
 }
-// The same with one element.
+// Writes one element and reports completion in the same way.
 template <class T, detail::is_completion... Completions>
   requires(sizeof...(Completions) > 0)
 auto put_async(ptr<T> destination, const std::type_identity_t<T>& value, Completions&&... completions) {
@@ -148,11 +148,11 @@ auto put_async(ptr<T> destination, const std::type_identity_t<T>& value, Complet
 //
 //   situ::access_batch batch;
 //   for (std::size_t i = 0; i < n; ++i) batch.put(there + indices[i], values[i]);
-//   batch.complete();                            // all are written; whoever is told now sees them
+//   batch.complete();                            // all are written; a thread that is notified now sees them
 //
-// Their errors are put's and get's, thrown at the call. The results of gets may be looked at, and sources be changed,
-// after complete(). Not thread-safe. cost: a put's; a run of operations at one place checks a bound against two words
-// that the batch keeps, and counts nothing.
+// Errors: those of put and get, thrown at the call. The caller may read the results of gets, and change sources, after
+// complete(). Not thread-safe. cost: a put's; in a run of operations at one place each checks its bounds against two
+// words that the batch holds, and statistics do not count it.
 class access_batch {
  public:
   // Adds an operation.
@@ -181,7 +181,7 @@ class access_batch {
 
   // Waits until all operations added so far are done.
   void complete() noexcept { std::atomic_thread_fence(std::memory_order_acq_rel); }
-  // The same as a future.
+  // Calls complete() and returns a ready future.
   [[nodiscard]] future<> complete_async() {
     complete();
     return make_ready_future();
@@ -192,8 +192,8 @@ class access_batch {
     const std::uintptr_t offset = address - heap_;
     return offset < open_ && bytes <= open_ - offset;
   }
-  // As put_slow and get_slow, where is_open does not hold; remember the segment, unless each access is to be seen or it
-  // is of another host.
+  // Do a put_slow or get_slow if is_open does not hold, and then remember the segment, unless each access must be
+  // observed or the segment is of another host. Return true if the access is done.
   [[nodiscard]] bool put_beyond(std::uintptr_t to, const void* from, std::size_t bytes);
   [[nodiscard]] bool get_beyond(void* to, std::uintptr_t from, std::size_t bytes);
   void remember(std::uintptr_t address) noexcept;
@@ -202,7 +202,7 @@ class access_batch {
     return put_beyond(to, std::addressof(value), sizeof(T));
   }
 
-  std::uintptr_t heap_ = 0;  // of the segment accessed last: where it begins, and how much of it is open
+  std::uintptr_t heap_ = 0;  // of the segment accessed last: its begin, and its open bytes
   std::uint64_t open_ = 0;
 };
 

@@ -1,9 +1,10 @@
-// Until when a wait lasts at most: a duration from now, or a point of the steady clock. A value type.
+// The latest end of a wait: a duration from now, or a point of the steady clock. A value type.
 //
 //   f.wait_until(20ms);   f.wait_until(std::chrono::steady_clock::now() + 20ms);   situ::wait_until(word, 1, 20ms);
 //
-// A deadline ends the wait, never what it waits for: that goes on, and may be waited for again (docs/guide/waiting.md).
-// One that has passed still lets what has arrived run once. cost: one from a duration reads the clock.
+// A deadline ends the wait and never the operation waited for, which goes on and may be waited for again
+// (docs/guide/waiting.md). A wait with a deadline in the past still lets the place run its arrived messages and tasks
+// once. cost: a deadline made from a duration reads the clock.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@
 
 namespace situ {
 
-// The end of a wait. Durations of more than a century last for ever.
+// The end of a wait. Durations of more than a century mean no end.
 class deadline {
  public:
   template <class Rep, class Period>
@@ -23,12 +24,12 @@ class deadline {
   template <class Duration>
   constexpr deadline(std::chrono::time_point<std::chrono::steady_clock, Duration> when) noexcept
       : ns_{std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count()} {}
-  // No end.
+  // Returns the deadline that never passes.
   [[nodiscard]] static constexpr deadline never() noexcept {
     return deadline{std::chrono::steady_clock::time_point::max()};
   }
 
-  // Of the steady clock.
+  // The deadline as a time of the steady clock.
   [[nodiscard]] constexpr std::int64_t nanoseconds() const noexcept { return ns_; }
 
  private:

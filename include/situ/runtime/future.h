@@ -1,4 +1,4 @@
-// Futures and promises of one place: values that are not there yet.
+// Futures and promises of one place: values that will be set later.
 //
 //   situ::future<int> f = situ::async_at(p, work, 3);
 //   int n = f.get();                       // waits; the place goes on working
@@ -7,9 +7,9 @@
 //   if (!g.wait_for(20ms)) ...             // not yet; what it waits for goes on
 //
 // A future is a handle: copies share the value. It belongs to the place (thread) that made it and must not be sent. A
-// value, or an exception, is set once. Errors: get() throws what the producer threw; place_lost_error when a place is
-// lost while waiting; no_runtime where it would have to wait outside one. cost: an allocation for each value to come;
-// waiting costs two switches of stacks, or none where the value comes within half a microsecond.
+// value, or an exception, is set once. Errors: get() throws the producer's exception; place_lost_error when a place is
+// lost while waiting; no_runtime if get() would have to wait outside a runtime. cost: an allocation for each future
+// value; a wait costs two switches of stacks, or none if the value arrives within half a microsecond.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -42,21 +42,23 @@ class promise;
 
 namespace detail {
 
-// Who is told once a value is there, by whoever sets it: often inside a message handler, so it only makes others go on.
+// Is notified when a value is set, by the code that sets it: often in a message handler, so notify() only makes others
+// runnable.
 struct watcher {
   void (*notify)(watcher*) noexcept = nullptr;
   watcher* next_watcher = nullptr;
 };
 
-// What to do once a value is there, as a task of its own (never inside a message handler).
+// Work to run once a value is set, as a task of its own (never inside a message handler).
 struct continuation : ready_task, watcher {
   task_context context;
   continuation() noexcept;
 };
 
-// Throws what a task failed of; a loss among that counts as told to the running task.
+// Throws a task's failure; if the failure is a loss, the loss counts as reported to the running task.
 [[noreturn]] void rethrow(const std::exception_ptr& failure, const std::source_location& where = {});
-// What a body threw in a call of a place to itself, in the form in which it would have come from another.
+// Throws an exception that a call of a place to itself has thrown, in the form in which another place would have sent
+// it.
 [[noreturn]] void throw_as_remote(const std::exception_ptr& failure, const char* code_name, const void* code,
                                   const std::source_location& where);
 
@@ -64,12 +66,12 @@ struct future_state_base {
   static constexpr std::uint16_t no_place = 0xffff;  // places are at most 1 << 15
   std::uint32_t references = 1;
   bool ready = false;
-  std::uint16_t answered_by = no_place;  // the place that a call for it went to
+  std::uint16_t answered_by = no_place;  // the place that answers the call behind this state
   std::exception_ptr error;
-  watcher* watchers = nullptr;  // the last that came first
+  watcher* watchers = nullptr;  // the last that registered is first
 
   virtual ~future_state_base() = default;
-  // False where the deadline came first.
+  // Returns false if the deadline passed first.
   bool wait(const std::source_location& where, wait_kind kind = wait_kind::future,
             std::int64_t deadline_ns = waits_for::no_deadline);
   void fulfil() noexcept {
@@ -80,8 +82,8 @@ struct future_state_base {
     error = std::move(what);
     fulfil();
   }
-  void watch(watcher& w) noexcept;    // at once where the value is there
-  void unwatch(watcher& w) noexcept;  // where it has not been told yet
+  void watch(watcher& w) noexcept;    // notifies at once if the value is set
+  void unwatch(watcher& w) noexcept;  // if it has not been notified yet
   void release() noexcept {
     if (--references == 0) dispose();
   }
@@ -146,65 +148,67 @@ struct continuation_result : std::invoke_result<F, const T&> {};
 template <class F>
 struct continuation_result<F, void> : std::invoke_result<F> {};
 
-// Starts counting a task in the finish scope of the running one; ends it when the task is done.
+// Start and end counting a task in the finish scope of the running task.
 void adopt_into_scope(task_context& context);
 void leave_scope(task_context& context) noexcept;
 
-// Waits until one of these is ready, and returns the index of the first that is; their number where the deadline came
-// first. pre: there are some.
+// Waits until a state is ready, and returns the lowest index of a ready one; returns states.size() if the deadline
+// passed first. pre: `states` is not empty.
 [[nodiscard]] std::size_t wait_for_any(std::span<future_state_base* const> states, deadline until);
-// The same of `count` states, of which state_at(futures, i) gives the i-th; nothing where the deadline came first.
+// As above for `count` states; state_at(futures, i) returns the i-th. Returns nullopt if the deadline passed first.
 [[nodiscard]] std::optional<std::size_t> wait_for_any(std::size_t count, const void* futures,
                                                       future_state_base* (*state_at)(const void* futures,
                                                                                      std::size_t index),
                                                       deadline until);
 
-// Runs `body` and hands what it returns, or throws, to `state`; waits for a future that it returns.
+// Runs `body` and stores its result, or its exception, in `state`; waits for a future that `body` returns.
 template <class T, class Body>
 void fulfil_with(future_state<T>& state, Body&& body);
 
 }  // namespace detail
 
-// A value of type T to come, or, for void, an end to come. pre: of all but is_valid(): it is valid.
+// A value of type T that is set later, or, for void, the end of an operation. pre: all members except is_valid()
+// require is_valid().
 template <class T>
 class future {
  public:
-  using value_type = T;  // what get() gives
+  using value_type = T;  // the type that get() returns
   struct promise_type;   // for coroutines that return future<T>
 
   future() noexcept = default;
   explicit future(detail::state_reference<T> state) noexcept : state_{std::move(state)} {}  // for Situ itself
 
-  // Whether it was made by an operation or a promise, and has not been moved from.
+  // True if an operation or a promise made it, and it has not been moved from.
   [[nodiscard]] bool is_valid() const noexcept { return static_cast<bool>(state_); }
-  // Whether the value, or an exception, is there.
+  // True if the value, or an exception, is set.
   [[nodiscard]] bool is_ready() const {
     check();
     return state_->ready;
   }
-  // Waits, without looking at the outcome. `where` is for reports of who waits for what, here and below.
+  // Waits without examining the outcome. `where`, here and below, is the line that reports of waits show.
   void wait(std::source_location where = std::source_location::current()) const {
     check();
     if (!state_->ready) state_->wait(where);
   }
-  // Waits until a deadline at most; whether the value, or an exception, is there. What is waited for goes on.
+  // Waits until the deadline at most; returns true if the value, or an exception, is set. The operation waited for
+  // goes on.
   [[nodiscard]] bool wait_until(deadline until, std::source_location where = std::source_location::current()) const {
     check();
     return state_->wait(where, detail::wait_kind::future, until.nanoseconds());
   }
-  // The same with a duration.
+  // As wait_until, with a duration from now.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
                               std::source_location where = std::source_location::current()) const {
     return wait_until(time, where);
   }
 
-  // Waits; returns the value, or throws what the producer threw. The reference is good as long as a handle is.
+  // Waits; returns the value, or throws the producer's exception. The reference is valid as long as any handle exists.
   decltype(auto) get(std::source_location where = std::source_location::current()) const& {
     settle(where);
     if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state_->value);
   }
-  // The same, by value: moved out where this is the last handle or T cannot be copied, else copied.
+  // As above, by value: moves the value out if this is the last handle or T cannot be copied, and copies it otherwise.
   T get(std::source_location where = std::source_location::current()) && {
     settle(where);
     if constexpr (!std::is_void_v<T>) {
@@ -216,18 +220,18 @@ class future {
     }
   }
 
-  // Runs f(value) as a task of this place once the value is there; an exception passes by f. Returns f's result to
-  // come. cost: an allocation for the task and one for the result.
+  // Runs f(value) as a task of this place once the value is set; an exception bypasses f and goes to the result.
+  // Returns the future of f's result. cost: an allocation for the task and one for the result.
   template <class F>
   auto then(F f) const
       -> future<typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type>;
 
-  // co_await: the awaiting coroutine goes on, as a task, once the value is there.
+  // For co_await: the awaiting coroutine resumes, as a task, once the value is set.
   [[nodiscard]] bool await_ready() const { return is_ready(); }
   void await_suspend(std::coroutine_handle<> coroutine) const;
   T await_resume() const { return get(std::source_location{}); }
 
-  // For Situ itself: what the handles share.
+  // For Situ itself: the state that the handles share.
   [[nodiscard]] const detail::state_reference<T>& state() const noexcept { return state_; }
 
  private:
@@ -243,7 +247,7 @@ class future {
   detail::state_reference<T> state_;
 };
 
-// The writing end. Set a value or an exception once; a promise destroyed before leaves its futures with an error.
+// The writing end. The producer sets a value or an exception once; a promise destroyed before that fails its futures.
 template <class T>
 class promise {
  public:
@@ -251,14 +255,14 @@ class promise {
   promise(promise&&) noexcept = default;
   promise& operator=(promise&& other) noexcept {
     promise old{std::move(other)};
-    std::swap(old.state_, state_);  // its own breaks, if that was not kept
+    std::swap(old.state_, state_);  // a promise that was not kept breaks here
     return *this;
   }
   ~promise();
 
-  // A handle on the value to come; may be called again, for another.
+  // Returns a future of the value; may be called several times, once for each handle.
   [[nodiscard]] future<T> get_future() const { return future<T>{state_}; }
-  // Sets the value (none for void), and has all that wait for it go on. pre: nothing was set before.
+  // Sets the value (none for void) and wakes all waiting tasks. pre: neither a value nor an exception was set before.
   template <class... Value>
   void set_value(Value&&... value) {
     static_assert(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1),
@@ -267,7 +271,7 @@ class promise {
     if constexpr (!std::is_void_v<T>) state_->value.emplace(std::forward<Value>(value)...);
     state_->fulfil();
   }
-  // The same with an exception, which get() throws. pre: nothing was set before.
+  // Sets an exception, which get() throws. pre: neither a value nor an exception was set before.
   void set_exception(std::exception_ptr what) {
     check();
     state_->fail(std::move(what));
@@ -280,7 +284,7 @@ class promise {
   detail::state_reference<T> state_;
 };
 
-// A future that has its value already.
+// Returns a future whose value is already set.
 template <class T>
 [[nodiscard]] future<std::decay_t<T>> make_ready_future(T&& value) {
   auto state = detail::make_state<std::decay_t<T>>();
@@ -288,7 +292,7 @@ template <class T>
   state->ready = true;
   return future<std::decay_t<T>>{std::move(state)};
 }
-// cost: none of an allocation, within a situ::runtime.
+// Returns a ready future<void>. cost: no allocation within a situ::runtime.
 [[nodiscard]] inline future<void> make_ready_future() {
   if (detail::scheduler* const here = detail::current->scheduler; here != nullptr) [[likely]] {
     detail::future_state<void>* const ready = here->ready_end();
@@ -300,39 +304,39 @@ template <class T>
   return future<void>{std::move(state)};
 }
 
-// A future that is ready when all given ones are: of a tuple of their values (those of future<void> left out; void if
-// none is left). Where some of them failed it has the exception of the first of those. cost: two allocations, and a
-// task once all are ready.
+// Returns a future that is ready when all given futures are, with a tuple of their values (without those of
+// future<void>; void if no value is left). If some of them failed, it has the exception of the first of these in
+// order. cost: two allocations, and a task once all are ready.
 template <class... Ts>
 [[nodiscard]] auto when_all(future<Ts>... futures);
-// The same of a vector of their values, in order; future<void> for futures of void. cost: four allocations, however
-// many there are.
+// As above with a vector of the values, in order; future<void> for futures of void. cost: four allocations, for any
+// number of futures.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>> futures);
 
-// A future of the index of the first that is ready, with a value or an exception; the others go on. pre: there are
-// some. cost: as when_all.
+// Returns a future of the index of the first future that becomes ready, with a value or an exception; the others go
+// on. pre: at least one future is given. cost: as when_all.
 template <class... Ts>
 [[nodiscard]] future<std::size_t> when_any(future<Ts>... futures);
 template <class T>
 [[nodiscard]] future<std::size_t> when_any(std::vector<future<T>> futures);
 
-// Waits until one is ready, with a value or an exception, and returns its index: the first where several are. pre:
-// there are some. cost: an allocation or two where it waits.
+// Waits until a future is ready, with a value or an exception, and returns its index, the lowest if several are ready.
+// pre: at least one future is given. cost: an allocation or two if it waits.
 template <class... Ts>
 std::size_t wait_any(const future<Ts>&... futures);
 template <class T>
 std::size_t wait_any(const std::vector<future<T>>& futures);
-// The same until a deadline; nothing where that came first.
+// As above until a deadline; returns nullopt if the deadline passed first.
 template <class T>
 [[nodiscard]] std::optional<std::size_t> wait_any(const std::vector<future<T>>& futures, deadline until);
 
-// Waits until all are ready, without looking at the outcomes.
+// Waits until all are ready, without examining the outcomes.
 template <class T>
 void wait_all(const std::vector<future<T>>& futures) {
   for (const future<T>& each : futures) each.wait();
 }
-// The same until a deadline; whether they are.
+// As above until a deadline; returns true if all are ready.
 template <class T>
 [[nodiscard]] bool wait_all(const std::vector<future<T>>& futures, deadline until) {
   for (const future<T>& each : futures)

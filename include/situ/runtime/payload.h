@@ -1,15 +1,16 @@
-// payload<T>: elements that a call carries in its message and that its function reads where they lie there.
+// payload<T>: elements that a call carries in its message. The called function reads them in the message.
 //
 //   double sum = situ::at(
 //       p, [](situ::payload<double> values) { return std::accumulate(values.begin(), values.end(), 0.0); },
 //       situ::payload{my_vector});
 //
-// At the caller it names any contiguous range, which is copied once, straight into the message; at the target it names
-// the elements in the message, where a std::vector would be allocated and copied once more. They are there until the
-// function returns. So that the message's room never waits for another message, such a function does as the handler of
-// an active message does: it neither waits nor sends (SITU_ASSERT), and returns no future; it may start tasks. Who must
-// wait takes a std::vector. Where the call is larger than a message, the elements are read in a buffer of the caller's
-// segment; at the calling place, in the caller's range itself. cost: one copy of the elements; reading one is a load.
+// At the caller a payload names any contiguous range, which is copied once, straight into the message. At the target
+// it names the elements in the message; a std::vector would be allocated there and copied once more. The elements stay
+// valid until the function returns. The room of a message must never wait for another message, so a function with a
+// payload obeys the rules of an active message's handler: it neither waits nor sends (SITU_ASSERT) and returns no
+// future; it may start tasks. A function that must wait takes a std::vector instead. If the call is larger than a
+// message, the function reads the elements in a buffer of the caller's segment; in a call to the calling place, it
+// reads the caller's range itself. cost: one copy of the elements; reading an element is a load.
 #pragma once
 
 #include <situ/base/detail/padding.h>
@@ -24,8 +25,9 @@
 
 namespace situ {
 
-// A view of elements, as a std::span is: of the caller's before the call, of the message's in the function. T is
-// trivially copyable, without pointers, optionals or variants, no bool, and aligned to at most 16 bytes.
+// A view of elements, like a std::span: of the caller's elements before the call, of the message's elements in the
+// function. T is trivially copyable, holds no pointers, optionals or variants, is not bool, and is aligned to at most
+// 16 bytes.
 template <class T>
 class payload {
   static_assert(detail::is_plain<T> && !detail::holds_choice<T>() && !std::is_empty_v<T> && !std::is_same_v<T, bool>,
@@ -34,9 +36,9 @@ class payload {
   static_assert(alignof(T) <= 16, "situ: the elements of a situ::payload are aligned to at most 16 bytes");
 
  public:
-  using value_type = T;  // of an element
+  using value_type = T;  // the type of an element
   constexpr payload() noexcept = default;
-  // Names elements, or those of a range. pre: they stay until at() or async_at() returns.
+  // Names `count` elements, or the elements of a range. pre: the elements stay until at() or async_at() returns.
   constexpr payload(const T* first, std::size_t count) noexcept : first_{first}, count_{count} {}
   template <std::ranges::contiguous_range Range>
     requires(std::ranges::sized_range<Range> && std::same_as<std::ranges::range_value_t<Range>, T> &&
@@ -44,7 +46,7 @@ class payload {
   explicit constexpr payload(const Range& elements) noexcept
       : payload{std::ranges::data(elements), std::ranges::size(elements)} {}
 
-  // As of a std::span. pre of front() and back(): there is an element.
+  // These members act as those of std::span. pre: front() and back() need at least one element.
   [[nodiscard]] constexpr const T* data() const noexcept { return first_; }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return count_; }
   [[nodiscard]] constexpr bool empty() const noexcept { return count_ == 0; }
@@ -67,16 +69,16 @@ template <class T>
 inline constexpr bool is_payload = false;
 template <class T>
 inline constexpr bool is_payload<payload<T>> = true;
-// Its bytes are an address of this process.
+// A payload's bytes are an address of this process.
 template <class T>
 inline constexpr bool is_view<payload<T>> = true;
 
-// How an argument gets into the message of a call and out of it. A payload is no value: nothing else has it travel.
+// Writes an argument into the message of a call, and reads it there. A payload is not a value: it travels only so.
 template <class A>
 struct argument_wire : wire<A> {};
 
-// A count, then the elements, aligned. Sender and receiver see the message at the same address, so both find the same
-// first element; the bytes that are left over of `slack` are zero.
+// Writes a count, then the elements, aligned. The sender and the receiver see the message at the same address, so both
+// find the same first element; the unused bytes of `slack` are zero.
 template <class T>
 struct argument_wire<payload<T>> {
   static constexpr std::size_t slack = alignof(T) - 1;

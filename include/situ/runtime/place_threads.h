@@ -1,18 +1,19 @@
-// More threads than one in a place: std::thread, OpenMP regions, those of a library.
+// Further threads in a place: std::thread, the threads of OpenMP regions or of a library.
 //
 //   situ::place_threads threads;                                      // by the place's own thread
 //   threads.start([&] {                                               // a thread of the place
 //     situ::atomic_fetch_add(counter, 1);                             // one-sided access: directly
-//     int n = threads.run([] { return situ::at(situ::place{1}, f); });  // the rest: by the place's own thread
+//     int n = threads.run([] { return situ::at(situ::place{1}, f); });  // other calls: by the place's own thread
 //   });
-//   threads.join();                                                   // does what is handed over until they have ended
+//   threads.join();                                                   // runs handed-over work until the threads end
 //
-// A registered thread may put, get, use atomics and signals, give blocks back, and ask here() and place_count(), at the
-// same time as all others; statistics and traces do not count what it accesses. All else belongs to the place's own
-// thread, which run() asks; directly it is no_runtime, as is everything in a thread that is not registered.
+// A registered thread may put, get, use atomics and signals, give blocks back, and ask here() and place_count(), at
+// the same time as all other threads; statistics and traces do not count its accesses. Every other call belongs to the
+// place's own thread: run() hands it over, and a direct call throws no_runtime, as does every call in a thread that is
+// not registered.
 //
-// The place's own thread does what it is asked while it waits in Situ, for anything. It must not wait for a registered
-// thread by other means, as std::thread::join or the end of an OpenMP region: begin that region in a thread of start().
+// The place's own thread runs handed-over work whenever it waits in Situ. It must not wait for a registered thread by
+// other means, such as std::thread::join or the end of an OpenMP region: begin that region in a thread of start().
 #pragma once
 
 #include <situ/memory/detail/place_context.h>
@@ -31,7 +32,8 @@ namespace situ {
 
 namespace detail {
 
-// What a registered thread wants done; it waits for that, so this lives on its stack.
+// A piece of work that a registered thread hands over. That thread waits for its end, so the object lives on its
+// stack.
 struct handed_over {
   void (*run)(handed_over*) noexcept = nullptr;
   handed_over* next = nullptr;
@@ -40,7 +42,8 @@ struct handed_over {
 
 struct place_threads_state;
 
-// What `current` of a registered thread points to: the place's, without what only its own thread may use.
+// The `current` context of a registered thread: the place's context, without the parts that only its own thread may
+// use.
 struct registration {
   place_context context;
   std::vector<std::uint64_t> limits;
@@ -55,7 +58,7 @@ struct registration {
 
 }  // namespace detail
 
-// Opens the calling place to other threads. Made, joined and destroyed by the place's own thread. The destructor joins;
+// Opens the calling place to other threads. The place's own thread makes, joins and destroys it. The destructor joins;
 // every registered_thread must have ended before. Throws no_runtime. cost: a task that waits, and a line of the
 // segment.
 class place_threads {
@@ -65,30 +68,32 @@ class place_threads {
   place_threads(const place_threads&) = delete;
   place_threads& operator=(const place_threads&) = delete;
 
-  // Starts a thread of the place, which runs body(). Throws std::system_error where the system has no room for another.
+  // Starts a thread of the place, which runs body(). Throws std::system_error if the system has no room for another
+  // thread.
   void start(std::function<void()> body);
 
-  // Until all threads of start() have ended; does what they hand over meanwhile. Then throws the first exception that
-  // left one of their bodies. Errors: place_lost_error (they still run; join once more).
+  // Waits until all threads of start() have ended, and runs the work that they hand over. Then throws the first
+  // exception that left one of their bodies. Errors: place_lost_error (the threads still run; join once more).
   void join();
 
-  // body() on the place's own thread, as a task of its own; returns its value, or throws what it threw. To be called by
-  // registered threads; on the place's own thread it is a call. Errors: no_runtime in a thread that is not registered.
-  // cost: two hand-overs between threads, about 10 us where both sleep.
+  // Runs body() on the place's own thread, as a task of its own; returns its value, or throws its exception. For
+  // registered threads; on the place's own thread it is a plain call. Errors: no_runtime in a thread that is not
+  // registered. cost: two hand-overs between threads, about 10 us if both sleep.
   template <class F>
   std::invoke_result_t<F&> run(F&& body);
 
  private:
   friend class registered_thread;
-  // False on the place's own thread.
+  // Returns false on the place's own thread.
   [[nodiscard]] bool must_hand_over() const;
   void hand_over(detail::handed_over& call);
 
   std::unique_ptr<detail::place_threads_state> state_;
 };
 
-// Makes the calling thread one of the place, as long as it lives: for threads that others have started. It ends before
-// `threads`. Errors: bad_argument in a thread that belongs to a place already. cost: some words for each place.
+// Registers the calling thread with the place for the object's lifetime: for threads that Situ did not start. The
+// object must end before `threads`. Errors: bad_argument in a thread that belongs to a place already. cost: some words
+// for each place.
 class registered_thread {
  public:
   explicit registered_thread(place_threads& threads) : registration_{*threads.state_} {}

@@ -1,18 +1,18 @@
-// Computing for long while the place serves the others.
+// Long computations during which the place still serves the others.
 //
 //   situ::serve_while([&] {                        // situ run --progress: on a second thread of the place
 //     for (double& x : cells) x = relax(x);        // meanwhile its own thread runs calls and tasks
 //   });
 //
-// Bodies of calls run on the place's own thread, as ever, so they see its thread_local variables and may wait; what
-// computes is what moves to the other thread. There it may put, get, use atomics and signals, give blocks back, and ask
-// here() and place_count(), as a registered thread (place_threads.h); all else is no_runtime. What it shares with
-// bodies and tasks of the place needs atomics or locks, since both run at once.
+// Bodies of calls always run on the place's own thread, so they see its thread_local variables and may wait; only the
+// computation moves to the other thread. The computation may put, get, use atomics and signals, give blocks back, and
+// ask here() and place_count(), like a registered thread (place_threads.h); every other call throws no_runtime. Data
+// that it shares with bodies and tasks of the place needs atomics or locks, since both run at the same time.
 //
-// A second thread is made where somebody asks for it: situ run --progress, launch_options::progress, SITU_PROGRESS=1 in
-// the environment, or runtime_options::progress. Else what computes runs at once, on the place's own thread, with the
-// same rules, and nobody is served meanwhile. So a program says once where it may be served, and whoever starts it
-// whether a processor is to be spent on that.
+// A place has a second thread only on request: by situ run --progress, launch_options::progress, SITU_PROGRESS=1 in
+// the environment, or runtime_options::progress. Without it the computation runs at once, on the place's own thread,
+// with the same rules, and the place serves nobody until it ends. So the program marks once where its place may be
+// served, and the user who starts the job decides whether to spend a processor on that.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -29,15 +29,16 @@ namespace detail {
 struct computation {
   void (*run)(computation*) noexcept = nullptr;
 };
-// Runs it on the place's second thread, or here; returns when it has ended.
+// Runs `what` on the place's second thread, or on the calling thread, and returns when it has ended.
 void serve_until_computed(computation& what);
 
 }  // namespace detail
 
-// Runs compute(), and returns its value or throws what it threw; the place serves the others meanwhile, where it has
-// a second thread. One that is called while that thread computes runs at once. A loss does not end it: it is told by
-// the next wait. Throws no_runtime outside a runtime, and on other threads than the place's own. cost: some words for
-// each place the first time; with a second thread two hand-overs between threads, about 10 us where both sleep.
+// Runs compute(), and returns its value or throws its exception. The place serves the others while compute() runs if
+// it has a second thread. A call made while the second thread is busy runs compute() at once on the calling thread. A
+// loss does not end compute(): the next wait reports it. Throws no_runtime outside a runtime, and on other threads
+// than the place's own. cost: some words for each place the first time; with a second thread two hand-overs between
+// threads, about 10 us if both sleep.
 template <class Compute>
 std::invoke_result_t<Compute&> serve_while(Compute&& compute) {
   using result = std::invoke_result_t<Compute&>;

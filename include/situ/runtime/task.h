@@ -5,13 +5,13 @@
 //     situ::async([&] { ... });                                 // at this place
 //   });                                                         // all done, with all they started anywhere
 //
-// A task is a fiber's worth of work at its place: it may wait, and the place goes on with others meanwhile. Tasks of a
-// place never run at the same time, so they need no locks against each other; they are switched only where one waits.
-// finish() waits for every task started in its body, at any place, and for those that they started. Termination
-// detection is Dijkstra and Scholten's: each message is acknowledged once what it caused is done, so there are no
-// global counters to poll. Errors: an exception that leaves a task goes to its future; where nobody holds that,
-// finish() throws it (remote_error for tasks of other places). place_lost_error when a place is lost meanwhile. Main
-// itself stands in a finish scope, which ends in ~runtime.
+// A task is a function that a place runs on a fiber: it may wait, and the place runs other tasks in the meantime.
+// Tasks of a place never run at the same time, so they need no locks against each other; the place switches tasks only
+// when one waits. finish() waits for every task started in its body, at any place, and for the tasks that those start.
+// Termination detection follows Dijkstra and Scholten: each message is acknowledged once the work that it caused is
+// done, so there are no global counters to poll. Errors: an exception that leaves a task goes to its future; if no
+// handle of the future is left, finish() throws it (remote_error for tasks of other places). finish() throws
+// place_lost_error if a place is lost during the wait. Main itself has a finish scope, which ends in ~runtime.
 #pragma once
 
 #include <situ/runtime/future.h>
@@ -30,16 +30,16 @@ namespace situ {
 
 namespace detail {
 
-// One finish scope as this place sees it.
+// This place's part of one finish scope.
 class finish_scope {
  public:
   finish_scope();  // opens a scope of the running task
   ~finish_scope();
   finish_scope(const finish_scope&) = delete;
   finish_scope& operator=(const finish_scope&) = delete;
-  // Waits for everything in the scope; throws what its tasks threw and nobody took.
+  // Waits for everything in the scope; throws the exceptions of tasks that no future took.
   void wait(const std::source_location& where);
-  // The same, without throwing; a loss that it meets is told by the next wait.
+  // Waits without throwing; the next wait reports a loss that happened in this one.
   void settle(const std::source_location& where) noexcept;
 
  private:
@@ -50,10 +50,10 @@ class finish_scope {
 
 }  // namespace detail
 
-// Runs body() and waits for all tasks that it starts, transitively, anywhere. An exception from body is thrown after
-// the wait; else the first that a task threw and nobody held a future for, and the others are logged. Throws no_runtime
-// outside a runtime. cost: an allocation; for each other place that tasks went to, one acknowledgement for each time
-// that it ran out of them.
+// Runs body() and waits for all tasks that it starts, transitively, at any place. An exception from body is thrown
+// after the wait; otherwise the first exception of a task without a future, and the others are logged. Throws
+// no_runtime outside a runtime. cost: an allocation; and for each other place that ran tasks of the scope, one
+// acknowledgement each time that it ran out of them.
 template <std::invocable Body>
 void finish(Body&& body, std::source_location where = std::source_location::current()) {
   detail::finish_scope scope;
@@ -70,19 +70,19 @@ void finish(Body&& body, std::source_location where = std::source_location::curr
   scope.wait(where);
 }
 
-// What a task asks of the stack that it runs on; see with_stack.
+// A task's request for the size of its stack; see with_stack.
 struct stack_request {
-  std::uint64_t bytes;  // at least so many
+  std::uint64_t bytes;  // the least size of the stack
 };
 
-// For one task that needs more stack than the job's tasks have (situ run --stack, launch_options, runtime_options; 256
-// KiB unless given):
+// Requests a stack for one task that needs more than the job's tasks have (situ run --stack, launch_options,
+// runtime_options; 256 KiB unless given):
 //
 //   situ::async(situ::with_stack(16 << 20), parse_deeply, text).get();
 //   situ::at(p, [](int n) { return situ::async(situ::with_stack(64 << 20), deep, n); }, n);   // and for a call
 //
-// Pages are taken as they are touched, and given back when the task is done. cost: a switch of stacks; the first time a
-// new one.
+// Pages are taken as they are touched, and given back when the task is done. cost: a switch of stacks; the first time
+// the reservation of a new stack.
 [[nodiscard]] constexpr stack_request with_stack(std::uint64_t bytes) noexcept { return {bytes}; }
 
 namespace detail {
@@ -90,7 +90,7 @@ namespace detail {
 [[nodiscard]] std::exception_ptr cancelled_error();
 [[noreturn]] void throw_cancelled();
 
-// Throws bad_argument where no stack has so many bytes.
+// Returns the request in pages. Throws bad_argument if no stack can have that size.
 [[nodiscard]] std::uint32_t stack_pages_of(const stack_request& request);
 [[noreturn]] void throw_no_stack();
 
@@ -100,16 +100,16 @@ auto start_task(std::uint32_t stack_pages, F&& f, Arguments&&... arguments)
 
 }  // namespace detail
 
-// Runs f(args...) as a task of this place, later; f and args are moved or copied into it. Returns its result to come.
-// Throws no_runtime outside a runtime. cost: an allocation for the task and one for the future; no switch of stacks
-// where f does not wait.
+// Starts f(args...) as a task of this place, to run later; f and args are moved or copied into it. Returns the future
+// of its result. Throws no_runtime outside a runtime. cost: an allocation for the task and one for the future; no
+// switch of stacks if f does not wait.
 template <class F, class... Arguments>
 auto async(F f, Arguments... arguments)
     -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
   return detail::start_task<false, F, Arguments...>(0, std::move(f), std::move(arguments)...);
 }
-// The same, on a stack of at least so many bytes. Throws bad_argument for one that cannot be; the future has
-// out_of_memory where there was none. cost: with_stack's besides.
+// As above, on a stack of at least the requested size. Throws bad_argument if no stack can have that size; the future
+// fails with out_of_memory if none could be reserved. cost: in addition, with_stack's.
 template <class F, class... Arguments>
 auto async(stack_request stack, F f, Arguments... arguments)
     -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
@@ -117,8 +117,9 @@ auto async(stack_request stack, F f, Arguments... arguments)
                                                    std::move(arguments)...);
 }
 
-// The same, unless `stop` is asked to before it begins: then f is not called, and the future has errc::cancelled, which
-// no finish scope takes for a failure. A task that has begun goes on; f may look at the token itself.
+// As above, unless a stop is requested by `stop` before the task begins: then f is not called, and the future has
+// errc::cancelled, which no finish scope takes for a failure. A task that has begun goes on; f may look at the token
+// itself.
 template <class F, class... Arguments>
 auto async(std::stop_token stop, F f, Arguments... arguments)
     -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
@@ -165,8 +166,9 @@ auto detail::start_task([[maybe_unused]] std::uint32_t stack_pages, F&& f, Argum
   return outcome;
 }
 
-// Lets messages and tasks of this place run once. Long computations that others send work to call it now and then.
-// Throws no_runtime outside a runtime. cost: some loads for each other place where nothing has arrived.
+// Runs the messages and tasks of this place that are ready, once. Long computations should call it now and then if
+// other places send work. Throws no_runtime outside a runtime. cost: some loads for each other place if nothing has
+// arrived.
 void progress();
 
 }  // namespace situ

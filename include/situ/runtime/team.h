@@ -1,10 +1,10 @@
-// Teams: ordered groups of places that synchronise and communicate together. world() is all of them; survivors() those
-// that are left after a loss.
+// Teams: ordered groups of places that synchronise and communicate together. world() is the team of all places;
+// survivors() makes the team of the places that are left after a loss.
 //
-// A member is named by its index in the team, 0 .. size()-1. Splits and collectives are collective over the team: every
-// member calls the same ones in the same order. A team belongs to its place and is not sent. Errors: place_lost_error
-// where a member is lost; bad_argument where another member calls something else. cost: of what is not collective,
-// loads.
+// A member is named by its index in the team, 0 .. size()-1. Splits and collectives are collective over the team:
+// every member calls the same ones in the same order. A team belongs to its place and is not sent. Errors:
+// place_lost_error if a member is lost; bad_argument if another member makes a different collective call. cost: the
+// calls that are not collective are loads.
 #pragma once
 
 #include <situ/memory/place.h>
@@ -22,57 +22,57 @@ namespace detail {
 struct team_state;
 }
 
-// An ordered group of places, this one among them. A handle: copies are the same team.
+// An ordered group of places that contains the calling place. A handle: copies are the same team.
 class team {
  public:
   explicit team(std::shared_ptr<detail::team_state> state) noexcept : state_{std::move(state)} {}  // for Situ itself
 
-  // How many members there are.
+  // The number of members.
   [[nodiscard]] std::uint32_t size() const noexcept;
   // The calling place's index in the team.
   [[nodiscard]] std::uint32_t index() const noexcept;
   // The place of a member. pre: i < size().
   [[nodiscard]] place member(std::uint32_t i) const;
-  // A place's index in the team; nothing where it is no member. cost: linear in the members.
+  // Returns a place's index in the team, or nullopt if the place is not a member. cost: linear in the members.
   [[nodiscard]] std::optional<std::uint32_t> index_of(place p) const noexcept;
 
-  // Members of equal colour form a team, ordered by key, then by their index here. Collective. cost: an all_gather
-  // and a broadcast.
+  // Makes teams of the members of equal colour, ordered by key, then by their index in this team; returns the
+  // caller's. Collective. cost: an all_gather and a broadcast.
   [[nodiscard]] team split(std::uint32_t colour, std::uint32_t key = 0,
                            std::source_location where = std::source_location::current()) const;
-  // The team of these members of this one, in this order. Collective over those members only, each of which names the
-  // same. pre: this place is among them. cost: a broadcast.
+  // Makes a team of the given members of this team, in the given order. Collective over those members only; each of
+  // them gives the same list. pre: this place is among them. cost: a broadcast.
   [[nodiscard]] team subset(std::span<const std::uint32_t> members,
                             std::source_location where = std::source_location::current()) const;
 
-  // For Situ itself: what the handles share.
+  // For Situ itself: the state that the handles share.
   [[nodiscard]] detail::team_state& state() const noexcept { return *state_; }
 
  private:
   std::shared_ptr<detail::team_state> state_;
 };
 
-// All places of the job. Throws no_runtime outside a runtime.
+// Returns the team of all places of the job. Throws no_runtime outside a runtime.
 [[nodiscard]] const team& world();
 
-// The places that live, in order, as a team on which calls, collectives, split and barriers go on after a loss.
-// Collective over all places that live: it waits until each has called it, as often, or has ended; and all get the same
-// team. It tells of the ends of those that are no members, so that later waits do not. What was under way is as
-// docs/design/runtime.md says ("Going on after a loss"). Losses do not end it: one that comes after the agreement is
-// told by what the team is used for, and then survivors() may be called again. Having called it, the job goes on
-// without those places: its launcher ends nobody, and ~runtime waits for the members. Errors: out_of_memory;
-// place_lost_error where the others have taken this place for lost; no_runtime. cost: an allocation, a wait as of a
-// barrier, and some words of each place.
+// Returns the team of the places that live, in order. Calls, collectives, split and barriers go on with it after a
+// loss. Collective over all places that live: the call waits until each of them has called survivors() equally often
+// or has ended, and all of them get the same team. The ends of the other places count as reported, so later waits do
+// not report them again. docs/design/runtime.md ("Going on after a loss") says what becomes of operations under way. A
+// place lost during the call does not make it fail. A place lost after the agreement is reported by the next operation
+// on the team; call survivors() again then. After the call the job goes on without the ended places: its launcher does
+// not end the others, and ~runtime waits for the members. Errors: out_of_memory; place_lost_error if the others have
+// taken this place for lost; no_runtime. cost: an allocation, a wait as of a barrier, and some words of each place.
 [[nodiscard]] team survivors(std::source_location where = std::source_location::current());
 
-// Waits until every member has come to the barrier; what they wrote before it is seen after it. The place goes on with
-// messages and tasks meanwhile. cost: one cache line crossing for few places with a processor each; else a tree
-// (docs/design/runtime.md).
+// Waits until every member has reached the barrier; writes before the barrier are visible after it. The place goes on
+// with messages and tasks while it waits. cost: one cache line transfer for few places with a processor each;
+// otherwise a tree (docs/design/runtime.md).
 void barrier(const team& members, std::source_location where = std::source_location::current());
 void barrier(std::source_location where = std::source_location::current());
 
-// In two phases: announces this member and returns a future that is ready once all have. One at a time in a team.
-// cost: as barrier, and a task.
+// Announces this member and returns a future that becomes ready once all members have arrived. A team has at most one
+// split-phase barrier under way. cost: as barrier, and a task.
 [[nodiscard]] future<> barrier_async(const team& members, std::source_location where = std::source_location::current());
 [[nodiscard]] future<> barrier_async(std::source_location where = std::source_location::current());
 

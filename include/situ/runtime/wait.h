@@ -1,18 +1,18 @@
-// Waiting for words of one's own segment, which other places change.
+// Waiting for words of the caller's own segment that other places change.
 //
 //   situ::wait_until(ready, 7);                                                // until it is 7
 //   long n = situ::wait_until(count, [](long n) { return n >= 10; });          // until the condition holds
 //   if (!situ::wait_until(count, 10, 20ms)) ...                                // the time was over
 //
-// The place looks for a moment, then goes on with messages and tasks, and sleeps where there are none. An atomic, a
-// signal or a put_signal by any place wakes it; what a plain put or a store through ptr::local() has written is seen
-// within a millisecond. A task waits as main does. The value that ended the wait was read with acquire: what its writer
-// wrote before it is seen (docs/design/ordering.md).
+// The waiting place polls for a moment, then runs messages and tasks, and sleeps if there are none. An atomic, a
+// signal or a put_signal by any place wakes it; a plain put or a store through ptr::local() is noticed within a
+// millisecond. A task waits as main does. The load that ended the wait has acquire order: everything that the writer
+// of that value wrote before it is visible (docs/design/ordering.md).
 //
 // The word has an atomic type (fabric/atomic.h). A condition is called often, with the word's value: it must be quick,
 // and neither throw nor wait. Errors: bad_address for a word of another place's segment (ask that place: situ::at),
-// misaligned, place_lost_error, no_runtime. cost: where the place is awake, the line's crossing; asleep, a futex's
-// wake-up. Give a word that is awaited a line of its own: situ::signal (fabric/signal.h).
+// misaligned, place_lost_error, no_runtime. cost: a cache line transfer if the place is awake; a futex wake-up if it
+// sleeps. Put a word that is waited for on its own cache line: situ::signal (fabric/signal.h).
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -35,7 +35,8 @@ namespace situ {
 
 namespace detail {
 
-// Waits until is_done(of) holds; false where the time was over. `word`, the first, and `where` are for reports.
+// Waits until is_done(of) holds; returns false if the deadline passed first. `word` (the first of the words) and
+// `where` are for reports.
 [[nodiscard]] bool await_words(bool (*is_done)(void* of), void* of, std::uint64_t lines, std::uintptr_t word,
                                std::int64_t deadline_ns, const std::source_location& where);
 template <class Done>
@@ -46,7 +47,7 @@ template <class Done>
 }
 
 [[noreturn]] void throw_not_own_word(std::uintptr_t address);
-// Of a word that may be awaited here.
+// Returns the word that the calling place may wait for.
 template <class T>
 [[nodiscard]] std::atomic_ref<T> own_word(ptr<T> target) {
   const std::atomic_ref<T> word = atomic_at(target);
@@ -55,7 +56,7 @@ template <class T>
   return word;
 }
 
-// The condition itself, or that the word has this value.
+// Evaluates the condition, or, if the condition is a value, compares the word with it.
 template <class T, class Condition>
 [[nodiscard]] bool holds(Condition& condition, T value) {
   if constexpr (std::predicate<Condition&, T>) {
@@ -69,17 +70,17 @@ concept word_condition = std::predicate<Condition&, T> || std::convertible_to<Co
 
 }  // namespace detail
 
-// Waits until the word has this value, or one for which the condition holds, and returns that value.
+// Waits until the word has the given value, or a value for which the condition holds, and returns that value.
 template <atomic_word T, detail::word_condition<T> Condition>
 T wait_until(ptr<T> target, Condition condition, std::source_location where = std::source_location::current()) {
   return *wait_until(target, std::move(condition), deadline::never(), where);
 }
-// The same until a deadline; nothing where that came first.
+// As above until a deadline; returns nullopt if the deadline passed first.
 template <atomic_word T, detail::word_condition<T> Condition>
 std::optional<T> wait_until(ptr<T> target, Condition condition, deadline until,
                             std::source_location where = std::source_location::current());
 
-// The same of signals.
+// These take a signal instead of a word.
 template <detail::word_condition<std::uint64_t> Condition>
 std::uint64_t wait_until(ptr<signal> target, Condition condition,
                          std::source_location where = std::source_location::current()) {
@@ -91,18 +92,19 @@ std::optional<std::uint64_t> wait_until(ptr<signal> target, Condition condition,
   return wait_until(word(target), std::move(condition), until, where);
 }
 
-// Waits until it is so for one of the words, and returns the index of the first in order. pre: there are words.
+// Waits until the condition holds for at least one word; returns the lowest such index. pre: `targets` is not empty.
 template <atomic_word T, detail::word_condition<T> Condition>
 std::size_t wait_until_any(std::span<const ptr<T>> targets, Condition condition,
                            std::source_location where = std::source_location::current()) {
   return *wait_until_any(targets, std::move(condition), deadline::never(), where);
 }
-// The same until a deadline.
+// As above until a deadline; returns nullopt if the deadline passed first.
 template <atomic_word T, detail::word_condition<T> Condition>
 std::optional<std::size_t> wait_until_any(std::span<const ptr<T>> targets, Condition condition, deadline until,
                                           std::source_location where = std::source_location::current());
 
-// Waits until it has been so once for each of the words; false where the deadline came first.
+// Waits until the condition has held once for each word, not necessarily for all at one time; returns false if the
+// deadline passed first.
 template <atomic_word T, detail::word_condition<T> Condition>
 bool wait_until_all(std::span<const ptr<T>> targets, Condition condition, deadline until = deadline::never(),
                     std::source_location where = std::source_location::current()) {
