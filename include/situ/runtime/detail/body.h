@@ -1,4 +1,4 @@
-// The function of a call: how it travels, and which of its parameters are views of the message. Part of at.h.
+// The function of a call: its form in the message, and which of its parameters are views of the message. Part of at.h.
 #pragma once
 
 #include <situ/base/detail/holds_address.h>
@@ -21,7 +21,7 @@
 namespace situ {
 namespace detail {
 
-// An argument as it travels: text becomes a std::string, other arrays and references their values.
+// The type in which an argument travels: text becomes a std::string, other arrays and references become values.
 template <class T>
 struct travelling {
   using type = std::decay_t<T>;
@@ -35,14 +35,14 @@ struct travelling<T> {
 template <class T>
 using travelling_t = typename travelling<T>::type;
 
-// --- how it travels ---
+// --- its form in the message ---
 
-// Lambdas, and classes of which only their bytes are known: these must be seen to hold no address.
+// Lambdas, and classes of which the compiler sees only the bytes: a check must show that they hold no address.
 template <class F>
 concept opaque_body =
     std::is_class_v<F> && !std::is_empty_v<F> && kind_of<F>() == value_kind::plain && !has_fields<F> && !is_data<F>;
 
-// Not at all where its type says everything; else as a value.
+// A function object without state is not sent, since its type names it; any other is sent as a value.
 template <class F>
 struct travelling_function {
   static std::size_t size(const F& f) {
@@ -63,7 +63,7 @@ struct travelling_function {
 
 [[nodiscard]] const void* find_received_function(function_id id);
 
-// By name where it is a function.
+// A function is sent by name.
 template <class F>
   requires is_function_pointer<F>
 struct travelling_function<F> {
@@ -79,8 +79,8 @@ struct travelling_function<F> {
   }
 };
 
-// A member: an offset. A member function: two words (Itanium C++ ABI, 2.3.2), the first an address or, where a bit says
-// that it is virtual, an offset in the vtable.
+// A data member is sent as an offset. A member function is two words (Itanium C++ ABI, 2.3.2), the first an address
+// or, if a bit marks it as virtual, an offset in the vtable.
 template <class F>
   requires std::is_member_object_pointer_v<F>
 struct travelling_function<F> {
@@ -154,7 +154,7 @@ consteval void check_body() {
 
 // --- views as parameters ---
 
-// The types of the parameters, where they are not templates.
+// The types of the parameters; empty if the parameters are templates.
 template <class Call>
 struct parameters_of {
   using type = type_list<>;
@@ -196,7 +196,7 @@ struct nth_of<0, type_list<First, Rest...>> {
 template <class F, std::size_t Index>
 using parameter_of = typename nth_of<Index, decltype(list_parameters<F>())>::type;
 
-// The element of a parameter that is a view of constant elements.
+// The element type of a parameter that is a view of constant elements; void for other parameters.
 template <class P>
 struct element_of_view {
   using type = void;
@@ -210,7 +210,8 @@ struct element_of_view<std::string_view> {
   using type = char;
 };
 
-// An argument that the body sees as a view: of the caller's elements before the call, of the message's in the body.
+// An argument that the body sees as a view: of the caller's elements before the call, of the message's elements in the
+// body.
 template <class T>
 struct viewed {
   payload<T> elements;
@@ -235,7 +236,8 @@ struct argument_wire<viewed<T>> {
   static viewed<T> read(wire_reader& reader) { return {argument_wire<payload<T>>::read(reader)}; }
 };
 
-// As what an argument A travels: viewed<T> where the body's parameter is a view, and A has its elements in one piece.
+// Finds the type in which an argument A travels: viewed<T> if the body's parameter is a view and A stores its elements
+// contiguously.
 template <class F, std::size_t Index, class A>
 consteval auto find_travelling() {
   using element = typename element_of_view<std::remove_cvref_t<parameter_of<F, Index>>>::type;
@@ -255,7 +257,7 @@ consteval auto find_travelling() {
 
 }  // namespace detail
 
-// A function with values for its first parameters, made by bind_values: calls f(values..., more...).
+// A function with values for its first parameters, made by bind_values: it calls f(values..., more...).
 template <class F, class... Values>
 class bound_values {
  public:
@@ -298,8 +300,8 @@ struct wire<bound_values<F, Values...>> {
   }
 };
 
-// A function that carries values (serialize.h) with it to another place, where std::bind and lambdas only carry plain
-// data: at(p, bind_values(f, name, orders), more...) calls f(name, orders, more...) there. cost: moves or copies them.
+// Makes a function that carries values (serialize.h) to another place; std::bind and lambdas carry only plain data.
+// at(p, bind_values(f, name, orders), more...) calls f(name, orders, more...) there. cost: moves or copies the values.
 template <class F, class... Values>
 [[nodiscard]] constexpr bound_values<std::decay_t<F>, detail::travelling_t<Values>...> bind_values(F&& f,
                                                                                                    Values&&... values) {

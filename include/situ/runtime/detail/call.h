@@ -1,4 +1,4 @@
-// The way of a call: sent, run at its target, answered, and the answer taken.
+// The course of a call: the caller sends it, the target runs and answers it, and the caller takes the answer.
 #pragma once
 
 #include <situ/base/detail/test_points.h>
@@ -18,7 +18,8 @@
 
 namespace situ::detail {
 
-// A call in flight, at its caller: where the answer goes. Lives in the place's call table.
+// Stores an arrived answer in the state of its call; returns false if the answer was taken over. Part of a call's
+// entry in the caller's call table.
 using accept_answer = bool (*)(future_state_base&, arrived_answer&);
 
 struct open_answer;
@@ -28,7 +29,7 @@ class arrived_answer {
       : reader_{reader}, source_{source}, open_{open} {}
   [[nodiscard]] wire_reader& reader() const noexcept { return reader_; }
   [[nodiscard]] std::uint32_t source() const noexcept { return source_; }
-  // Takes the answer over: finish() runs as a task of this place, sets the state (or throws), and the call is over.
+  // Takes the answer over: finish() runs as a task of this place and sets the state (or throws), which ends the call.
   template <class Finish>
   void finish_later(Finish finish);
 
@@ -48,7 +49,7 @@ bool result_pack<Result>::accept(future_state<Result>& state, arrived_answer& an
   return true;
 }
 
-// The end of a call whose answer was taken over.
+// Keep a call open whose answer was taken over, and end it.
 [[nodiscard]] open_answer* keep_open(open_answer& answer);
 void close_answer(open_answer* answer, std::exception_ptr error) noexcept;
 template <class Finish>
@@ -74,16 +75,16 @@ void arrived_answer::finish_later(Finish finish) {
 
 using call_id = std::uint64_t;
 
-// Registers a call; the answer, or the loss of `target`, sets `state` (which stays the caller's) and forgets the call.
-// A detached call owns one reference of its state. The call is counted in the running finish scope from now on.
+// Registers a call. The answer, or the loss of `target`, sets `state` (which the caller still owns) and forgets the
+// call. A detached call owns one reference of its state. The running finish scope counts the call from now on.
 call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached);
 void forget_call(call_id id) noexcept;
-// Keeps `what` (or nothing) until the call is answered, forgotten, or its target is lost. pre: the call is open.
+// Keeps `what` (or nullptr) until the call is answered or forgotten, or its target is lost. pre: the call is open.
 void hold_until_over(call_id id, std::unique_ptr<held_by_call> what) noexcept;
 [[nodiscard]] std::uint64_t running_finish_key() noexcept;
 [[nodiscard]] outgoing& call_channel(place target);
 
-// A call that has arrived, at its target: the running task, and the answer to come.
+// A call that has arrived at its target: the context of the running task, and the means to answer.
 class arrived_call {
  public:
   static constexpr std::uint32_t words = 2;  // call id, finish key
@@ -113,9 +114,9 @@ class arrived_call {
     }
   }
   void answer_error(std::exception_ptr error) noexcept;
-  // The function, where its type does not name it; see task_context.
+  // Sets the function, if its type does not name it; see task_context.
   void set_code(const void* code) noexcept { context_.code = code; }
-  // What is left to wait for once the answer has gone; the runtime does not end before.
+  // Waits, after the answer was sent, for the work that is left; the runtime does not end before.
   template <class Pack>
   void complete(Pack& answered) {
     const trailing_wait counted;
@@ -134,7 +135,8 @@ class arrived_call {
     trailing_wait& operator=(const trailing_wait&) = delete;
   };
 
-  // Within a catch clause: drops a place_lost_error, for nobody will take the answer any more; throws anything else on.
+  // To be called in a catch clause: swallows a place_lost_error, since the caller is lost; rethrows any other
+  // exception.
   static void drop_loss();
   [[nodiscard]] outgoing& answer_channel() const noexcept;
   [[nodiscard]] std::array<std::uint64_t, 2> answer_words(bool is_error) noexcept;
@@ -144,13 +146,13 @@ class arrived_call {
   task_context* before_;
   call_id call_;
   std::uint64_t begin_ns_;
-  std::uint32_t sequence_;  // of its message
+  std::uint32_t sequence_;  // the sequence number of the call's message
   bool is_answered_ = false;
 };
 
 [[nodiscard]] transfer read_transfer(wire_reader& reader);
 
-// Calls f and sends the answer; ended() is called between the two.
+// Calls f and sends the answer; calls ended() between the two.
 template <class F, class Received, class Ended>
 void invoke_and_answer(arrived_call& call, F& f, Received& arguments, transfer how, Ended ended) {
   using returned = decltype(arguments.invoke(f));
@@ -178,7 +180,7 @@ void invoke_and_answer(arrived_call& call, F& f, Received& arguments, transfer h
   }
 }
 
-// What a call's message says, in order: the function, how its result is to travel, its arguments.
+// The contents of a call's message, in order: the function, the transfer of its result, its arguments.
 template <class F, class Pack, bool IsRouted>
 struct received_call {
   F f;
@@ -190,8 +192,8 @@ struct received_call {
         arguments{Pack::read(reader, source)} {}
 };
 
-// Runs a received call. Its arguments are taken out of the message, whose room is given back before f is called; where
-// f reads some in place, after it has returned.
+// Runs a received call. It takes the arguments out of the message and releases the message's room before it calls f;
+// if f reads arguments in place, it releases the room after f has returned.
 template <class F, class... Arguments>
 void run_call(message& m) {
   using pack = call_pack<Arguments...>;
@@ -223,7 +225,7 @@ void run_call(message& m) {
       invoke_and_answer(call, received.f, received.arguments, received.how, [] {});
     }
   } catch (...) {
-    m.release();  // before anything that may wait: else another worker would find the message again
+    m.release();  // before any wait: otherwise another worker would find the message again
     call.answer_error(std::current_exception());
   }
 }
@@ -263,7 +265,7 @@ template <class F>
   throw_as_remote(error, code_name_of<F>(), code, where);
 }
 
-// Forgets a call that is left before its answer has come.
+// Forgets a call whose caller leaves before the answer has arrived.
 struct open_call_guard {
   call_id id;
   const future_state_base& state;
@@ -276,7 +278,7 @@ struct no_scope {
   explicit no_scope(endpoint&) noexcept {}
 };
 
-// A call of a place to itself: at once, on copies, and on the caller's range where that is a payload.
+// Runs a call of a place to itself: at once, on copies of the arguments, or on the caller's range for a payload.
 template <class F, class... Arguments>
 auto call_here(F& f, const Arguments&... arguments) {
   using result = call_result_t<F, Arguments...>;
@@ -322,7 +324,7 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
     if (state.error) throw_of_call_here(state.error, f, target.where);
     if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
   } else if constexpr (result_pack<result>::may_be_late) {
-    // Its state must outlive this frame, should the wait end early.
+    // The state must outlive this frame if the wait ends early.
     call_pack<Arguments...> pack{target, arguments...};
     return start_call<F, Arguments...>(target, f, pack).get(target.where);
   } else {
@@ -336,7 +338,8 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
   }
 }
 
-// Sends the call, which holds `held` and what the pack lends until it is over. pre: checked by check_call.
+// Sends the call, which keeps `held` and the memory that the pack lends until it is over. pre: check_call has checked
+// it.
 template <class F, class... Arguments>
 future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack,
                                                    std::unique_ptr<held_by_call> held) {
@@ -355,7 +358,7 @@ future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<
   return outcome;
 }
 
-// Given: as they travel; those that are handed over are rvalues.
+// `given` are the arguments in the types in which they travel; those that are handed over are rvalues.
 template <class F, class... Given>
 auto async_at_decayed(route target, F f, Given&&... given) {
   using pack_type = call_pack<std::remove_cvref_t<Given>...>;

@@ -1,4 +1,4 @@
-// What a call carries: how its arguments and its result travel, and what is told the program where they cannot.
+// The contents of a call: how its arguments and its result travel, and the compile errors if they cannot.
 #pragma once
 
 #include <situ/runtime/detail/body.h>
@@ -22,28 +22,29 @@ using settled_t = std::decay_t<typename unwrap_future<Result>::type>;
 template <class... Ts>
 // NOLINTNEXTLINE(misc-redundant-expression): of packs of one type twice
 inline constexpr bool sent_unmeasured = (is_written_by_situ<Ts>() && ...) && (is_long_to_measure<Ts> || ...);
-// Room for such messages, at this place.
+// The room, in bytes, for the next such message of this place.
 template <class... Ts>
 inline constinit thread_local std::size_t message_room = 0;
 
-// What a call holds until it is over: memory that its target reads meanwhile.
+// Memory that a call holds until it is over, since its target reads it.
 struct held_by_call {
   virtual ~held_by_call() = default;
 };
 
-// The arguments of one call, at its sender: size() and write() make the message. read() gives `received` at the target,
-// where complete() may wait and invoke(f) passes the arguments on. Here: every argument by its wire<T>.
+// The arguments of one call, at its sender: size() and write() make the message. read() makes `received` at the
+// target, where complete() may wait and invoke(f) passes the arguments on. This general form sends every argument by
+// its wire<T>.
 template <class... Arguments>
 class call_pack {
  public:
-  // whether the target may read the caller's memory: then start() is async_at, and lend() says what to hold
+  // true if the target may read the caller's memory: then start() is async_at, and lend() returns the memory to hold
   static constexpr bool may_lend = false;
-  // whether the function reads arguments where they lie in the message, which stays until it has returned
+  // true if the function reads arguments in the message itself, whose room is released after the function has returned
   static constexpr bool reads_in_place = (is_payload<Arguments> || ...);
-  // whether some are views of the message, which is kept until the function has returned, and may wait
+  // true if some arguments are views of the message, which is kept until the function has returned and may wait
   static constexpr bool may_view = true;
   static constexpr bool keeps_message = (is_viewed<Arguments> || ...);
-  // whether size() is not asked for before each write()
+  // true if size() is not called before each write()
   static constexpr bool is_unmeasured = !reads_in_place && !keeps_message && sent_unmeasured<Arguments...>;
   call_pack(route, const Arguments&... arguments) noexcept : arguments_{arguments...} {}
   [[nodiscard]] std::size_t size() const {
@@ -74,7 +75,7 @@ class call_pack {
     pass.finish();
     return result;
   }
-  // For a call of a place to itself.
+  // Copies the arguments for a call of a place to itself.
   static received copy(const Arguments&... arguments) { return {copy_values(arguments...)}; }
 
   template <class F>
@@ -87,25 +88,25 @@ class call_pack {
   std::tuple<const Arguments&...> arguments_;
 };
 
-// An answer that has arrived at the caller, in the handler that found it.
+// An answer that has arrived at the caller, as the message handler sees it.
 class arrived_answer;
 
-// The result of one call, at its target, once the body has returned it.
+// The result of one call, at its target, after the body has returned it.
 template <class Result>
 class result_pack {
  public:
-  using arrives = Result;                   // as what the caller gets it
-  static constexpr bool is_routed = false;  // whether the call's transfer matters
+  using arrives = Result;                   // the type in which the caller gets the result
+  static constexpr bool is_routed = false;  // true if the call's transfer matters
   static constexpr bool may_be_late = false;
   static constexpr bool is_unmeasured = sent_unmeasured<Result>;
-  result_pack(const Result& value, route) noexcept : value_{value} {}  // on its way back to the caller
+  result_pack(const Result& value, route) noexcept : value_{value} {}  // for the way back to the caller
   [[nodiscard]] std::size_t size() const { return wire<Result>::size(value_); }
   void write(wire_writer& writer) const { wire<Result>::write(writer, value_); }
-  // After the answer has been sent; may wait.
+  // Runs after the answer has been sent; may wait.
   void complete() noexcept {}
-  // False: the answer has been taken over, and `state` will be fulfilled later.
+  // Returns false if the answer has been taken over and `state` will be fulfilled later.
   static bool accept(future_state<Result>& state, arrived_answer& answer);
-  // Within a place it is handed on, but for objects that the body might share with it.
+  // Within a place the result is moved on, but copied if the body might share objects with it.
   static Result copy(Result&& value) {
     if constexpr (shares<Result>) {
       return copy_value(value);
@@ -143,7 +144,7 @@ consteval void check_call() {
 template <class F, class... Arguments>
 using call_result_t = settled_t<typename call_pack<Arguments...>::template returned<F>>;
 
-// As what the arguments of a call of F travel.
+// The types in which the arguments of a call of F travel.
 template <class F, class Indices, class... Given>
 struct travelling_arguments;
 template <class F, std::size_t... Index, class... Given>
@@ -161,8 +162,8 @@ struct travelling_arguments<F, std::index_sequence<Index...>, Given...> {
 template <class F, class... Given>
 using travelling_arguments_t = typename travelling_arguments<F, std::index_sequence_for<Given...>, Given...>::type;
 
-// Text given as a literal or a view is made a std::string; what the body views is named; everything else is passed as
-// it is.
+// Turns text given as a literal or a view into a std::string, and an argument that the body views into a view; passes
+// every other argument on unchanged.
 template <class A, class T>
 decltype(auto) as_travelling(T&& value) {
   if constexpr (is_viewed<A>) {

@@ -1,7 +1,7 @@
 // One collective in progress: its number, and the parts that its members send each other. Part of collective.h.
 //
 // Invariants
-//   1. A part is found by team, number, step and source. Those of one step and source are taken in the order in which
+//   1. A part is found by team, number, step and source. Parts of one step and source are taken in the order in which
 //      they were sent: a channel keeps it.
 //   2. One task at a time receives the parts of a collective, so several collectives of a team may be under way.
 #pragma once
@@ -36,20 +36,20 @@ struct arrived_part {
   std::vector<std::byte> bytes;
 };
 
-// What of elements travels as their bytes. (What arrives is aligned as operator new aligns.)
+// True if elements travel as their own bytes. (Arrived parts have the alignment of operator new.)
 template <class T>
 inline constexpr bool travels_in_bulk = copies_in_bulk<T> && !has_padding<T>();
 
-// Successive members whose places are of one host.
+// Members with successive indices whose places are on one host.
 struct member_run {
   std::uint32_t first;
   std::uint32_t size;
 };
 
-// A team as such runs: one of all members where they are of one host.
+// A team divided into runs; a team on one host is one run.
 class member_runs {
  public:
-  // The first member of each, in order, 0 among them, and how many members there are.
+  // Takes the first member of each run, in order, beginning with 0, and the number of members.
   member_runs(std::vector<std::uint32_t> firsts, std::uint32_t members) : bounds_{std::move(firsts)} {
     bounds_.push_back(members);
   }
@@ -68,8 +68,8 @@ class member_runs {
   std::vector<std::uint32_t> bounds_;
 };
 
-// Gives its messages a tag of their own. Throws place_lost_error where a member is lost, bad_argument where another
-// member's call is known to differ.
+// One collective call of this member. The constructor tags its messages with the collective's number; it throws
+// place_lost_error if a member is lost, and bad_argument if another member's call is known to differ.
 class collective {
  public:
   static constexpr std::uint32_t any_member = UINT32_MAX;
@@ -94,28 +94,29 @@ class collective {
     return wire<T>::read(reader);
   }
 
-  // Of spans, whose length sender and receiver know.
+  // Send and receive the elements of spans, whose length both the sender and the receiver know.
   template <class T>
   void send_elements(std::uint32_t to, std::uint32_t step, std::span<T> elements);
   template <class T>
   void receive_elements(std::uint32_t from, std::uint32_t step, std::span<T> elements);
-  // The same without a place for them: use(i, element) for each of so many.
+  // Receives `count` elements without storing them: calls use(i, element) for each.
   template <class T, class Use>
   void receive_each(std::uint32_t from, std::uint32_t step, std::size_t count, Use use);
 
-  // Waits until so many parts of a step have come from a member, or from any.
+  // Waits until `count` parts of a step have arrived from a member, or from any member.
   void await_parts(std::uint32_t from, std::uint32_t step, std::size_t count);
-  // The next part of a step from a member; from any: of those that have come the one of the lowest index.
+  // Takes the next part of a step from a member; with any_member, among the arrived parts, the one of the lowest
+  // index.
   [[nodiscard]] arrived_part take_part(std::uint32_t from, std::uint32_t step);
 
-  // It goes on in a task, beside whoever began it.
+  // Says that the collective goes on in a task, concurrently with the code that began it.
   void become_task() noexcept { is_task_ = true; }
-  // Of a task: throws place_lost_error where it has not been told of an end, also where what it waits for has come.
-  // Whoever began it may have been told, and what it works on be gone.
+  // In a task: throws place_lost_error if this task has not been told of an end, even if the part that it waits for
+  // has arrived. The code that began the collective may have been told already, and may have freed the elements.
   void check_told() const {
     if (is_task_) throw_if_untold();
   }
-  // It ends before its end: what has come for it goes, and what still comes is not kept.
+  // Abandons the collective: drops the parts that have arrived for it and those that still arrive.
   void abandon();
 
  private:
@@ -123,7 +124,7 @@ class collective {
   void send_bytes(std::uint32_t to, std::uint32_t step, std::size_t bytes, Write write) {
     send_parcel(channel_to(to), message_kind::medium_message, part_handler(), words(step), bytes,
                 [&](wire_writer& writer) {
-                  check_told();  // it may have waited for room
+                  check_told();  // send_parcel may have waited for room
                   write(writer);
                 });
     SITU_POINT(part_sent);
@@ -193,7 +194,7 @@ void collective::receive_each(std::uint32_t from, std::uint32_t step, std::size_
   }
 }
 
-// A collective that has its number, and what is left to do of it.
+// A collective that has its number, with the work that is left.
 template <class Body>
 class begun_collective {
  public:
@@ -220,8 +221,8 @@ template <class Body>
   return {collective{members, call, where}, std::move(body)};
 }
 
-// Begins it, and goes on with it in a task. Errors are the future's, so that those that are under way can be waited
-// for.
+// Begins a collective and continues it in a task. Errors go to the future, so that the caller can wait for the
+// collectives that are under way.
 template <class Begin>
 [[nodiscard]] auto go_on_later(const team& members, Begin begin) {
   using result = std::invoke_result_t<std::invoke_result_t<Begin>>;

@@ -1,4 +1,4 @@
-// Which collective a member calls, as its messages carry it and others see it: members whose calls differ are told so.
+// Identifies the collective that a member calls. Messages carry it, so that members whose calls differ get an error.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +27,10 @@ enum class collective_kind : std::uint8_t {
 struct collective_call {
   collective_kind kind = collective_kind::none;
   std::uint16_t root = 0;
-  std::uint32_t bytes = 0;  // of a value, or of a span's elements, where all of the type have as many; else 0
+  std::uint32_t bytes =
+      0;  // size of a value, or of a span's elements, if all values of the type have the same size; else 0
 
-  // | root:16 | kind:8 | bytes:24 |, so that an index goes before it in a word
+  // | root:16 | kind:8 | bytes:24 |, which leaves room for an index above it in a word
   [[nodiscard]] constexpr std::uint64_t packed() const noexcept {
     return std::uint64_t{root} << 32 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 24 |
            std::min(bytes, std::uint32_t{0xff'ffff});

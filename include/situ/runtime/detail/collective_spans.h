@@ -1,5 +1,6 @@
-// Collectives of the elements of spans. What fits one fragment goes along the trees; what is larger in fragments, so
-// that combining one, sending the last and receiving the next go on side by side. Part of collective_spans.h.
+// Collectives over the elements of spans. A span that fits one fragment goes along the trees; a larger one is sent in
+// fragments, so that combining one fragment, sending the last and receiving the next overlap. Part of
+// collective_spans.h.
 #pragma once
 
 #include <situ/runtime/detail/collective_trees.h>
@@ -13,7 +14,8 @@
 
 namespace situ::detail {
 
-// Four in a channel's ring, so that its ends need not go in step; stays in the first two levels of caches.
+// Four fragments fit a channel's ring, so that sender and receiver need not alternate, and they stay in the first two
+// levels of caches.
 inline constexpr std::size_t fragment_bytes = 32 * 1024;
 static_assert(fragment_bytes <= max_medium_bytes);
 template <class T>
@@ -24,7 +26,7 @@ template <class T>
   return values.size() <= fragment_length<T>;
 }
 
-// Fragment `i` of a span; empty beyond its end.
+// Returns fragment `i` of a span; empty beyond the span's end.
 template <class T>
 [[nodiscard]] std::span<T> fragment_of(std::span<T> values, std::size_t i, std::size_t length) noexcept {
   const std::size_t begin = std::min(i * length, values.size());
@@ -39,7 +41,7 @@ void for_each_fragment(std::span<T> values, Use use) {
     use(fragment_of(values, i, fragment_length<T>));
 }
 
-// Large: a chain from the root on, in the order of indices.
+// A large span goes along a chain that begins at the root, in the order of indices.
 template <class T>
 void broadcast_span(collective& group, std::span<T> values, std::uint32_t root) {
   if (is_one_fragment(values)) {
@@ -56,12 +58,13 @@ void broadcast_span(collective& group, std::span<T> values, std::uint32_t root) 
 
 // --- reductions of large spans ---
 //
-// It goes in rounds. The elements of one are cut into as many pieces as there are members; each member gets its piece
-// from all others, combines them, and sends the result to whom it belongs:
+// A reduction proceeds in rounds. The elements of a round are cut into as many pieces as there are members; each
+// member receives its piece from all other members, combines the pieces, and sends the result to the root, or to every
+// member:
 //
 //   round r + 2:  pieces out  |  round r + 1:  pieces in, combine, result out  |  round r:  results in
 //
-// So each element crosses twice, however many members there are, and is combined once.
+// So each element crosses twice for any number of members, and is combined once.
 
 template <class T>
 [[nodiscard]] std::span<T> piece_of(std::span<T> round, std::uint32_t i, std::uint32_t n) noexcept {
@@ -69,7 +72,7 @@ template <class T>
   return round.subspan(begin, round.size() * (i + 1) / n - begin);
 }
 
-inline constexpr std::uint32_t everybody = UINT32_MAX;  // in place of a root
+inline constexpr std::uint32_t everybody = UINT32_MAX;  // instead of a root
 
 template <class T>
 void send_pieces(collective& group, std::span<T> round) {
@@ -130,7 +133,7 @@ void all_reduce_span(collective& group, std::span<T> values, Operation& operatio
 
 // --- scans ---
 
-// Large: a chain, each member combines a fragment and hands it on.
+// A large span goes along a chain: each member combines a fragment and passes it on.
 template <class T, class Operation>
 void inclusive_scan_span(collective& group, std::span<T> values, Operation& operation) {
   if (is_one_fragment(values)) {
@@ -153,7 +156,7 @@ void exclusive_scan_fragment(collective& group, std::span<T> fragment, const T& 
     if (!is_last) own.send(group, 1, 0);
     return own.become(identity);
   }
-  std::vector<T> sent;  // what the lower members and this one make
+  std::vector<T> sent;  // the combination of the lower members' elements and this one's
   if (!is_last) sent.reserve(fragment.size());
   group.template receive_each<T>(index - 1, 0, fragment.size(), [&](std::size_t i, T&& left) {
     if (!is_last) sent.push_back(operation(T(left), std::move(fragment[i])));
@@ -180,7 +183,7 @@ void copy_elements(std::span<const T> from, std::span<T> to) {
   if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
 }
 
-// Fragment by fragment, from all members in turn, so that none has to be kept for long.
+// The root takes one fragment from each member in turn, so that no member has to keep a fragment for long.
 template <class T>
 void gather_span(collective& group, std::span<const T> own, std::span<T> all, std::uint32_t root) {
   if (group.index() != root)
@@ -203,8 +206,8 @@ void scatter_span(collective& group, std::span<const T> all, std::span<T> own, s
   copy_elements(all.subspan(root * own.size(), own.size()), own);
 }
 
-// Each member sends outgoing(i) to member i, and gets incoming(i) from it; all of one length. A fragment is sent before
-// it is received, so the two may be the same elements.
+// Sends outgoing(i) to each member i, and receives incoming(i) from it; all runs have one length. A member sends each
+// fragment before it receives the same one, so outgoing and incoming may be the same elements.
 template <class T, class Outgoing, class Incoming>
 void exchange_runs(collective& group, std::size_t length, Outgoing outgoing, Incoming incoming) {
   const std::uint32_t n = group.size();
@@ -236,7 +239,7 @@ void all_to_all_span(collective& group, std::span<const T> outgoing, std::span<T
       [=](std::uint32_t from) { return incoming.subspan(from * length, length); });
 }
 
-// --- with their number: what remains is to be called, now or in a task ---
+// --- with their number: the returned function does the rest, now or in a task ---
 
 template <class T, class Body>
 auto begin_of_span(collective_kind kind, std::uint32_t root, std::size_t count, const team& members,

@@ -1,8 +1,8 @@
-// How contributions get from member to member along trees: broadcast, reductions and scans of what is small. A
+// Moves contributions between members along trees: broadcast, reductions and scans of small contributions. A
 // contribution is one value, or the elements of a span. Part of collective.h.
 //
-// What is combined are always runs of members with successive indices, the lower ones on the left. So an operation need
-// be associative only.
+// The operands of a combination are always runs of members with successive indices, the lower ones on the left. So an
+// operation need be associative only.
 #pragma once
 
 #include <situ/runtime/detail/collective.h>
@@ -83,9 +83,9 @@ class element_values {
   std::span<T> values_;
 };
 
-// --- among some of the members, which have positions 0 .. count-1; member_at(position) is the index of one ---
+// --- among some of the members, at positions 0 .. count-1; member_at(position) returns a member's index ---
 
-// Binomial tree: each has the value once its parent, whose position lacks the lowest set bit, has sent it.
+// Broadcasts along a binomial tree: a member gets the value from its parent, whose position lacks the lowest set bit.
 template <class Contribution, class MemberAt>
 void broadcast_among(collective& group, Contribution& own, std::uint32_t count, std::uint32_t position,
                      MemberAt member_at, std::uint32_t step) {
@@ -96,7 +96,7 @@ void broadcast_among(collective& group, Contribution& own, std::uint32_t count, 
     if (position + bit < count) own.send(group, member_at(position + bit), step);
 }
 
-// Combines towards position 0 along a binomial tree. Elsewhere `own` is what was combined so far.
+// Combines towards position 0 along a binomial tree. At the other positions `own` is left partially combined.
 template <class Contribution, class Operation, class MemberAt>
 void reduce_among(collective& group, Contribution& own, Operation& operation, std::uint32_t count,
                   std::uint32_t position, MemberAt member_at, std::uint32_t step) {
@@ -108,8 +108,8 @@ void reduce_among(collective& group, Contribution& own, Operation& operation, st
 
 inline constexpr std::uint32_t all_reduce_steps = 32;  // a team has at most 2^15 members
 
-// Recursive doubling among 2^k of them, each of which ends with the result. Those beyond 2^k combine with a neighbour
-// before, and get the result after.
+// Does recursive doubling among 2^k of the members, each of which ends with the result. A member beyond 2^k combines
+// with a neighbour before, and gets the result after.
 template <class Contribution, class Operation, class MemberAt>
 void all_reduce_among(collective& group, Contribution& own, Operation& operation, std::uint32_t count,
                       std::uint32_t position, MemberAt member_at, std::uint32_t first_step) {
@@ -136,7 +136,7 @@ void all_reduce_among(collective& group, Contribution& own, Operation& operation
   if (is_paired) own.send(group, member_at(position + 1), last_step);
 }
 
-// Each step doubles the run of members that a value covers.
+// Doubles, in each step, the run of members that a value covers.
 template <class Contribution, class Operation, class MemberAt>
 void inclusive_scan_among(collective& group, Contribution& own, Operation& operation, std::uint32_t count,
                           std::uint32_t position, MemberAt member_at, std::uint32_t first_step) {
@@ -147,9 +147,9 @@ void inclusive_scan_among(collective& group, Contribution& own, Operation& opera
   }
 }
 
-// --- among all members: of the runs first, so that few parts cross between hosts; of one run there is nothing else ---
+// --- among all members: first within the runs, so that few parts cross between hosts; a single run is all there is ---
 
-// To the members of the own run, from the one of this index.
+// Broadcasts to the members of the caller's run, from the member of index `from`.
 template <class Contribution>
 void broadcast_in_run(collective& group, Contribution& own, std::uint32_t from, std::uint32_t step) {
   const member_run run = group.own_run();
@@ -172,7 +172,7 @@ void broadcast_in(collective& group, Contribution& own, std::uint32_t root, std:
   broadcast_in_run(group, own, leader_of(own_run), step);
 }
 
-// Towards the first member of the own run.
+// Combines towards the first member of the caller's run.
 template <class Contribution, class Operation>
 void reduce_in_run(collective& group, Contribution& own, Operation& operation, std::uint32_t step) {
   const member_run run = group.own_run();
@@ -180,7 +180,7 @@ void reduce_in_run(collective& group, Contribution& own, Operation& operation, s
       group, own, operation, run.size, group.index() - run.first, [&](std::uint32_t p) { return run.first + p; }, step);
 }
 
-// Combines towards member 0, and hands the result to the root. Elsewhere `own` is what was combined so far.
+// Combines towards member 0, which sends the result to the root. At other members `own` is left partially combined.
 template <class Contribution, class Operation>
 void reduce_in(collective& group, Contribution& own, Operation& operation, std::uint32_t root) {
   const member_runs& runs = group.runs();
@@ -211,7 +211,8 @@ void all_reduce_in(collective& group, Contribution& own, Operation& operation, s
 
 inline constexpr std::uint32_t scan_steps = 64;
 
-// Of several runs: the last member of each has what all up to it make, and tells the next run.
+// If there are several runs, the last member of each has the combination of all members up to it, and sends it to the
+// next run.
 template <class Contribution, class Operation>
 void inclusive_scan_in(collective& group, Contribution& own, Operation& operation, std::uint32_t first_step = 0) {
   const member_runs& runs = group.runs();

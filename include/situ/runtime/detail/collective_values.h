@@ -1,4 +1,4 @@
-// What members collect of each other's values. Part of collective.h.
+// Collectives in which members collect each other's values. Part of collective.h.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -14,7 +14,7 @@
 
 namespace situ::detail {
 
-// The values of the own run, at its member `to`; elsewhere nothing.
+// Returns the values of the caller's run at its member `to`; at other members an empty vector.
 template <class T>
 std::vector<T> gather_in_run(collective& group, T value, std::uint32_t to, std::uint32_t step) {
   std::vector<T> values;
@@ -36,7 +36,7 @@ void append(std::vector<T>& all, std::vector<T>&& more) {
   for (auto&& each : more) all.push_back(std::move(each));
 }
 
-// Runs that the root is not of send it what they have in one part.
+// Gathers at the root. Each run without the root sends its values to the root in one part.
 template <class T>
 std::vector<T> gather_in(collective& group, T value, std::uint32_t root) {
   const member_runs& runs = group.runs();
@@ -56,7 +56,7 @@ std::vector<T> gather_in(collective& group, T value, std::uint32_t root) {
   return all;
 }
 
-// Runs that the root is not of get theirs in one part.
+// Scatters from the root. Each run without the root gets its values in one part.
 template <class T>
 T scatter_in(collective& group, std::vector<T> values, std::uint32_t root) {
   const member_runs& runs = group.runs();
@@ -74,7 +74,7 @@ T scatter_in(collective& group, std::vector<T> values, std::uint32_t root) {
   } else {
     values = group.template receive<std::vector<T>>(root, 1);
   }
-  const std::uint32_t begin = group.index() == root ? own_run.first : 0;  // of the run's values
+  const std::uint32_t begin = group.index() == root ? own_run.first : 0;  // the begin of the run's values
   const std::uint32_t own = group.index() - own_run.first;
   for (std::uint32_t i = 1; i < own_run.size; ++i) {
     const std::uint32_t to = (own + i) % own_run.size;
@@ -83,8 +83,8 @@ T scatter_in(collective& group, std::vector<T> values, std::uint32_t root) {
   return std::move(values[begin + own]);
 }
 
-// Dissemination among some of the members (collective_trees.h): after step k each has the values of 2^k of them, itself
-// and those that follow (Bruck et al., "Efficient algorithms for all-to-all communications", 1997).
+// Gathers by dissemination among some of the members (collective_trees.h): after step k each has the values of 2^k of
+// them, its own and those that follow (Bruck et al., "Efficient algorithms for all-to-all communications", 1997).
 template <class T, class MemberAt>
 std::vector<T> all_gather_among(collective& group, T value, std::uint32_t n, std::uint32_t position,
                                 MemberAt member_at) {
@@ -108,7 +108,7 @@ std::vector<T> all_gather_among(collective& group, T value, std::uint32_t n, std
 
 template <class T>
 std::vector<T> all_gather_in(collective& group, T value) {
-  constexpr std::uint32_t run_step = 64;  // above those of the dissemination
+  constexpr std::uint32_t run_step = 64;  // above the steps of the dissemination
   const member_runs& runs = group.runs();
   const std::uint32_t index = group.index();
   if (runs.count() == 1)
@@ -130,7 +130,8 @@ std::vector<T> all_gather_in(collective& group, T value) {
 template <class T>
 std::vector<T> all_to_all_in(collective& group, std::vector<T> values) {
   const std::uint32_t n = group.size();
-  for (std::uint32_t i = 1; i < n; ++i) {  // each starts with its neighbour, so that no member is everybody's first
+  for (std::uint32_t i = 1; i < n;
+       ++i) {  // a member starts with its neighbour, so that no member is the first of all others
     const std::uint32_t to = (group.index() + i) % n;
     group.send(to, 0, static_cast<const T&>(values[to]));
   }
@@ -141,7 +142,7 @@ std::vector<T> all_to_all_in(collective& group, std::vector<T> values) {
   return values;
 }
 
-// What goes to this member itself, it takes from `values` in order.
+// Exchanges values with neighbours. Values for this member itself are taken from `values` in order.
 template <class T>
 std::vector<T> neighbour_exchange_in(collective& group, std::span<const std::uint32_t> to, std::vector<T> values,
                                      std::span<const std::uint32_t> from) {
@@ -165,10 +166,10 @@ std::vector<T> neighbour_exchange_in(collective& group, std::span<const std::uin
 template <class Messages>
 using message_value = typename Messages::value_type::second_type;
 
-// Makes each count the sum of the members' counts there. pre: as many as members.
+// Replaces each count by the sum of all members' counts at its index. pre: counts.size() is the number of members.
 void add_up_counts(collective& group, std::vector<std::uint64_t>& counts);
 
-// Messages go out at once; a sum of their counts, by target, tells each member how many to wait for.
+// Sends the messages at once; a sum of their counts, by target, tells each member how many messages to await.
 template <class Messages, class T = message_value<Messages>>
 std::vector<std::pair<std::uint32_t, T>> sparse_exchange_in(collective& group, Messages messages) {
   const std::uint32_t index = group.index();
@@ -199,7 +200,7 @@ std::vector<std::pair<std::uint32_t, T>> sparse_exchange_in(collective& group, M
   return received;
 }
 
-// --- with their number: what remains is to be called, now or in a task ---
+// --- with their number: the returned function does the rest, now or in a task ---
 
 template <class T>
 auto begin_broadcast(T value, std::uint32_t root, const team& members, const std::source_location& where) {
@@ -296,7 +297,7 @@ auto begin_all_to_all(std::vector<T> values, const team& members, const std::sou
       [values = std::move(values)](collective& group) mutable { return all_to_all_in(group, std::move(values)); });
 }
 
-// Whether each is a member, and as many are sent to this one as it takes from itself.
+// True if each index is a member, and this member sends itself as many values as it takes from itself.
 inline bool are_neighbours(std::span<const std::uint32_t> to, std::span<const std::uint32_t> from,
                            const team& members) {
   const auto is_member = [&](std::uint32_t i) { return i < members.size(); };

@@ -1,12 +1,12 @@
-// Bodies of future.h. Include that.
+// Function bodies of future.h. Include future.h instead.
 #pragma once
 
 namespace situ {
 namespace detail {
 
 [[nodiscard]] std::exception_ptr broken_promise();
-// Reports a failure to the finish scope of `context` (null: to the log), unless somebody holds a future for it: more
-// references than the caller's own.
+// Reports a failure to the finish scope of `context` (nullptr: to the log), unless a future for it exists: that is,
+// unless the state has more references than `own_references`.
 void report_unheard(future_state_base& state, task_context* context, std::uint32_t own_references = 1) noexcept;
 
 template <class T, class Body>
@@ -15,7 +15,8 @@ void fulfil_with(future_state<T>& state, Body&& body) {
   try {
     if constexpr (is_future<result>) {
       if constexpr (std::is_void_v<T>) {
-        body().get(std::source_location{});  // of Situ's own code, which says nothing to the reader of a report
+        body().get(
+            std::source_location{});  // without a line, since Situ's own code means nothing to the reader of a report
       } else {
         state.value.emplace(body().get(std::source_location{}));
       }
@@ -30,7 +31,7 @@ void fulfil_with(future_state<T>& state, Body&& body) {
   }
 }
 
-// A continuation that calls run_(context) with its scope in place, then deletes itself.
+// A continuation that calls run_(context) within its finish scope, then deletes itself.
 template <class Run>
 struct continuation_of final : continuation {
   Run run_;
@@ -47,24 +48,25 @@ struct continuation_of final : continuation {
   }
 };
 
-// Has `run` called as a task, counted in the running finish scope, once `state` is ready.
+// Calls `run` as a task, counted in the running finish scope, once `state` is ready.
 template <class T, class Run>
 void on_ready(const state_reference<T>& state, Run run) {
   auto task = std::make_unique<continuation_of<Run>>(std::move(run));
   adopt_into_scope(task->context);
   task->context.code_name = task->name = code_name_of<Run>();
-  if (!state->ready) task->told_of = current->told_of;  // who asks for it, not who sets the value
+  if (!state->ready)
+    task->told_of = current->told_of;  // losses known to the task that registers, not to the one that sets the value
   state->watch(*task.release());
 }
 
-// A continuation of several futures: a task once so many of them are ready.
+// A continuation of several futures: runs as a task once `missing` of them have become ready.
 struct gathering : continuation {
   struct arrival : watcher {
     gathering* of = nullptr;
     std::size_t index = 0;
   };
   std::size_t missing = 0;
-  std::size_t last = 0;  // the index of the one that came last of those
+  std::size_t last = 0;  // index of the future that was the last of these
 
   void watch(future_state_base& state, arrival& by, std::size_t index) noexcept {
     by.of = this;
@@ -100,7 +102,7 @@ template <class... Ts>
   return std::array<gathering::arrival, sizeof...(Ts)>{};
 }
 
-// Holds the futures, and takes itself out of those that are not ready yet.
+// Holds the futures, and unregisters from those that are not ready yet.
 template <class Futures, class Run>
 struct gathering_of final : gathering {
   Futures futures;
@@ -123,7 +125,7 @@ struct gathering_of final : gathering {
   }
 };
 
-// Has run(gathering) called as a task, counted in the running finish scope, once `enough` of the futures are ready.
+// Calls run(gathering) as a task, counted in the running finish scope, once `enough` of the futures are ready.
 template <class Futures, class Run>
 void on_ready_of(Futures futures, std::size_t enough, Run run) {
   auto made = std::make_unique<gathering_of<Futures, Run>>(std::move(futures), std::move(run));
@@ -180,7 +182,7 @@ struct coroutine_promise_base {
     outcome.set_exception(std::current_exception());
     const state_reference<T> state = outcome.get_future().state();
     report_unheard(*state.get(), current->scheduler != nullptr ? current->scheduler->task() : nullptr,
-                   2);  // the promise's and this one
+                   2);  // the promise's reference and this one
   }
 };
 

@@ -1,7 +1,9 @@
-// What a thread outside the job ends, and a task of a place waits for: the way in for the callbacks of other libraries.
+// An event that a thread outside the job signals and that a task of a place waits for: the entry for the callbacks of
+// other libraries.
 //
-// One task waits, any thread ends it, in any order. Whoever ends it may do so after the runtime is gone, or while the
-// task is ended with it: the mutex keeps the place's slot from being touched then. Held by both by std::shared_ptr.
+// One task waits, and any thread signals the end, before or after the wait begins. The thread may signal after the
+// runtime is gone, or while the runtime ends the task: the mutex then keeps it from touching the place's slot. Both
+// hold the object by std::shared_ptr.
 #pragma once
 
 #include <atomic>
@@ -18,18 +20,18 @@ class outside_end {
   outside_end(const outside_end&) = delete;
   outside_end& operator=(const outside_end&) = delete;
 
-  // Once. failure: what wait() throws; null: it returns. Any thread. cost: a lock; a system call where the place
-  // sleeps.
+  // Signals the end; to be called once, by any thread. If `failure` is not null, wait() throws it. cost: a lock; a
+  // system call if the place sleeps.
   void end(std::exception_ptr failure) noexcept;
-  // As a task of the running place waits: others go on meanwhile. A place that waits so does not stand still, and a
-  // loss of another does not end it. Once.
+  // Waits as a task of the running place; other tasks go on. A place in this wait does not count as standing still,
+  // and the loss of another place does not end the wait. To be called once.
   void wait();
 
  private:
   std::atomic<bool> is_over_{false};  // written under the lock, read without it
-  std::mutex mutex_;                  // of all below
+  std::mutex mutex_;                  // guards the members below
   std::exception_ptr failure_;
-  place_slot* waiting_ = nullptr;  // whose place waits
+  place_slot* waiting_ = nullptr;  // the slot of the waiting place
 };
 
 }  // namespace situ::detail

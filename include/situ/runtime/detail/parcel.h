@@ -1,5 +1,5 @@
-// A parcel: serialised values in one message, or, where they are too large for one, in a buffer of the sender's segment
-// that the message names; the receiver reads it in place, or fetches it (carry.h), and gives it back. Internal to the
+// A parcel: serialised values in one message, or, if they are too large, in a buffer of the sender's segment that the
+// message names. The receiver reads the buffer in place, or fetches it (carry.h), and gives it back. Internal to the
 // runtime; at, async_at and the collectives use it.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace situ::detail {
 
-// Sends `words` and the filled buffer, which is the receiver's from then on.
+// Sends `words` and the filled buffer, which the receiver owns from then on.
 template <std::size_t Words>
 void send_buffer(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words,
                  ptr<std::byte> buffer, std::size_t bytes) {
@@ -31,8 +31,8 @@ void send_buffer(outgoing& out, message_kind kind, function_id handler, const st
   self.send(message, kind, handler, 0);
 }
 
-// Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Nothing is sent where pack throws. Throws
-// out_of_memory where a buffer is needed and there is no room, place_lost_error.
+// Sends `words` and exactly `bytes` bytes, which pack(wire_writer&) writes. Sends nothing if pack throws. Throws
+// out_of_memory if a buffer is needed and there is no room, and place_lost_error.
 template <std::size_t Words, class Pack>
 void send_parcel(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words,
                  std::size_t bytes, Pack pack) {
@@ -61,15 +61,17 @@ void send_parcel(outgoing& out, message_kind kind, function_id handler, const st
   }
 }
 
-// Null where there is no room.
+// Allocates a buffer; returns null if there is no room.
 [[nodiscard]] ptr<std::byte> try_buffer(std::size_t bytes);
 
-// More is always measured: a message that turns out to be small must not have taken the budget of others meanwhile.
+// Larger messages are always measured: a message that turns out to be small must not have used up the budget of other
+// messages.
 inline constexpr std::size_t most_unmeasured_bytes = std::size_t{64} << 20;
 
-// The same where measuring takes about as long as packing (is_long_to_measure): from the second large message on, pack
-// writes into as much room as the last one took, and an eighth more. If that is too little, it has counted, and writes
-// once more. room: bytes, of this kind of message; measure(): how many bytes pack writes.
+// As send_parcel, for values whose measuring takes about as long as packing (is_long_to_measure): from the second
+// large message on, pack writes into as much room as the last message took, and an eighth more. If the room is too
+// small, pack has counted the bytes, and writes once more. room: bytes for this kind of message; measure() returns how
+// many bytes pack writes.
 template <std::size_t Words, class Measure, class Pack>
 void send_unmeasured_parcel(outgoing& out, message_kind kind, function_id handler,
                             const std::array<std::uint64_t, Words>& words, std::size_t& room, Measure measure,
@@ -97,10 +99,10 @@ void send_unmeasured_parcel(outgoing& out, message_kind kind, function_id handle
   send_parcel(out, kind, handler, words, bytes, pack);
 }
 
-// The receiver's view of a parcel; gives the buffer back at the end, if there is one.
+// The receiver's view of a parcel; the destructor gives the buffer back, if there is one.
 class parcel {
  public:
-  // pre: sent by send_parcel with this many words. Throws bad_message where the buffer does not lie in the sender's
+  // pre: send_parcel sent the message with this many words. Throws bad_message if the buffer is not in the sender's
   // segment.
   parcel(const message& m, std::uint32_t words) : bytes_{m.payload}, size_{m.payload_bytes} {
     if (m.argument_count == words + 2) open_buffer(m, words);
@@ -108,7 +110,7 @@ class parcel {
   parcel(const parcel&) = delete;
   parcel& operator=(const parcel&) = delete;
   ~parcel() { close(); }
-  // Gives the buffer back; nothing is read after it.
+  // Gives the buffer back; the caller reads nothing after it.
   void close() noexcept {
     if (buffer_) close_buffer();
   }
@@ -125,11 +127,11 @@ class parcel {
   ptr<std::byte> buffer_;
 };
 
-// A parcel that stays when the message's room in the channel has been given back: what lies there is copied, to where
-// an address has the same alignment.
+// A parcel that stays valid after the message's room in the channel was released: it copies the message's payload to
+// an address of the same alignment.
 class kept_parcel {
  public:
-  // As parcel's.
+  // As the constructor of parcel.
   kept_parcel(const message& m, std::uint32_t words) : parcel_{m, words} {
     if (parcel_.is_in_buffer()) return;
     const std::size_t phase = reinterpret_cast<std::uintptr_t>(parcel_.data()) % alignment;
@@ -141,7 +143,7 @@ class kept_parcel {
   [[nodiscard]] wire_reader reader() const noexcept {
     return at_ == nullptr ? parcel_.reader() : wire_reader{at_, parcel_.size()};
   }
-  // Gives the buffer back; nothing is read after it.
+  // Gives the buffer back; the caller reads nothing after it.
   void close() noexcept { parcel_.close(); }
 
  private:

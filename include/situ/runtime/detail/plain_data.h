@@ -1,5 +1,5 @@
-// Plain data: trivially copyable, and no address of this process, as far as the compiler tells. Its bytes are its
-// value.
+// Plain data: trivially copyable values that hold no address of this process, as far as the compiler can tell. The
+// bytes of plain data are its value.
 #pragma once
 
 #include <situ/base/detail/description.h>
@@ -28,10 +28,11 @@ template <class T>
 inline constexpr bool is_pointer_like =
     std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T>;
 template <class T>
-inline constexpr bool is_optional = false;  // their bytes beyond the flag may be indeterminate, so they travel by parts
+inline constexpr bool is_optional =
+    false;  // optionals and variants travel by parts: their bytes beyond the flag may be indeterminate
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
-// Trivially copyable, but their bytes are addresses of this process.
+// True for trivially copyable types whose bytes are addresses of this process.
 template <class T>
 inline constexpr bool is_view = std::is_same_v<T, std::string_view>;
 template <class T, std::size_t Extent>
@@ -45,7 +46,7 @@ inline constexpr bool is_variant = false;
 template <class... Ts>
 inline constexpr bool is_variant<std::variant<Ts...>> = true;
 
-// Whether wire<T> is a specialisation of the program's own.
+// True if wire<T> is a specialisation of the program's own.
 template <class T>
 consteval bool has_own_wire() {
   if constexpr (std::is_class_v<T> || std::is_union_v<T> || std::is_enum_v<T>)
@@ -53,7 +54,7 @@ consteval bool has_own_wire() {
   return false;
 }
 
-// The types of what SITU_DESCRIBE lists: bases, then members.
+// Lists the types that SITU_DESCRIBE names: bases, then members.
 template <class... Bases, auto... Members>
 consteval auto list_described_types(type_list<Bases...>, member_list<Members...>) {
   return type_list<Bases..., member_type<Members>...>{};
@@ -61,7 +62,7 @@ consteval auto list_described_types(type_list<Bases...>, member_list<Members...>
 template <class T>
 using described_types = decltype(list_described_types(typename get_description<T>::type::bases{},
                                                       typename get_description<T>::type::members{}));
-// Of a class whose parts are known.
+// True for a class whose parts are known.
 template <class T>
 concept has_fields = declared<T> || has_known_fields<T>;
 template <class T>
@@ -78,7 +79,7 @@ consteval bool is_plain_value();
 template <class T>
 inline constexpr bool is_plain = is_plain_value<T>();
 
-// What a field of plain data may be, besides plain: an array, or a choice between such.
+// True if a field of plain data may have type T: plain data, an array, or a choice between such types.
 template <class T>
 consteval bool is_plain_field();
 template <class... Ts>
@@ -109,7 +110,7 @@ consteval bool is_plain_field() {
 }
 template <class... Ts>
 consteval bool hold_choice(type_list<Ts...>);
-// Trivially copyable, and no address of this process, as far as the compiler tells.
+// True if T is trivially copyable and holds no address of this process, as far as the compiler can tell.
 template <class T>
 consteval bool is_plain_value() {
   if constexpr (!std::is_trivially_copyable_v<T> || is_optional<T> || is_variant<T> || is_view<T> ||
@@ -131,7 +132,7 @@ consteval bool is_plain_value() {
   }
 }
 
-// Whether plain data holds choices, so that it travels by parts.
+// True if plain data holds optionals or variants, so that it travels by parts.
 template <class T>
 consteval bool holds_choice();
 template <class... Ts>
@@ -154,7 +155,7 @@ consteval bool holds_choice() {
   }
 }
 
-// What a vector of T has as one run of bytes.
+// True if a vector of T is sent and read as one run of bytes.
 template <class T>
 inline constexpr bool copies_in_bulk =
     is_plain<T> && !holds_choice<T>() && !std::is_empty_v<T> && !std::is_same_v<T, bool>;

@@ -1,12 +1,12 @@
-// Reductions whose bits depend on the elements and their number alone. Part of collective_spans.h.
+// Reductions whose bits depend only on the elements and their number. Part of collective_spans.h.
 //
-// The elements of all members, one after another, are the leaves of binary trees that stand above aligned runs of 2^k
-// elements; what is no power of two has several, combined from the right:
+// The elements of all members, one after another, are the leaves of binary trees above aligned runs of 2^k elements. A
+// number of elements that is no power of two gives several trees, which are combined from the right:
 //
 //   elements   0 1 2 3 4 5 6        (01)(23) -> (0123)   (45)   6        ->   (0123) + ((45) + 6)
 //
-// Each member makes the largest trees within its part; where parts meet, trees that are neighbours under one node are
-// joined. In which order that is done changes nothing, so it is a reduction itself.
+// Each member makes the largest trees within its part; at the border between two parts, neighbouring trees under one
+// node are joined. The order of the joins does not change the result, so joining is itself a reduction.
 #pragma once
 
 #include <situ/base/error_code.h>
@@ -23,14 +23,14 @@
 
 namespace situ::detail {
 
-// Combines two; apart from others, so that the compiler makes one result of it everywhere (it may contract a product
-// and a sum that stand in one place).
+// Combines two values. It is not inlined, so that the compiler makes the same code of it everywhere (it may contract a
+// product and a sum within one function).
 template <class T, class Operation>
 [[gnu::noinline]] T combine_apart(Operation& operation, T left, T right) {
   return operation(std::move(left), std::move(right));
 }
 
-// Above 2^height elements, from number `begin` on.
+// The tree above the 2^height elements from element number `begin` on.
 template <class T>
 struct aligned_tree {
   std::uint64_t begin;
@@ -59,7 +59,7 @@ std::vector<aligned_tree<T>> trees_of(std::span<const T> elements, std::uint64_t
   return trees;
 }
 
-// pre: the first of `right` begins where the last of `left` ends.
+// Joins two lists of trees. pre: the first element under `right` follows the last element under `left`.
 template <class T, class Operation>
 std::vector<aligned_tree<T>> join_trees(std::vector<aligned_tree<T>> left, std::vector<aligned_tree<T>> right,
                                         Operation& operation) {

@@ -1,11 +1,13 @@
-// Objects that several std::shared_ptr of one message lead to: each goes once, and its pointers name it by number.
+// Objects that several std::shared_ptr of one message point to: the message carries each object once, and its pointers
+// name it by number.
 //
-//   shared_ptr := number [value]   u32. 0: null; of an object met before; or one more than those, and its value follows
+//   shared_ptr := number [value]   u32. 0: null; the number of a known object; or the next number, then its value
 //   weak_ptr   := number           0: expired, or its object is not part of the message
 //
-// Measuring, writing and reading each take one pass over all values of a message and meet the same pointers in the same
-// order. A pass belongs to the thread that is in it: passes never wait. An object may be met again while it is being
-// read (a cycle, or a weak_ptr to what it lies in), so it is made in memory that is there, and counted, before it is.
+// Measuring, writing and reading each take one pass over all values of a message and meet the same pointers in the
+// same order. A pass belongs to the thread that runs it: passes never wait. A reader may meet an object again while it
+// reads it (a cycle, or a weak_ptr to an enclosing object), so it allocates and numbers an object before it constructs
+// it.
 #pragma once
 
 #include <situ/base/detail/type_name.h>
@@ -42,10 +44,10 @@ struct shared_key_hash {
 
 class measured_objects {
  public:
-  // Whether it is new. Throws bad_argument beyond 100 levels of objects that are being measured.
+  // Returns true if the object is new. Throws bad_argument beyond 100 levels of objects that are being measured.
   bool enter(const shared_key& key, std::shared_ptr<const void> owner);
   void leave() noexcept { --levels_; }
-  // Throws bad_argument where two objects have one owner: their pointers would arrive with one each.
+  // Throws bad_argument if two objects have one owner: each of their pointers would arrive with an owner of its own.
   void finish();
 
  private:
@@ -65,7 +67,7 @@ class written_objects {
     bool is_new;
   };
   [[nodiscard]] numbered number_of(const shared_key& key);
-  // The number of a weak_ptr's object goes to `at` once it is known.
+  // Remembers to store the number of a weak_ptr's object at `at` once the number is known.
   void add_weak(const shared_key& key, std::byte* at);
   void finish();
 
@@ -78,7 +80,7 @@ class written_objects {
   std::vector<weak_reference> weak_;
 };
 
-// Memory for an object that is made later, or never.
+// Memory for an object that is constructed later, or never.
 template <class T>
 struct late_object {
   late_object() noexcept {}
@@ -99,21 +101,20 @@ class read_objects {
   read_objects() noexcept = default;
   read_objects(const read_objects&) = delete;
   read_objects& operator=(const read_objects&) = delete;
-  // Where the pass did not reach its end, cycles of what was read would keep themselves: so all that was made ends
-  // here.
+  // Destroys all objects if the pass did not reach its end: cycles among them would keep each other alive.
   ~read_objects() {
     if (is_finished_) return;
     for (const entry& each : objects_)
       if (each.type != nullptr) each.end_object(each.memory);
   }
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
-  // One that has been met. Throws bad_message where it is of another type.
+  // Returns an object that has been met. Throws bad_message if it is of another type.
   template <class T>
   [[nodiscard]] std::shared_ptr<T> known(std::uint32_t number) const {
     return std::static_pointer_cast<T>(expect(number, shared_type_of<T>).object);
   }
-  // One of which a weak_ptr speaks: met, or to come in at least so many bytes of those that are left. Throws
-  // bad_message where it cannot.
+  // Returns the object that a weak_ptr refers to: it was read already, or it must still follow and take at least
+  // `least_bytes` of the `left_bytes`. Throws bad_message if it cannot follow.
   template <class T>
   [[nodiscard]] std::shared_ptr<T> announced(std::uint32_t number, std::size_t least_bytes, std::size_t left_bytes) {
     check(number, left_bytes / sizeof(number));
@@ -125,7 +126,7 @@ class read_objects {
     }
     return known<T>(number);
   }
-  // Makes the next by read(), which may come to it again.
+  // Makes the next object by read(), which may meet the object again.
   template <class T, class Read>
   [[nodiscard]] std::shared_ptr<T> make_next(Read read) {
     const std::uint32_t number = ++count_;
@@ -144,9 +145,9 @@ class read_objects {
     }
     return known<T>(number);
   }
-  // Throws bad_message where a weak_ptr names what has not come.
+  // Throws bad_message if a weak_ptr names an object that has not arrived.
   void finish();
-  // Throws bad_message where so many at most can still come, and this one is beyond them.
+  // Throws bad_message if `number` is larger than the objects met so far and the `most_to_come` that can still follow.
   void check(std::uint32_t number, std::size_t most_to_come) const;
 
  private:
@@ -166,16 +167,17 @@ class read_objects {
   [[nodiscard]] const entry& expect(std::uint32_t number, const shared_type& type) const;
 
   std::vector<entry> objects_;
-  std::uint32_t count_ = 0;        // that have been met, or are being made
-  std::size_t awaited_bytes_ = 0;  // of those that were only announced, so that few bytes cannot take much memory
+  std::uint32_t count_ = 0;  // objects that have been met or are being made
+  std::size_t awaited_bytes_ =
+      0;  // least bytes of the objects that are only announced: bounds the memory that a short message can take
   bool is_finished_ = false;
 };
 
-// The pass that the thread is in.
+// The pass that the thread is in; nullptr if none.
 template <class Objects>
 inline thread_local constinit Objects* open_objects = nullptr;
 
-// A pass over the values of a message, or part of the one that the thread is in.
+// A pass over the values of a message, or a part of the thread's current pass.
 template <class Objects>
 class sharing_pass {
  public:
@@ -187,7 +189,7 @@ class sharing_pass {
   ~sharing_pass() {
     if (own_) open_objects<Objects> = nullptr;
   }
-  // At its end, where nothing was thrown.
+  // Finishes the pass; not called if an exception was thrown.
   void finish() {
     if (own_) own_->finish();
   }

@@ -1,5 +1,5 @@
-// What kinds of values there are (serialize.h lists them), what each consists of, and the compile errors for what is
-// none.
+// The kinds of values (serialize.h lists them), the parts of each, and the compile errors for types that are no
+// values.
 #pragma once
 
 #include <situ/runtime/detail/plain_data.h>
@@ -63,7 +63,7 @@ template <class T>
 inline constexpr bool is_weak_pointer = false;
 template <class T>
 inline constexpr bool is_weak_pointer<std::weak_ptr<T>> = true;
-// Of what can be made from its declared type alone.
+// True for a shared or weak pointer to an object that can be made from its declared type alone.
 template <class T>
 consteval bool shares_a_value() {
   if constexpr (is_shared_pointer<T> || is_weak_pointer<T>) {
@@ -74,7 +74,7 @@ consteval bool shares_a_value() {
   return false;
 }
 
-// By what they can do, so that no header of theirs is needed here.
+// Containers are recognised by their operations, so that none of their headers is needed here.
 template <class C>
 concept allocating_container = requires(const C& c) {
   typename C::value_type;
@@ -136,7 +136,7 @@ consteval value_kind kind_of() {
   }
 }
 
-// What a value of this kind consists of.
+// The parts of a value of each kind.
 template <class T>
 struct tuple_parts;
 template <class... Ts>
@@ -170,7 +170,8 @@ consteval auto list_parts() {
 template <class T>
 using parts_of = decltype(list_parts<T>());
 
-// Read by making an object and setting its parts; otherwise of its parts, at once.
+// True if a reader makes an object of T first and then sets its parts; otherwise it makes the object from its parts at
+// once.
 template <class T>
 consteval bool is_read_by_parts() {
   if constexpr (declared<T>) return true;
@@ -179,7 +180,7 @@ consteval bool is_read_by_parts() {
 
 template <class T>
 inline constexpr bool can_be_set = std::is_move_assignable_v<std::remove_all_extents_t<T>>;
-// Whether a class with fields can be taken apart and made; its parts are another matter.
+// True if a class with fields can be taken apart and made; its parts are checked separately.
 template <class T>
 consteval bool can_be_made() {
   if constexpr (!declared<T>) {
@@ -198,7 +199,8 @@ concept has_wire_functions = requires(const T& value, wire_writer& writer, wire_
   { wire<T>::read(reader) } -> std::convertible_to<T>;
 };
 
-// Whether values of T travel. Seen: what contains it; a class that contains itself travels if all else does.
+// True if values of T travel. `Seen` are the types that contain it; a class that contains itself travels if all other
+// parts do.
 template <class T, class... Seen>
 consteval bool can_travel() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
@@ -222,7 +224,7 @@ consteval bool can_travel() {
   }
 }
 
-// Whether T has a copy constructor that compiles: a vector of unique_ptr only says so.
+// True if T has a copy constructor that compiles: a vector of unique_ptr only declares one.
 template <class T, class... Seen>
 consteval bool is_copyable() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
@@ -236,8 +238,8 @@ consteval bool is_copyable() {
   }
 }
 
-// Whether values of T hold a std::shared_ptr or std::weak_ptr, so that a message has to know what it has met. What a
-// wire<T> of the program's own does is not looked into.
+// True if values of T hold a std::shared_ptr or std::weak_ptr, so that a message has to remember the objects that it
+// has met. A program's own wire<T> is not examined.
 template <class T, class... Seen>
 consteval bool holds_shared() {
   if constexpr ((std::is_same_v<T, Seen> || ...) || !(std::is_class_v<T> || std::is_array_v<T>)) {
@@ -253,8 +255,8 @@ consteval bool holds_shared() {
 template <class T>
 inline constexpr bool shares = holds_shared<T>();
 
-// Whether a value of T may lie within another value of T, so that nothing but a count bounds how deep values go. What a
-// wire<T> of the program's own holds is not known: it may hold any class.
+// True if a value of T may be nested in another value of T, so that only a count bounds how deep values are nested.
+// The parts of a program's own wire<T> are unknown: it may hold any class.
 template <class Class, class T, class... Seen>
 consteval bool may_hold() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
@@ -276,7 +278,7 @@ inline constexpr bool nests = may_hold<T, T>();
 
 inline constexpr std::size_t varies = ~std::size_t{0};
 
-// What every value of T takes, or `varies`; with Least, what it takes at least.
+// Returns the number of bytes that every value of T takes, or `varies`; with Least, the number that it takes at least.
 template <class T, bool Least = false>
 consteval std::size_t bytes_of_all() {
   constexpr value_kind kind = kind_of<T>();
@@ -315,10 +317,10 @@ inline constexpr std::size_t least_bytes = bytes_of_all<T, true>();
 
 // --- whether to measure ---
 
-// What a wire_writer without room may lose at once (serialize.h).
+// The largest part, in bytes, that a wire_writer without room may lose at once (serialize.h).
 inline constexpr std::size_t largest_lost_part = 256;
 
-// Whether the values are written by Situ alone, in parts that a wire_writer may lose, and share nothing.
+// True if Situ alone writes the values, in parts that a wire_writer may lose, and the values share no objects.
 template <class T, class... Seen>
 consteval bool is_written_by_situ() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
@@ -339,7 +341,7 @@ consteval bool is_written_by_situ() {
     }
   }
 }
-// Whether somewhere in T a container holds elements that differ in size, each of which size() looks at.
+// True if any container in T holds elements of different sizes: size() examines each of them.
 template <class T, class... Seen>
 consteval bool holds_uneven_elements() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
@@ -359,14 +361,14 @@ consteval bool holds_uneven_elements() {
     }
   }
 }
-// Measuring a T takes about as long as writing it, and a writer with too little room can count instead.
+// True if measuring a T takes about as long as writing it, and a writer with too little room can count instead.
 template <class T>
 inline constexpr bool is_long_to_measure = is_written_by_situ<T>() && holds_uneven_elements<T>();
 
 // --- compile errors ---
 
-// One static_assert for what is wrong with T alone. Instantiated for each part; the compiler's "in instantiation of ...
-// check_part<Owner, Field, T>" names it.
+// Emits one static_assert for a fault of T alone. It is instantiated for each part; the compiler's "in instantiation
+// of ... check_part<Owner, Field, T>" names the part.
 template <class Owner, auto Field, class T>
 consteval void check_part() {
   constexpr bool is_known_class =
@@ -422,7 +424,7 @@ consteval void check_part() {
   }
 }
 
-// Checks T and its parts down to the first that cannot travel.
+// Checks T and its parts down to the first part that cannot travel.
 template <class Owner, auto Field, class T, class... Seen>
 consteval void find_fault();
 template <class T, class... Seen, class... Ts, std::size_t... Index>
@@ -455,7 +457,7 @@ consteval void find_fault() {
   }
 }
 
-// Compiles if T travels; else the error says what in it does not.
+// Compiles if T travels; otherwise the error names the part of T that does not.
 template <class T>
 consteval void check_value() {
   find_fault<T, 0, T>();

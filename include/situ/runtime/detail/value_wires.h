@@ -1,4 +1,4 @@
-// How each kind of value is measured, written and read. The last part of serialize.h.
+// Measures, writes and reads each kind of value. The last part of serialize.h.
 #pragma once
 
 #include <situ/runtime/detail/shared_objects.h>
@@ -26,11 +26,11 @@ struct sharing_wire;
 template <class T>
 struct value_wire : std::conditional_t<shares<T>, sharing_wire<T>, kind_wire<T, kind_of<T>()>> {};
 
-// A pass over values of these types, if it has to know what they share.
+// A pass over values of these types, if a pass has to track their shared objects.
 template <class Objects, class... Ts>
 using pass_over = std::conditional_t<(shares<Ts> || ...), sharing_pass<Objects>, no_pass>;
 
-// The outermost of these is the message, where nobody has begun a pass for more.
+// The outermost sharing_wire opens the pass of the message, unless a pass over more values has begun.
 template <class T>
 struct sharing_wire {
   using parts = kind_wire<T, kind_of<T>()>;
@@ -55,12 +55,12 @@ struct sharing_wire {
   }
 };
 
-// Classes that contain themselves may be nested so deep that the recursion over them uses up the stack: a list of a
-// million elements does. So each pass counts its levels, and refuses more than these: they fit a task's stack of
-// 256 KiB, also with AddressSanitizer.
+// Classes that contain themselves may be nested so deep that the recursion over them overflows the stack: a list of a
+// million elements does. So each pass counts its levels and refuses more than this number, which fits a task's stack
+// of 256 KiB, also with AddressSanitizer.
 inline constexpr std::size_t most_levels = 100;
 
-// A level of what the thread measures or writes. Throws bad_argument beyond the last one.
+// One level of the values that the thread measures or writes. Throws bad_argument beyond the last level.
 class sent_level {
  public:
   explicit sent_level(std::string_view type) {
@@ -72,7 +72,7 @@ class sent_level {
   sent_level& operator=(const sent_level&) = delete;
   ~sent_level() { --sent_levels; }
 };
-// A level of what a reader reads. Throws bad_message beyond the last one.
+// One level of the values that a reader reads. Throws bad_message beyond the last level.
 class nesting {
  public:
   explicit nesting(wire_reader& reader) : reader_{reader} {
@@ -94,7 +94,7 @@ using level_to_send = std::conditional_t<nests<T>, sent_level, no_level>;
 template <class T>
 using level_to_read = std::conditional_t<nests<T>, nesting, no_level>;
 
-// What does not travel: check_value has said so, and nothing more shall be said.
+// A type that does not travel: check_value has already reported it, and no further error is wanted.
 template <class T>
 struct kind_wire<T, value_kind::none> {
   static std::size_t size(const T&) noexcept { return 0; }
@@ -125,7 +125,7 @@ struct kind_wire<T, value_kind::plain> {
 
 // --- parts of classes ---
 
-// A part may be an array, which no function returns.
+// Measures a part of a class; a part may be an array, which no function can return.
 template <class Part>
 std::size_t part_size(const Part& part) {
   if constexpr (std::is_array_v<Part>) {
@@ -159,7 +159,7 @@ void visit_described(T& value, Visit visit, type_list<Bases...>, member_list<Mem
   (visit(static_cast<std::conditional_t<std::is_const_v<T>, const Bases, Bases>&>(value)), ...);
   (visit(value.*Members), ...);
 }
-// Calls visit(part&) for each base and field.
+// Calls visit(part) for each base and field.
 template <class T, class Visit>
 void visit_values(T& value, Visit visit) {
   using class_type = std::remove_const_t<T>;
@@ -236,7 +236,7 @@ struct kind_wire<T, value_kind::tuple> {
 
 // --- choices ---
 
-// A value that may be absent: a byte that says so, then the value.
+// A value that may be absent: a byte tells if it is present, then the value follows.
 template <class T, class Value>
 struct maybe_wire {
   static std::size_t size(const T& value) { return 1 + (value ? wire<Value>::size(*value) : 0); }
@@ -342,7 +342,8 @@ struct kind_wire<std::variant<Ts...>, value_kind::variant> {
 
 // --- containers ---
 
-// In a container each element takes a byte at least, so that every count can be held against the bytes that are left.
+// In a container each element takes at least a byte, so that every count can be checked against the bytes that are
+// left.
 template <class T>
 std::size_t element_bytes(const T& element) {
   return std::max<std::size_t>(wire<T>::size(element), 1);
@@ -380,8 +381,8 @@ void write_elements(wire_writer& writer, const C& elements) {
   for (const typename C::value_type& e : elements) write_element<typename C::value_type>(writer, e);
 }
 
-// Straight from the message where that is aligned; else by way of a buffer in the first-level cache, so that nothing is
-// zeroed first.
+// Reads elements directly from the message if it is aligned for them; otherwise through a buffer that fits the
+// first-level cache, so that no element is zeroed first.
 template <class C>
 C read_in_bulk(wire_reader& reader) {
   using element = typename C::value_type;
@@ -429,7 +430,7 @@ struct kind_wire<C, value_kind::sequence> {
     } else {
       const std::size_t count = reader.read_count(std::max<std::size_t>(least_bytes<element>, 1));
       C elements;
-      if constexpr (requires { elements.reserve(count); })  // elements may be larger than what announces them
+      if constexpr (requires { elements.reserve(count); })  // elements may be larger than their bytes in the message
         elements.reserve(std::min(count, reader.left() / sizeof(element) + 1));
       read_elements<element>(reader, count, [&] { elements.push_back(wire<element>::read(reader)); });
       return elements;
@@ -437,7 +438,7 @@ struct kind_wire<C, value_kind::sequence> {
   }
 };
 
-// Keys arrive in the order of the container that they left, so the end is the right place for each of a tree.
+// Keys arrive in the order of the sender's container, so in a tree each belongs at the end.
 template <class C>
 struct kind_wire<C, value_kind::keyed> {
   using element = typename C::value_type;
@@ -468,7 +469,7 @@ struct kind_wire<P, value_kind::path> {
   static P read(wire_reader& reader) { return P{wire<text>::read(reader)}; }
 };
 
-// A copy, made by writing and reading where there is no copy constructor, or where that would share objects with the
+// Copies a value; writes and reads it if it has no copy constructor, or if a copy would share objects with the
 // original.
 template <class T>
 inline constexpr bool is_copied_by_wire = !is_copyable<T>() || shares<T>;
@@ -484,7 +485,7 @@ T copy_value(const T& value) {
     return wire<T>::read(reader);
   }
 }
-// The same of several, which keep what they share.
+// Copies several values, whose copies share objects as the originals do.
 template <class... Ts>
 std::tuple<Ts...> copy_values(const Ts&... values) {
   if constexpr (!(shares<Ts> || ...)) {
