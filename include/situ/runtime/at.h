@@ -29,8 +29,8 @@
 
 namespace situ {
 
-// Runs f at a place, waits for its end, and returns its result: the value of a future that f returns; a graph as
-// owned<T>.
+// Runs f at a place, waits for its end, and returns its result (the value of a future that f returns; a graph as
+// owned<T>).
 template <class F, class... Arguments>
 auto at(route target, F f, const Arguments&... arguments) {
   return [&]<class... As>(detail::type_list<As...>) {

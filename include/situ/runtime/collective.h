@@ -168,7 +168,7 @@ template <class T>
 //   // a ring: the value that went left at the right neighbour, and the value that went right at the left one
 //   auto [from_right, from_left] = ... neighbour_exchange(std::array{left, right}, values, std::array{right, left});
 //
-// pre: if one member names another in `to`, the other names the first in `from`, as often. cost: a message for each
+// pre: if one member names another in `to`, the other names it in `from`, as often. cost: a message for each
 // neighbour.
 template <class T>
 [[nodiscard]] std::vector<T> neighbour_exchange(std::span<const std::uint32_t> to, std::vector<T> values,
@@ -199,8 +199,8 @@ template <class T>
 // Sends each value of `messages`, a std::map or another range of pairs (index, value), to that member; no member needs
 // to know beforehand which members send to it. Returns the values that arrived, as pairs (index of the sender, value)
 // in the order of indices; several values of one sender keep the order that they had in its `messages`. cost: a
-// message for each value, and an all_reduce of a count for each member, by which each member learns how many messages
-// to expect.
+// message for each value, and an all_reduce of a count for each member, by which each learns how many messages to
+// expect.
 template <class Messages>
 [[nodiscard]] auto sparse_exchange(Messages messages, const team& members = world(),
                                    std::source_location where = std::source_location::current())

@@ -212,8 +212,8 @@ template <class T, std::size_t Extent, class Operation>
       members, [&] { return detail::begin_inclusive_scan_span<T>(values, std::move(operation), members, where); });
 }
 
-// Computes, at member i, operation(...) element by element over `identity` and the spans of members 0 .. i-1, in
-// place.
+// Computes, at member i, in place, operation(...) element by element over `identity` and the spans of members 0 ..
+// i-1.
 template <class T, std::size_t Extent, class Operation>
   requires(!std::is_const_v<T>)
 void exclusive_scan(std::span<T, Extent> values, Operation operation, std::type_identity_t<T> identity,
@@ -262,8 +262,7 @@ template <class U, std::size_t AllExtent, class T, std::size_t Extent>
   return detail::go_on_later(members, [&] { return detail::begin_scatter_span<T>(all, own, root, members, where); });
 }
 
-// Collects the elements of all members, in the order of the members, at every member. `own` may be the member's own
-// part of `all`.
+// Collects the elements of all members, in member order, at every member. `own` may be the member's own part of `all`.
 template <class U, std::size_t Extent, class T, std::size_t AllExtent>
   requires detail::elements_for<U, T>
 void all_gather(std::span<U, Extent> own, std::span<T, AllExtent> all, const team& members = world(),

@@ -42,7 +42,7 @@ class promise;
 
 namespace detail {
 
-// Is notified when a value is set, by the code that sets it: often in a message handler, so notify() only makes others
+// Is notified when a value is set, by the code that sets it: often in a message handler, so it only makes others
 // runnable.
 struct watcher {
   void (*notify)(watcher*) noexcept = nullptr;
@@ -57,8 +57,7 @@ struct continuation : ready_task, watcher {
 
 // Throws a task's failure; if the failure is a loss, the loss counts as reported to the running task.
 [[noreturn]] void rethrow(const std::exception_ptr& failure, const std::source_location& where = {});
-// Throws an exception that a call of a place to itself has thrown, in the form in which another place would have sent
-// it.
+// Throws an exception that a call of a place to itself has thrown, in the form that another place would have sent.
 [[noreturn]] void throw_as_remote(const std::exception_ptr& failure, const char* code_name, const void* code,
                                   const std::source_location& where);
 
@@ -190,8 +189,7 @@ class future {
     check();
     if (!state_->ready) state_->wait(where);
   }
-  // Waits until the deadline at most; returns true if the value, or an exception, is set. The operation waited for
-  // goes on.
+  // Waits until the deadline at most; returns true if the value, or an exception, is set. The operation goes on.
   [[nodiscard]] bool wait_until(deadline until, std::source_location where = std::source_location::current()) const {
     check();
     return state_->wait(where, detail::wait_kind::future, until.nanoseconds());
@@ -309,8 +307,8 @@ template <class T>
 // order. cost: two allocations, and a task once all are ready.
 template <class... Ts>
 [[nodiscard]] auto when_all(future<Ts>... futures);
-// As above with a vector of the values, in order; future<void> for futures of void. cost: four allocations, for any
-// number of futures.
+// As above with a vector of the values, in order; future<void> for futures of void. cost: four allocations for any
+// number.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>> futures);
 

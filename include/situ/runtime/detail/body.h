@@ -210,8 +210,7 @@ struct element_of_view<std::string_view> {
   using type = char;
 };
 
-// An argument that the body sees as a view: of the caller's elements before the call, of the message's elements in the
-// body.
+// An argument that the body sees as a view: of the caller's elements before the call, of the message's in the body.
 template <class T>
 struct viewed {
   payload<T> elements;
@@ -236,8 +235,7 @@ struct argument_wire<viewed<T>> {
   static viewed<T> read(wire_reader& reader) { return {argument_wire<payload<T>>::read(reader)}; }
 };
 
-// Finds the type in which an argument A travels: viewed<T> if the body's parameter is a view and A stores its elements
-// contiguously.
+// Finds the type in which an argument A travels: viewed<T> if the body's parameter is a view and A is contiguous.
 template <class F, std::size_t Index, class A>
 consteval auto find_travelling() {
   using element = typename element_of_view<std::remove_cvref_t<parameter_of<F, Index>>>::type;

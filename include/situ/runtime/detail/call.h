@@ -135,8 +135,7 @@ class arrived_call {
     trailing_wait& operator=(const trailing_wait&) = delete;
   };
 
-  // To be called in a catch clause: swallows a place_lost_error, since the caller is lost; rethrows any other
-  // exception.
+  // For catch clauses: swallows a place_lost_error, since the caller is lost; rethrows any other exception.
   static void drop_loss();
   [[nodiscard]] outgoing& answer_channel() const noexcept;
   [[nodiscard]] std::array<std::uint64_t, 2> answer_words(bool is_error) noexcept;
@@ -338,8 +337,7 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
   }
 }
 
-// Sends the call, which keeps `held` and the memory that the pack lends until it is over. pre: check_call has checked
-// it.
+// Sends the call, which keeps `held` and the pack's lent memory until it is over. pre: check_call has checked it.
 template <class F, class... Arguments>
 future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack,
                                                    std::unique_ptr<held_by_call> held) {

@@ -32,8 +32,8 @@ struct held_by_call {
 };
 
 // The arguments of one call, at its sender: size() and write() make the message. read() makes `received` at the
-// target, where complete() may wait and invoke(f) passes the arguments on. This general form sends every argument by
-// its wire<T>.
+// target, where complete() may wait and invoke(f) passes the arguments on. This general form uses each argument's
+// wire<T>.
 template <class... Arguments>
 class call_pack {
  public:

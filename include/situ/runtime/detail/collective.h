@@ -105,8 +105,7 @@ class collective {
 
   // Waits until `count` parts of a step have arrived from a member, or from any member.
   void await_parts(std::uint32_t from, std::uint32_t step, std::size_t count);
-  // Takes the next part of a step from a member; with any_member, among the arrived parts, the one of the lowest
-  // index.
+  // Takes the next part of a step from a member; with any_member, the arrived part of the lowest index.
   [[nodiscard]] arrived_part take_part(std::uint32_t from, std::uint32_t step);
 
   // Says that the collective goes on in a task, concurrently with the code that began it.

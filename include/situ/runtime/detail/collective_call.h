@@ -27,8 +27,7 @@ enum class collective_kind : std::uint8_t {
 struct collective_call {
   collective_kind kind = collective_kind::none;
   std::uint16_t root = 0;
-  std::uint32_t bytes =
-      0;  // size of a value, or of a span's elements, if all values of the type have the same size; else 0
+  std::uint32_t bytes = 0;  // of a value, or of a span's elements, if all values of the type have one size; else 0
 
   // | root:16 | kind:8 | bytes:24 |, which leaves room for an index above it in a word
   [[nodiscard]] constexpr std::uint64_t packed() const noexcept {

@@ -1,6 +1,5 @@
 // Collectives over the elements of spans. A span that fits one fragment goes along the trees; a larger one is sent in
-// fragments, so that combining one fragment, sending the last and receiving the next overlap. Part of
-// collective_spans.h.
+// fragments, so that combining one, sending the last and receiving the next overlap. Part of collective_spans.h.
 #pragma once
 
 #include <situ/runtime/detail/collective_trees.h>
@@ -59,7 +58,7 @@ void broadcast_span(collective& group, std::span<T> values, std::uint32_t root) 
 // --- reductions of large spans ---
 //
 // A reduction proceeds in rounds. The elements of a round are cut into as many pieces as there are members; each
-// member receives its piece from all other members, combines the pieces, and sends the result to the root, or to every
+// member receives its piece from all others, combines the pieces, and sends the result to the root, or to every
 // member:
 //
 //   round r + 2:  pieces out  |  round r + 1:  pieces in, combine, result out  |  round r:  results in

@@ -147,7 +147,7 @@ void inclusive_scan_among(collective& group, Contribution& own, Operation& opera
   }
 }
 
-// --- among all members: first within the runs, so that few parts cross between hosts; a single run is all there is ---
+// --- among all members: first within the runs, so that few parts cross between hosts; one run needs no more ---
 
 // Broadcasts to the members of the caller's run, from the member of index `from`.
 template <class Contribution>
@@ -211,8 +211,8 @@ void all_reduce_in(collective& group, Contribution& own, Operation& operation, s
 
 inline constexpr std::uint32_t scan_steps = 64;
 
-// If there are several runs, the last member of each has the combination of all members up to it, and sends it to the
-// next run.
+// If there are several runs, the last member of each combines all members up to it, and sends the result to the next
+// run.
 template <class Contribution, class Operation>
 void inclusive_scan_in(collective& group, Contribution& own, Operation& operation, std::uint32_t first_step = 0) {
   const member_runs& runs = group.runs();

@@ -130,8 +130,7 @@ std::vector<T> all_gather_in(collective& group, T value) {
 template <class T>
 std::vector<T> all_to_all_in(collective& group, std::vector<T> values) {
   const std::uint32_t n = group.size();
-  for (std::uint32_t i = 1; i < n;
-       ++i) {  // a member starts with its neighbour, so that no member is the first of all others
+  for (std::uint32_t i = 1; i < n; ++i) {  // from the neighbour on, so that no member is the first target of all
     const std::uint32_t to = (group.index() + i) % n;
     group.send(to, 0, static_cast<const T&>(values[to]));
   }

@@ -15,8 +15,7 @@ void fulfil_with(future_state<T>& state, Body&& body) {
   try {
     if constexpr (is_future<result>) {
       if constexpr (std::is_void_v<T>) {
-        body().get(
-            std::source_location{});  // without a line, since Situ's own code means nothing to the reader of a report
+        body().get(std::source_location{});  // without a line: Situ's own code means nothing to the reader of a report
       } else {
         state.value.emplace(body().get(std::source_location{}));
       }
@@ -54,8 +53,7 @@ void on_ready(const state_reference<T>& state, Run run) {
   auto task = std::make_unique<continuation_of<Run>>(std::move(run));
   adopt_into_scope(task->context);
   task->context.code_name = task->name = code_name_of<Run>();
-  if (!state->ready)
-    task->told_of = current->told_of;  // losses known to the task that registers, not to the one that sets the value
+  if (!state->ready) task->told_of = current->told_of;  // known to the caller, not to the setter of the value
   state->watch(*task.release());
 }
 

@@ -64,8 +64,7 @@ void send_parcel(outgoing& out, message_kind kind, function_id handler, const st
 // Allocates a buffer; returns null if there is no room.
 [[nodiscard]] ptr<std::byte> try_buffer(std::size_t bytes);
 
-// Larger messages are always measured: a message that turns out to be small must not have used up the budget of other
-// messages.
+// Larger messages are always measured: a message that turns out to be small must not have used up others' budget.
 inline constexpr std::size_t most_unmeasured_bytes = std::size_t{64} << 20;
 
 // As send_parcel, for values whose measuring takes about as long as packing (is_long_to_measure): from the second

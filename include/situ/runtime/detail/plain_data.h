@@ -28,8 +28,7 @@ template <class T>
 inline constexpr bool is_pointer_like =
     std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T>;
 template <class T>
-inline constexpr bool is_optional =
-    false;  // optionals and variants travel by parts: their bytes beyond the flag may be indeterminate
+inline constexpr bool is_optional = false;  // by parts: the bytes beyond its flag may be indeterminate
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 // True for trivially copyable types whose bytes are addresses of this process.

@@ -1,13 +1,13 @@
-// Objects that several std::shared_ptr of one message point to: the message carries each object once, and its pointers
-// name it by number.
+// Objects that several std::shared_ptr of one message point to: the message carries each once, and its pointers name
+// it by number.
 //
 //   shared_ptr := number [value]   u32. 0: null; the number of a known object; or the next number, then its value
 //   weak_ptr   := number           0: expired, or its object is not part of the message
 //
 // Measuring, writing and reading each take one pass over all values of a message and meet the same pointers in the
 // same order. A pass belongs to the thread that runs it: passes never wait. A reader may meet an object again while it
-// reads it (a cycle, or a weak_ptr to an enclosing object), so it allocates and numbers an object before it constructs
-// it.
+// reads it (a cycle, or a weak_ptr to an enclosing object), so it allocates and numbers each object before it
+// constructs it.
 #pragma once
 
 #include <situ/base/detail/type_name.h>
@@ -167,9 +167,8 @@ class read_objects {
   [[nodiscard]] const entry& expect(std::uint32_t number, const shared_type& type) const;
 
   std::vector<entry> objects_;
-  std::uint32_t count_ = 0;  // objects that have been met or are being made
-  std::size_t awaited_bytes_ =
-      0;  // least bytes of the objects that are only announced: bounds the memory that a short message can take
+  std::uint32_t count_ = 0;        // objects that have been met or are being made
+  std::size_t awaited_bytes_ = 0;  // least sizes of announced objects: bounds the memory of a short message
   bool is_finished_ = false;
 };
 

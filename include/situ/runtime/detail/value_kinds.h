@@ -1,5 +1,4 @@
-// The kinds of values (serialize.h lists them), the parts of each, and the compile errors for types that are no
-// values.
+// The kinds of values (serialize.h lists them), the parts of each, and the compile errors for other types.
 #pragma once
 
 #include <situ/runtime/detail/plain_data.h>
@@ -170,8 +169,7 @@ consteval auto list_parts() {
 template <class T>
 using parts_of = decltype(list_parts<T>());
 
-// True if a reader makes an object of T first and then sets its parts; otherwise it makes the object from its parts at
-// once.
+// True if a reader makes an object of T and then sets its parts; otherwise it makes the object from its parts.
 template <class T>
 consteval bool is_read_by_parts() {
   if constexpr (declared<T>) return true;
@@ -199,8 +197,8 @@ concept has_wire_functions = requires(const T& value, wire_writer& writer, wire_
   { wire<T>::read(reader) } -> std::convertible_to<T>;
 };
 
-// True if values of T travel. `Seen` are the types that contain it; a class that contains itself travels if all other
-// parts do.
+// True if values of T travel. `Seen` are the enclosing types; a class that contains itself travels if its other parts
+// do.
 template <class T, class... Seen>
 consteval bool can_travel() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {

@@ -342,8 +342,7 @@ struct kind_wire<std::variant<Ts...>, value_kind::variant> {
 
 // --- containers ---
 
-// In a container each element takes at least a byte, so that every count can be checked against the bytes that are
-// left.
+// In a container each element takes at least a byte, so that every count can be checked against the remaining bytes.
 template <class T>
 std::size_t element_bytes(const T& element) {
   return std::max<std::size_t>(wire<T>::size(element), 1);
