@@ -25,7 +25,7 @@
 //
 // Nothing but values leaves the place: padding is sent as zero, and optionals, variants and aggregates that hold one
 // are sent by their parts, so that the bytes of a value that was reset are not sent. Equal values give equal bytes,
-// except for unordered containers. Private members are invisible to the compiler's reflection and are sent as
+// except for unordered containers. The compiler does not reveal private members, so these are sent as
 // base/detail/padding.h says: a class with a private optional needs a wire<T> of its own. cost: a memcpy of plain
 // data, also in a vector or string; otherwise a call for each part. Reading constructs each object once, in its final
 // position, and allocates if the object's type does.

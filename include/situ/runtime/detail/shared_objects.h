@@ -138,8 +138,8 @@ class read_objects {
     ::new (static_cast<void*>(std::addressof(late->value))) T(read());
     late->is_made = true;
     if constexpr (requires { late->value.weak_from_this(); }) {
-      // a std::shared_ptr made of the plain pointer, for shared_from_this() to find; what it holds goes with its use,
-      // for its object keeps the rest of it
+      // Makes a std::shared_ptr of the plain pointer, for shared_from_this() to find. Its deleter drops `held` itself,
+      // since the object's own weak_ptr keeps the control block, and the deleter in it, alive.
       objects_[number - 1].object =
           std::shared_ptr<T>(object.get(), [held = std::shared_ptr<T>(object)](T*) mutable { held.reset(); });
     }
