@@ -46,7 +46,7 @@ class payload {
   explicit constexpr payload(const Range& elements) noexcept
       : payload{std::ranges::data(elements), std::ranges::size(elements)} {}
 
-  // These members act as those of std::span. pre: front() and back() need at least one element.
+  // These members act as those of std::span. front() and back() require at least one element.
   [[nodiscard]] constexpr const T* data() const noexcept { return first_; }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return count_; }
   [[nodiscard]] constexpr bool empty() const noexcept { return count_ == 0; }
