@@ -1,4 +1,4 @@
-// Roots whose types have changed: brought from one version to the next, step by step, each whole or not at all.
+// Migration of roots whose types have changed, from version to version. Each step is done as a whole or not at all.
 //
 //   namespace v1 { struct entry { long key; entry* next; }; }             // as it was; version 2 is the program's own
 //   struct entry { long key; long uses; entry* next; };
@@ -8,11 +8,11 @@
 //                            .convert = [](situ::transaction& t, v1::entry* old) { ... return first; },
 //                            .old_names = {{"v1::", ""}}});
 //
-// A root says by a fingerprint which type it was stored as: its name, its fields, and those of all that it leads to. So
-// a program that knows the types of before finds out which steps are left: a pool of version 1 goes to 3 through 2. The
-// types of before have other names in the program than they had when they were stored; `old_names` and `new_names` say
-// which. Use it from one thread; nobody else may use the root meanwhile. Errors: bad_file for a root that no step
-// takes, bad_argument for steps that do not follow each other.
+// A root is stored with a fingerprint of its type: its name, its fields, and those of all types that it leads to. A
+// program that knows the older types therefore finds which steps are left: a pool of version 1 goes to 3 through 2. In
+// the program the older types have other names than when they were stored; `old_names` and `new_names` map them. Use it
+// from one thread, and let no other thread or process use the root during the migration. Errors: bad_file for a root
+// that no step accepts, bad_argument for steps that do not follow each other.
 #pragma once
 
 #include <situ/pool/pool.h>
@@ -27,20 +27,22 @@
 
 namespace situ {
 
-// A step from one type of a root to another.
+// A step from one type of a root to the next.
 template <class Old, class New>
 struct pool_migration {
-  // What it is called where it is told that it was done.
+  // Name of this step in messages and in pool_migrated.
   std::string name;
-  // Makes the new root of the old one, which stays as it is, or is destroyed with all that it leads to: what is left is
-  // not found again. One transaction; what it throws takes all of it back, and is thrown on.
+  // Makes the new root from the old one. The old root may stay unchanged or be destroyed with everything it leads to;
+  // objects that are not destroyed leak. It runs in one transaction; an exception rolls the transaction back and is
+  // rethrown.
   std::function<New*(transaction&, Old*)> convert;
-  // For what is too large for one transaction: called after `convert` in transactions of its own until it returns
-  // false. It takes from the old what it has put into the new, so it goes on where it was, also in another process.
-  // Until it is done, the root is refused as either type.
+  // For roots that are too large for one transaction: called after `convert`, each time in a transaction of its own,
+  // until it returns false. It must remove from the old root what it has moved to the new one, so that the step resumes
+  // at the point at which it stopped, also in another process. Until the step is done, the root is refused as either
+  // type.
   std::function<bool(transaction&, Old*, New*)> go_on;
-  // Names of types, or their beginnings, as they are in the program, and as they were when roots were stored:
-  // {{"v1::", ""}} takes v1::entry for what was entry.
+  // Names of types, or prefixes of names: first as in the program, then as they were when the roots were stored.
+  // {{"v1::", ""}} maps v1::entry to entry.
   std::vector<std::pair<std::string, std::string>> old_names;
   std::vector<std::pair<std::string, std::string>> new_names;
 };
@@ -48,10 +50,10 @@ struct pool_migration {
 // A step that was done.
 struct pool_migrated {
   std::string name;
-  std::uint64_t from = 0;  // fingerprints of the types
+  std::uint64_t from = 0;  // fingerprints of the two types
   std::uint64_t to = 0;
   std::size_t transactions = 0;
-  bool is_resumed = false;  // another process, or an earlier call, had begun it
+  bool is_resumed = false;  // an earlier call, or another process, had begun the step
 };
 
 namespace detail {

@@ -1,29 +1,31 @@
-// A hash map in a pool: what std::unordered_map is elsewhere.
+// A hash map in a pool, as std::unordered_map is in ordinary memory.
 //
 //   struct directory { situ::pool_map<situ::pool_string, long> ages; };
 //   pool.transact([&](situ::transaction& t) { all->ages.set(t, "Ada", 36); });
 //   if (const long* age = all->ages.find("Ada")) ...
 //   for (const auto& [name, age] : all->ages) ...
 //
-// Keys are data or pool_string (which are looked up by a std::string_view); values are data, pointers to objects of the
-// pool, or described classes without a destructor, pool containers among them. What changes it takes a transaction, and
-// is taken back with it: a change keeps two words and a slot in the log, however large the map is. Pointers to values
-// end when something is inserted. Not copyable. Whoever destroys an object that holds one releases it first, else its
-// blocks stay until the pool is collected. As thread-safe as the pool's other objects. Errors: as transaction's;
-// bad_argument where more keys than a segment has slots (441 of 16 bytes) hash alike. cost: one or two cache misses;
-// an insertion of some hundred moves the entries of one segment, some hundred as well.
+// Keys are data or pool_string (looked up by a std::string_view); values are data, pointers to objects of the pool, or
+// described classes without a destructor, pool containers among them. Changes to the map take a transaction, and are
+// rolled back with it: a change keeps two words and a slot in the log, however large the map is. An insertion
+// invalidates pointers to values. Not copyable. Release a map before its object is destroyed, else its blocks stay
+// until the pool is collected. As thread-safe as the pool's other objects. Errors: as transaction's; bad_argument if
+// more keys than a segment has slots (441 of 16 bytes) hash alike. cost: one or two cache misses; one insertion in some
+// hundred moves the entries of one segment, some hundred as well.
 //
-// A directory of segments (extendible hashing), since a table that doubles would be logged, or written, as a whole:
+// The map is a directory of segments (extendible hashing), since a table that doubles would be logged, or written, as a
+// whole:
 //
-//   hash, 64 bits   | upper: which entry of the directory | lower 32: which bucket of the segment | of these 7: the tag
-//   | directory       pointers to segments, 2^n of them; a segment with fewer bits than n has several segment         8
-//   KiB of buckets; one that is full is divided into two new ones, which need no log bucket          | 7 tags, 0: empty
-//   | how many keys went on from here | 7 slots |
+//   hash, 64 bits   | upper: which entry of the directory | lower 32: which bucket of the segment | of these 7: the tag |
+//   directory       pointers to segments, 2^n of them; a segment with fewer bits than n has several
+//   segment         8 KiB of buckets; a full one is divided into two new ones, which need no log
+//   bucket          | 7 tags, 0: empty | how many keys went on from here | 7 slots |
 //
-// A key lies in the first bucket from its own on that had room; who looks for it goes on while keys have passed by.
-// Until there are as many keys as fill a segment, buckets are a vector that doubles. Erasing leaves no traces and gives
-// no room back before `clear`. Source: Fagin, Nievergelt, Pippenger and Strong, "Extendible hashing" (1979); Nam and
-// others, "Write-Optimized Dynamic Hashing for Persistent Memory" (FAST'19); F14 for buckets (Bronson and Shi, 2019).
+// A key is stored in the first bucket with room, starting at its home bucket; a search continues while a bucket says
+// that keys were passed on from it. While the keys would fit into a segment, the buckets are a vector that doubles.
+// Erasing leaves no tombstones, and returns no memory before `clear`. Source: Fagin, Nievergelt, Pippenger and Strong,
+// "Extendible hashing" (1979); Nam and others, "Write-Optimized Dynamic Hashing for Persistent Memory" (FAST'19); F14
+// for buckets (Bronson and Shi, 2019).
 #pragma once
 
 #include <situ/pool/detail/pool_map_parts.h>
@@ -47,13 +49,13 @@ class pool_map {
   using keys = detail::pool_key<K>;
 
  public:
-  using key_view = typename keys::view;       // const K&, of strings std::string_view
-  using entry = detail::pool_map_slot<K, V>;  // has key and value
+  using key_view = typename keys::view;       // const K&; std::string_view for strings
+  using entry = detail::pool_map_slot<K, V>;  // has members key and value
 
-  // Over all entries, in no order; good until the map changes.
+  // Iterates over all entries, in no order; valid until the map changes.
   class const_iterator {
    public:
-    // Of the standard library's.
+    // Names that the standard library expects.
     using value_type = entry;
     using difference_type = std::ptrdiff_t;
     using reference = const entry&;
@@ -102,10 +104,10 @@ class pool_map {
 
   // --- reading ---
 
-  // How many entries it has.
+  // Returns the number of entries.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-  // The value of a key; null where there is none. It may be written after `transaction::change`.
+  // Returns the value of a key; null if the key is absent. The value may be written after `transaction::change`.
   [[nodiscard]] const V* find(key_view key) const noexcept {
     const std::uint64_t hash = hash_of(key);
     const entry* const found = table_of(hash).find(hash, key);
@@ -118,7 +120,8 @@ class pool_map {
 
   // --- changing ---
 
-  // The value of a key, which may be written in this transaction, and whether it is new: made of the arguments then.
+  // Returns the value of a key, which may be written in this transaction, and whether the entry is new. A new value is
+  // made from the arguments.
   template <class... Arguments>
   std::pair<V*, bool> emplace(transaction& t, key_view key, Arguments&&... arguments) {
     const std::uint64_t hash = hash_of(key);
@@ -136,23 +139,23 @@ class pool_map {
     t.set(count_, count_ + 1);
     return {&at->value, true};
   }
-  // Adds an entry unless there is one of this key; whether there was none.
+  // Adds an entry if the key is absent. Returns true if it was.
   bool insert(transaction& t, key_view key, const V& value) { return emplace(t, key, value).second; }
-  // Sets the value of a key, which may be new; whether it is.
+  // Sets the value of a key, and adds the key if it is absent. Returns true if it was.
   bool set(transaction& t, key_view key, const V& value) {
     const auto [at, is_new] = emplace(t, key, value);
     if (!is_new) *at = value;
     return is_new;
   }
-  // Removes an entry, and gives back what its containers have; whether there was one.
+  // Removes an entry, and frees the blocks of its containers. Returns true if the key was present.
   bool erase(transaction& t, key_view key) {
     const std::uint64_t hash = hash_of(key);
     if (!table_of(hash).erase(t, hash, key)) return false;
     t.set(count_, count_ - 1);
     return true;
   }
-  // Removes all entries, and gives back all that the map has in the pool. cost: linear where entries have containers,
-  // else in the blocks.
+  // Removes all entries, and frees all blocks of the map. cost: linear in the entries if they have containers, else in
+  // the blocks.
   void clear(transaction& t) {
     for (std::size_t i = 0; i != table_count(); i = table_after(i)) table_number(i).release_entries(t);
     for (std::size_t i = 0; i != segments_.size();) {
@@ -174,12 +177,12 @@ class pool_map {
   // --- tables: the segments, or all buckets while they are few ---
 
   [[nodiscard]] std::size_t index_of(std::uint64_t hash) const noexcept {
-    return (hash >> 32) * segments_.size() >> 32;  // a power of two: the upper bits
+    return (hash >> 32) * segments_.size() >> 32;  // size() is a power of two, so these are the upper bits
   }
   [[nodiscard]] table table_of(std::uint64_t hash) const noexcept {
     return segments_.empty() ? buckets_.all() : segments_[index_of(hash)]->all();
   }
-  // By entry of the directory; of several of one segment, the first.
+  // Tables are numbered by entries of the directory; a segment with several entries has the number of the first.
   [[nodiscard]] std::size_t table_count() const noexcept { return segments_.empty() ? 1 : segments_.size(); }
   [[nodiscard]] table table_number(std::size_t i) const noexcept {
     return segments_.empty() ? buckets_.all() : segments_[i]->all();
@@ -188,7 +191,7 @@ class pool_map {
     return segments_.empty() ? i + 1 : i + (segments_.size() >> segments_[i]->depth);
   }
 
-  // A slot for a key that is not there.
+  // Returns a slot for a key that is absent.
   [[nodiscard]] entry* place(transaction& t, std::uint64_t hash) {
     for (;;) {
       const table in = table_of(hash);
@@ -202,7 +205,7 @@ class pool_map {
     }
   }
 
-  // Buckets double; when they are many, they are a segment.
+  // Doubles the number of buckets; at a segment's size they become a segment.
   void grow(transaction& t) {
     const table old = buckets_.all();
     const std::uint32_t wanted = std::max(1U, 2 * old.count);
@@ -219,8 +222,8 @@ class pool_map {
     buckets_.release_room(t);
   }
 
-  // A segment becomes two. False where that would not help: its keys are few, or the directory would have more entries
-  // than the map.
+  // Divides a segment into two. Returns false if that would not help: the segment has few keys, or the directory would
+  // have more entries than the map.
   [[nodiscard]] bool divide(transaction& t, std::size_t index) {
     segment* const old = segments_[index];
     const std::uint64_t depth = old->depth + 1;
@@ -245,7 +248,7 @@ class pool_map {
     segment** const all = t.change(segments_.data(), 2 * n);
     for (std::size_t i = 2 * n; i-- > 0;) all[i] = all[i / 2];
   }
-  // Into new tables, which nothing leads to.
+  // Moves entries into new tables, which are not reachable yet.
   template <class TableOf>
   static void move_entries(const table& from, TableOf table_of) {
     from.for_each([&](entry& each) {
@@ -254,7 +257,7 @@ class pool_map {
     });
   }
 
-  detail::pool_map_buckets<K, V> buckets_;  // while there is no segment
+  detail::pool_map_buckets<K, V> buckets_;  // used while there is no segment
   pool_vector<segment*> segments_;          // the directory
   std::uint64_t count_ = 0;
 

@@ -1,16 +1,16 @@
-// A map in a pool that keeps its keys in order: what std::map is elsewhere, with range scans along leaves.
+// A map in a pool that keeps its keys in order, as std::map does in ordinary memory, with range scans along leaves.
 //
 //   struct ledger { situ::pool_ordered_map<long, double> by_day; };
 //   pool.transact([&](situ::transaction& t) { all->by_day.set(t, 20261125, 12.5); });
 //   for (auto at = all->by_day.lower_bound(20261101); at != all->by_day.end(); ++at) use(at.key(), at.value());
 //
-// A B+tree of nodes of half a kilobyte. Keys are data with an order (Less, std::less<> at first), or pool_string, which
-// is looked up by a std::string_view; values are as pool_map's. What changes it takes a transaction, and is taken back
-// with it. Pointers to values and iterators end when it changes. Nodes go when they are empty; those that are not are
-// not merged. Not copyable. Whoever destroys an object that holds one releases it first, else its blocks stay until the
-// pool is collected. As thread-safe as the pool's other objects. Errors: as transaction's; a change that throws is
-// taken back with its transaction: abort it. cost: logarithmic; a change keeps a quarter of a kilobyte in the log, a
-// node that is divided a half.
+// A B+tree of nodes of half a kilobyte. Keys are data with an order (Less, by default std::less<>), or pool_string,
+// which is looked up by a std::string_view; values are as pool_map's. Changes to the map take a transaction, and are
+// rolled back with it. Any change invalidates pointers to values and iterators. Empty nodes are freed; others are never
+// merged. Not copyable. Release a map before its object is destroyed, else its blocks stay until the pool is collected.
+// As thread-safe as the pool's other objects. Errors: as transaction's; if a change throws, abort its transaction,
+// which rolls the change back. cost: logarithmic; a change keeps a quarter of a kilobyte in the log, the division of a
+// node half a kilobyte.
 #pragma once
 
 #include <situ/pool/detail/pool_tree_node.h>
@@ -32,24 +32,24 @@ class pool_ordered_map {
   using keys = detail::pool_key<K>;
 
  public:
-  using key_view = typename keys::view;  // const K&, of strings std::string_view
+  using key_view = typename keys::view;  // const K&; std::string_view for strings
 
-  // Over entries in order; good until the map changes.
+  // Iterates over entries in order; valid until the map changes.
   class const_iterator {
    public:
-    // A key and its value, where they lie.
+    // References to a key and its value in the map.
     struct entry {
       const K& key;
       const V& value;
     };
-    // Of the standard library's.
+    // Names that the standard library expects.
     using value_type = entry;
     using difference_type = std::ptrdiff_t;
     using reference = entry;
     using iterator_category = std::input_iterator_tag;
 
     const_iterator() noexcept = default;
-    // Of the entry that it is at.
+    // Return the key and the value of the current entry.
     [[nodiscard]] const K& key() const noexcept { return in_->keys[at_]; }
     [[nodiscard]] const V& value() const noexcept { return in_->values()[at_]; }
     [[nodiscard]] entry operator*() const noexcept { return {key(), value()}; }
@@ -83,10 +83,10 @@ class pool_ordered_map {
 
   // --- reading ---
 
-  // How many entries it has.
+  // Returns the number of entries.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-  // The value of a key; null where there is none. It may be written after `transaction::change`.
+  // Returns the value of a key; null if the key is absent. The value may be written after `transaction::change`.
   [[nodiscard]] const V* find(key_view key) const noexcept {
     const node* const in = leaf_of(key);
     if (in == nullptr) return nullptr;
@@ -101,13 +101,14 @@ class pool_ordered_map {
     return {in, 0};
   }
   [[nodiscard]] const_iterator end() const noexcept { return {}; }
-  // The first entry whose key is not before this one, or is behind it.
+  // Returns an iterator to the first entry whose key is not less than `key` (lower_bound) or is greater (upper_bound).
   [[nodiscard]] const_iterator lower_bound(key_view key) const noexcept { return bound(key, false); }
   [[nodiscard]] const_iterator upper_bound(key_view key) const noexcept { return bound(key, true); }
 
   // --- changing ---
 
-  // The value of a key, which may be written in this transaction, and whether it is new: made of the arguments then.
+  // Returns the value of a key, which may be written in this transaction, and whether the entry is new. A new value is
+  // made from the arguments.
   template <class... Arguments>
   std::pair<V*, bool> emplace(transaction& t, key_view key, Arguments&&... arguments) {
     if (root_ == nullptr) t.set(root_, node::make(t, true));
@@ -140,15 +141,15 @@ class pool_ordered_map {
     if (added != nullptr) add_child(t, way, added);
     return {value, true};
   }
-  // Adds an entry unless there is one of this key; whether there was none.
+  // Adds an entry if the key is absent. Returns true if it was.
   bool insert(transaction& t, key_view key, const V& value) { return emplace(t, key, value).second; }
-  // Sets the value of a key, which may be new; whether it is.
+  // Sets the value of a key, and adds the key if it is absent. Returns true if it was.
   bool set(transaction& t, key_view key, const V& value) {
     const auto [at, is_new] = emplace(t, key, value);
     if (!is_new) *at = value;
     return is_new;
   }
-  // Removes an entry, and gives back what its containers have; whether there was one.
+  // Removes an entry, and frees the blocks of its containers. Returns true if the key was present.
   bool erase(transaction& t, key_view key) {
     if (root_ == nullptr) return false;
     path way;
@@ -168,7 +169,7 @@ class pool_ordered_map {
     t.set(in->count, in->count - 1);
     return true;
   }
-  // Removes all entries, and gives back all that the map has in the pool. cost: linear.
+  // Removes all entries, and frees all blocks of the map. cost: linear.
   void clear(transaction& t) {
     if (root_ == nullptr) return;
     release_node(t, root_);
@@ -180,8 +181,8 @@ class pool_ordered_map {
  private:
   static_assert(detail::check_pool_element<K>() && detail::check_pool_element<V>());
 
-  // The nodes above a leaf, and which of its children each was left by. A level more takes twice the insertions at
-  // least, since only a root that is full is divided.
+  // The nodes above a leaf, and the index of the child taken at each. Each further level takes at least twice the
+  // insertions, since only a full root is divided.
   struct path {
     static constexpr std::uint32_t most_levels = 48;
     node* nodes[most_levels];
@@ -217,7 +218,8 @@ class pool_ordered_map {
 
   // --- growing ---
 
-  // A new leaf behind this one, with its upper half; where keys come in order, with none, so that leaves are full.
+  // Makes a new right neighbour of a leaf, and moves the upper half of the entries to it. If keys arrive in order, it
+  // moves none, so that leaves stay full.
   [[nodiscard]] node* divide_leaf(transaction& t, node& left, std::uint32_t at) {
     const std::uint32_t kept = at == node::most && left.next() == nullptr ? node::most : node::most / 2;
     node* const right = node::make(t, true);
@@ -231,12 +233,12 @@ class pool_ordered_map {
     t.set(left.count, kept);
     return right;
   }
-  // A key on its way to the node above: a copy of one below, or the one that a division left over.
+  // A key on its way to the node above: `copied` from a key below, or the bytes `moved` out of a divided inner node.
   struct separator {
     const K* copied = nullptr;
     alignas(K) std::byte moved[sizeof(K)];
 
-    // Stores it in a node, where all bytes are zero.
+    // Stores the key in a node, at bytes that are zero.
     void put(transaction& t, K& at) const {
       if (copied != nullptr) {
         keys::store(t, at, keys::look(*copied));
@@ -245,7 +247,7 @@ class pool_ordered_map {
       }
     }
   };
-  // A node that was added behind the one that the path leads to.
+  // Inserts a node behind the one that the path leads to.
   void add_child(transaction& t, path& way, node* added) {
     separator between{.copied = &added->keys[0], .moved = {}};
     while (way.levels != 0) {
@@ -294,11 +296,11 @@ class pool_ordered_map {
     if (leaf.next() != nullptr) t.set(leaf.next()->previous(), leaf.previous());
     t.destroy(&leaf);
   }
-  // The node that the path leads to is gone.
+  // Removes the child that the path leads to, which was freed, from its parents.
   void remove_child(transaction& t, path& way) {
     while (way.levels != 0) {
       node* const in = way.nodes[--way.levels];
-      if (in->count == 0) {  // it was the only one
+      if (in->count == 0) {  // the child was the only one
         t.destroy(in);
         continue;
       }

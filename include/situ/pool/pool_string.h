@@ -1,13 +1,13 @@
-// Text in a pool, zero-terminated.
+// Zero-terminated text in a pool.
 //
 //   struct person { situ::pool_string name; };
 //   pool.transact([&](situ::transaction& t) { someone->name.assign(t, "Ada"); });
 //   if (someone->name == "Ada") ...
 //
-// Three words, and a block of the pool that it owns; an empty one has none. What changes it takes a transaction, and is
-// taken back with it. Is compared as a std::string_view is, and becomes one. Not copyable: `assign` copies. Whoever
-// destroys an object that holds one releases it first, else the block stays until the pool is collected. As
-// thread-safe as the pool's other objects. Errors: as transaction's. cost: linear in the text, and a snapshot.
+// A string has three words, and owns a block of the pool unless it is empty. Changes to it take a transaction, and are
+// rolled back with it. It converts to a std::string_view, and compares as one. Not copyable: `assign` copies. Release a
+// string before its object is destroyed, else its block stays until the pool is collected. As thread-safe as the pool's
+// other objects. Errors: as transaction's. cost: linear in the text, and a snapshot.
 #pragma once
 
 #include <situ/graph/containers.h>
@@ -19,32 +19,32 @@
 
 namespace situ {
 
-// Text in a pool, zero-terminated. cost: three words.
+// Zero-terminated text in a pool. cost: three words.
 class pool_string {
  public:
   pool_string() noexcept = default;
   pool_string(const pool_string&) = delete;
   pool_string& operator=(const pool_string&) = delete;
 
-  // Characters, without the zero behind them.
+  // Returns the number of characters, without the terminating zero.
   [[nodiscard]] std::size_t size() const noexcept { return raw_.count; }
   [[nodiscard]] bool empty() const noexcept { return raw_.count == 0; }
-  // The characters with a zero behind them; never null.
+  // Returns the characters with a terminating zero; never null.
   [[nodiscard]] const char* c_str() const noexcept {
     return raw_.count == 0 ? "" : reinterpret_cast<const char*>(raw_.data);
   }
-  // The characters; good until the string changes.
+  // Returns the characters; the view is valid until the string changes.
   [[nodiscard]] std::string_view view() const noexcept { return {c_str(), raw_.count}; }
   [[nodiscard]] operator std::string_view() const noexcept { return view(); }
   [[nodiscard]] char operator[](std::size_t i) const noexcept { return c_str()[i]; }
 
-  // Becomes this text, which may be part of it.
+  // Replaces the text; `text` may be part of this string.
   void assign(transaction& t, std::string_view text);
-  // Adds text at the end, which may be part of it. cost: amortised linear in the text.
+  // Adds text at the end; `text` may be part of this string. cost: amortised linear in the text.
   void append(transaction& t, std::string_view text);
-  // Removes all characters; the room stays. cost: constant.
+  // Removes all characters; the capacity stays. cost: constant.
   void clear(transaction& t);
-  // The same, and gives the room back. cost: constant.
+  // Removes all characters, and frees the block. cost: constant.
   void release(transaction& t);
 
   friend bool operator==(const pool_string& a, const pool_string& b) noexcept { return a.view() == b.view(); }

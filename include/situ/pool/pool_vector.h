@@ -1,15 +1,15 @@
-// A sequence that grows, in a pool: what std::vector is elsewhere.
+// A growing sequence in a pool, as std::vector is in ordinary memory.
 //
 //   struct catalogue { situ::pool_vector<long> keys; };
 //   pool.transact([&](situ::transaction& t) { all->keys.push_back(t, 42); });
 //   for (long key : all->keys) ...
 //
-// Three words, and a block of the pool that it owns. Elements are data, pointers to objects of the pool, or described
-// classes without a destructor; they are moved by their bytes when it grows. What changes it takes a transaction, and
-// is taken back with it; what reads it is what it is of an array. Pointers to elements end when it grows. Not
-// copyable: `assign` copies. Whoever destroys an object that holds one releases it first, else the block stays until
-// the pool is collected. As thread-safe as the pool's other objects. Errors: as transaction's; at() throws
-// bad_argument. cost: as in std, and a snapshot of what changes.
+// A vector has three words, and owns a block of the pool. Elements are data, pointers to objects of the pool, or
+// described classes without a destructor; growth moves them bytewise. Changes to a vector take a transaction, and are
+// rolled back with it; it is read as an array. Growth invalidates pointers to elements. Not copyable: `assign` copies.
+// Release a vector before its object is destroyed, else its block stays until the pool is collected. As thread-safe as
+// the pool's other objects. Errors: as transaction's; at() throws bad_argument. cost: as in std, and a snapshot of the
+// bytes that change.
 #pragma once
 
 #include <situ/graph/containers.h>
@@ -24,11 +24,11 @@
 
 namespace situ {
 
-// A sequence that grows, in a pool. cost: three words.
+// A growing sequence in a pool. cost: three words.
 template <class T>
 class pool_vector {
  public:
-  // Of the standard library's.
+  // Names that the standard library expects.
   using value_type = T;
   using const_iterator = const T*;
 
@@ -38,19 +38,19 @@ class pool_vector {
 
   // --- reading ---
 
-  // How many elements it has.
+  // Returns the number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return raw_.count; }
   [[nodiscard]] bool empty() const noexcept { return raw_.count == 0; }
-  // How many elements there is room for.
+  // Returns the number of elements that fit without growth.
   [[nodiscard]] std::size_t capacity() const noexcept { return raw_.capacity_bytes() / sizeof(T); }
-  // Elements may be written through it after `change` or `transaction::change`.
+  // Returns the first element. Elements may be written through the pointer after `change` or `transaction::change`.
   [[nodiscard]] T* data() noexcept { return reinterpret_cast<T*>(raw_.data); }
   [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(raw_.data); }
   [[nodiscard]] const T* begin() const noexcept { return data(); }
   [[nodiscard]] const T* end() const noexcept { return data() + raw_.count; }
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return data()[i]; }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
-  // Throws bad_argument where i >= size().
+  // Returns an element. Throws bad_argument if i >= size().
   [[nodiscard]] const T& at(std::size_t i) const {
     if (i >= size()) detail::throw_out_of_range(i, size());
     return data()[i];
@@ -61,17 +61,18 @@ class pool_vector {
 
   // --- changing ---
 
-  // An element, to be written. cost: a snapshot.
+  // Takes a snapshot of an element, and returns the element for writing. cost: a snapshot.
   [[nodiscard]] T& change(transaction& t, std::size_t i) { return t.change(data() + i); }
   // Assigns to an element. cost: a snapshot.
   template <class Value>
   void set(transaction& t, std::size_t i, Value&& value) {
     change(t, i) = std::forward<Value>(value);
   }
-  // Adds an element at the end, made of the arguments, which may be elements of this one. cost: amortised constant.
+  // Adds an element at the end, made from the arguments, which may be elements of this vector. cost: amortised
+  // constant.
   template <class... Arguments>
   T& emplace_back(transaction& t, Arguments&&... arguments) {
-    T* const old = data();  // stays as it is until the transaction is complete
+    T* const old = data();  // grow() leaves its bytes until the transaction completes
     if (raw_.count == capacity()) grow(t, raw_.count + 1);
     T* const at = data() + raw_.count;
     if (old == data()) t.snapshot(at, sizeof(T));
@@ -84,9 +85,9 @@ class pool_vector {
     return *at;
   }
   void push_back(transaction& t, const T& value) { emplace_back(t, value); }
-  // Removes the last element, and gives back what its containers have. pre: there is one.
+  // Removes the last element, and frees the blocks of its containers. pre: the vector is not empty.
   void pop_back(transaction& t) { shorten(t, raw_.count - 1); }
-  // Adds an element before number i, made of a value. cost: linear in those behind it.
+  // Inserts a copy of a value before element i. cost: linear in the elements behind it.
   T& insert(transaction& t, std::size_t i, const T& value) {
     const T copy(value);
     if (raw_.count == capacity()) grow(t, raw_.count + 1);
@@ -96,7 +97,7 @@ class pool_vector {
     t.set(raw_.count, raw_.count + 1);
     return data()[i];
   }
-  // Removes element i; those behind move up. cost: linear in these.
+  // Removes element i and closes the gap. cost: linear in the elements behind it.
   void erase(transaction& t, std::size_t i) {
     detail::release_parts(t, data()[i]);
     t.snapshot(data() + i, (raw_.count - i) * sizeof(T));
@@ -104,7 +105,7 @@ class pool_vector {
     if constexpr (detail::may_lead_on<T>) std::memset(static_cast<void*>(data() + raw_.count - 1), 0, sizeof(T));
     t.set(raw_.count, raw_.count - 1);
   }
-  // Removes from the end, or adds elements as T{} makes them, until there are n. cost: linear in these.
+  // Removes elements at the end, or adds elements as T{} makes them, until there are n. cost: linear in these.
   void resize(transaction& t, std::size_t n) {
     if (n <= raw_.count) return shorten(t, n);
     reserve(t, n);
@@ -112,11 +113,11 @@ class pool_vector {
     for (std::size_t i = raw_.count; i < n; ++i) new (data() + i) T{};
     t.set(raw_.count, n);
   }
-  // Makes room for n elements. cost: where there is not: copying all.
+  // Makes room for n elements. cost: copying all elements if the capacity is smaller.
   void reserve(transaction& t, std::size_t n) {
     if (n > capacity()) grow(t, n);
   }
-  // Replaces all elements by copies of these, which may be some of its own. cost: linear.
+  // Replaces all elements by copies of `values`, which may be elements of this vector. cost: linear.
   void assign(transaction& t, std::span<const T> values) {
     static_assert(std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T>);
     if (values.empty()) return clear(t);
@@ -131,10 +132,10 @@ class pool_vector {
     t.set(raw_.count, std::max(values.size(), size()));
     shorten(t, values.size());
   }
-  // Removes all elements, and gives back what their containers have; the room stays. cost: linear where they may lead
-  // on, else constant.
+  // Removes all elements, and frees the blocks of their containers; the capacity stays. cost: constant for data, else
+  // linear.
   void clear(transaction& t) { shorten(t, 0); }
-  // The same, and gives the room back. cost: as clear.
+  // Removes all elements as clear does, and frees the block. cost: as clear.
   void release(transaction& t) {
     clear(t);
     if (raw_.data != nullptr) replace(t, {});

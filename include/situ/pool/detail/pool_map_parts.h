@@ -1,4 +1,4 @@
-// The parts of pool_map: hashes, slots, buckets and tables of them. pool_map.h says how they belong together.
+// Parts of pool_map: hashes, slots, buckets and tables of buckets. pool_map.h describes the structure.
 #pragma once
 
 #include <situ/pool/detail/pool_parts.h>
@@ -15,7 +15,7 @@
 namespace situ {
 namespace detail {
 
-// From wyhash's final step: each bit of the sum depends on each of the factors.
+// Multiplies as wyhash's final step does: each bit of the result depends on every bit of both factors.
 [[nodiscard]] constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) noexcept {
   __extension__ using wide = unsigned __int128;
   const wide product = static_cast<wide>(a) * b;
@@ -27,7 +27,7 @@ namespace detail {
 [[nodiscard]] std::uint64_t hash_pool_bytes(const void* at, std::size_t bytes) noexcept;
 [[noreturn]] void throw_pool_keys_alike(std::size_t keys);
 
-// How a key is looked up, and how it is stored in a slot that is zero.
+// Looks up a key, and stores it in a slot that is zero.
 template <class K>
 struct pool_key {
   static_assert(carries_only_data<K>(), "situ: a key of a pool's map is data, or a situ::pool_string");
@@ -44,8 +44,8 @@ struct pool_key<pool_string> {
 
 }  // namespace detail
 
-// The hash of a key, the same in every process, since it says where things lie in the file. One of your own is a class
-// with a call operator for key_view, and part of the map's type.
+// Hash of a key. It must be the same in every process, since it determines positions in the file. A user-defined hash
+// is a class with a call operator for key_view, and part of the map's type.
 template <class K>
 struct pool_hash {
   static_assert(std::is_integral_v<K> || std::is_enum_v<K> || std::has_unique_object_representations_v<K>,
@@ -81,8 +81,8 @@ struct alignas(64) pool_map_bucket {
   static constexpr std::uint32_t slot_count = 7;
   static_assert(alignof(pool_map_slot<K, V>) <= 64);
 
-  // A byte for each slot, 0: empty, else 128 + 7 bits of the hash; and how many keys went on from here, 255: that many
-  // or more.
+  // A byte for each slot (0: empty, else 128 + 7 bits of the hash), and the number of keys that were passed on from
+  // here (255: that many or more).
   std::uint64_t tags;
   pool_map_slot<K, V> slots[slot_count];
 
@@ -99,7 +99,7 @@ struct alignas(64) pool_map_bucket {
 
   static constexpr std::uint64_t tag_bits = 0x0080808080808080u;
   [[nodiscard]] std::uint64_t free() const noexcept { return ~tags & tag_bits; }
-  // A bit at each tag that is this one, and now and then at one behind it that is not.
+  // Returns a bit for each tag equal to `tag`, and sometimes one for the tag above a match that differs.
   [[nodiscard]] std::uint64_t like(std::uint8_t tag) const noexcept {
     const std::uint64_t differ = tags ^ 0x0101010101010101u * tag;
     return (differ - 0x0101010101010101u) & ~differ & tag_bits;
@@ -109,13 +109,13 @@ struct alignas(64) pool_map_bucket {
   }
 };
 
-// Buckets one behind another. A view: what it shows is the map's.
+// Consecutive buckets. A view: the buckets belong to the map.
 template <class K, class V>
 struct pool_map_table {
   using bucket = pool_map_bucket<K, V>;
   using entry = pool_map_slot<K, V>;
   using keys = pool_key<K>;
-  static constexpr std::uint32_t most_steps = 4;  // buckets for a key, unless its segment cannot be divided
+  static constexpr std::uint32_t most_steps = 4;  // buckets searched for a key, unless its segment cannot be divided
 
   bucket* first = nullptr;
   std::uint32_t count = 0;
@@ -132,12 +132,12 @@ struct pool_map_table {
     std::uint32_t steps = 0;
     return find(hash, key, steps);
   }
-  // steps: how many buckets it lies behind its own.
+  // steps: distance in buckets from the key's home bucket.
   [[nodiscard]] entry* find(std::uint64_t hash, typename keys::view key, std::uint32_t& steps) const noexcept {
     std::uint32_t at = home(hash);
     for (steps = 0; steps < count; ++steps, at = after(at)) {
       bucket& each = first[at];
-      // Half of the slots, if these are small, are in the line behind the one with the tags.
+      // If slots are small, half of them are in the cache line behind that of the tags.
       __builtin_prefetch(&each.slots[bucket::slot_count - 1]);
       for (std::uint64_t bits = each.like(tag_of(hash)); bits != 0; bits &= bits - 1) {
         entry& found = each.slots[bucket::slot_of(bits)];
@@ -148,14 +148,14 @@ struct pool_map_table {
     return nullptr;
   }
 
-  // How many buckets on there is room for a key; count: not within so many.
+  // Returns the distance to the first bucket with room for a key; count: the next `most` buckets have none.
   [[nodiscard]] std::uint32_t steps_to_room(std::uint64_t hash, std::uint32_t most) const noexcept {
     std::uint32_t at = home(hash);
     for (std::uint32_t steps = 0; steps < std::min(most, count); ++steps, at = after(at))
       if (first[at].free() != 0) return steps;
     return count;
   }
-  // A slot for a key, which may be written in this transaction; null where there is none within so many buckets.
+  // Returns a slot for a key, which may be written in this transaction; null if the next `most` buckets are full.
   [[nodiscard]] entry* place(transaction& t, std::uint64_t hash, std::uint32_t most) const {
     const std::uint32_t steps = steps_to_room(hash, most);
     if (steps == count) return nullptr;
@@ -170,7 +170,7 @@ struct pool_map_table {
     first[at].put(slot, tag_of(hash));
     return &first[at].slots[slot];
   }
-  // Moves an entry here, by its bytes. pre: this table is new, and has room.
+  // Moves an entry here bytewise. pre: this table is new, and has room.
   void place_new(std::uint64_t hash, const entry& from) const noexcept {
     std::uint32_t at = home(hash);
     for (; first[at].free() == 0; at = after(at)) first[at].pass();
@@ -221,7 +221,7 @@ struct alignas(64) pool_map_segment {
   static constexpr std::uint32_t bucket_count =
       std::max<std::size_t>(16, (wanted_bytes - sizeof(bucket)) / sizeof(bucket));
 
-  std::uint64_t depth;  // how many bits of the hash all its keys share
+  std::uint64_t depth;  // number of leading hash bits that all keys of the segment share
   bucket buckets[bucket_count];
 
   [[nodiscard]] static pool_map_segment* make(transaction& t, std::uint64_t depth) {
@@ -234,7 +234,7 @@ struct alignas(64) pool_map_segment {
   [[nodiscard]] pool_map_table<K, V> all() noexcept { return {buckets, bucket_count}; }
 };
 
-// Buckets of a small map: a vector whose elements are all there.
+// Buckets of a small map: a vector in which every element exists.
 template <class K, class V>
 class pool_map_buckets {
  public:
@@ -243,7 +243,7 @@ class pool_map_buckets {
   [[nodiscard]] pool_map_table<K, V> all() const noexcept {
     return {reinterpret_cast<bucket*>(raw_.data), static_cast<std::uint32_t>(raw_.count)};
   }
-  // pre: this one is not in the pool yet.
+  // pre: this object is not in the pool yet.
   void make(transaction& t, std::uint32_t buckets) {
     raw_ = {static_cast<std::byte*>(t.allocate(buckets * sizeof(bucket), alignof(bucket))), buckets,
             buckets * sizeof(bucket)};

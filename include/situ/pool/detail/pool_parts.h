@@ -1,4 +1,4 @@
-// What containers in pools have in common: what may lie in them, and giving back what lies in them.
+// Common parts of pool containers: checks of element types, and freeing the blocks that elements own.
 #pragma once
 
 #include <situ/graph/detail/field_kinds.h>
@@ -13,7 +13,7 @@
 
 namespace situ::detail {
 
-// The bytes of so many elements. Throws bad_argument where no pool has so many.
+// Returns the bytes of `count` elements. Throws bad_argument if no pool has so many.
 [[nodiscard]] std::size_t pool_bytes_for(std::size_t count, std::size_t bytes);
 
 template <class T>
@@ -28,12 +28,12 @@ template <class T>
   return true;
 }
 
-// Whether elements may lead to others. Where they do, elements that are gone are zero: what walks a block (relocation,
-// the collector) need not know how many of them there are.
+// True if elements may lead to other objects. Removed elements of such a type are zeroed, so that a walk of the block
+// (relocation, the collector) need not know the number of elements.
 template <class T>
 inline constexpr bool may_lead_on = !carries_only_data<T>();
 
-// Room for elements in the pool, all zero where they may lead on.
+// Allocates room for elements in the pool, zeroed if they may lead on.
 template <class T>
 [[nodiscard]] T* make_pool_room(transaction& t, std::size_t count) {
   const std::size_t bytes = pool_bytes_for(count, sizeof(T));
@@ -45,8 +45,8 @@ template <class T>
 template <class T>
 concept releases_itself = requires(T& value, transaction& t) { value.release(t); };
 
-// Gives back what the containers within a value have in the pool; not what its pointers lead to. What it leaves is
-// empty.
+// Frees the blocks of the containers within a value, but not the objects that its pointers lead to. The containers are
+// empty afterwards.
 template <class T>
 void release_parts(transaction& t, T& value) {
   if constexpr (carries_only_data<T>() || std::is_pointer_v<T> || is_transient<T>) {

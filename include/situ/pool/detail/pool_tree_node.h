@@ -1,9 +1,9 @@
-// A node of pool_ordered_map: of a leaf its values, of others its children.
+// A node of pool_ordered_map: a leaf with values, or an inner node with children.
 //
 // Invariants
-//   1. A leaf has keys [0, count) and their values; another one the first keys that lie below children 1 to count, or
-//      lower bounds of them, and children [0, count].
-//   2. What lies beyond is zero where it may lead on.
+//   1. A leaf has keys [0, count) and their values. An inner node has children [0, count]; key i is the first key below
+//      child i + 1, or a lower bound of it.
+//   2. Elements beyond these are zero if their type may lead on.
 #pragma once
 
 #include <situ/pool/detail/pool_map_parts.h>
@@ -19,7 +19,7 @@ namespace situ::detail {
 
 template <class K, class V>
 struct pool_tree_node {
-  // Half a kilobyte, so that a change in its middle keeps a quarter of one in the log.
+  // Half a kilobyte, so that a change in the middle of a node keeps a quarter of a kilobyte in the log.
   static constexpr std::uint32_t most = std::clamp<std::uint32_t>(
       static_cast<std::uint32_t>(480 / (sizeof(K) + std::max<std::size_t>(sizeof(V), 8))), 4, 32);
   struct leaf {
@@ -37,7 +37,7 @@ struct pool_tree_node {
 
   [[nodiscard]] static pool_tree_node* make(transaction& t, bool is_leaf) {
     auto* const made = static_cast<pool_tree_node*>(t.allocate(sizeof(pool_tree_node), alignof(pool_tree_node)));
-    std::memset(static_cast<void*>(made), 0, sizeof(pool_tree_node));  // a leaf: the first alternative
+    std::memset(static_cast<void*>(made), 0, sizeof(pool_tree_node));  // zero selects the first alternative, a leaf
     if (!is_leaf) new (&made->rest) std::variant<leaf, inner>(std::in_place_index<1>);
     return made;
   }
@@ -50,7 +50,7 @@ struct pool_tree_node {
   [[nodiscard]] pool_tree_node** children() noexcept { return std::get_if<1>(&rest)->children; }
   [[nodiscard]] pool_tree_node* const* children() const noexcept { return std::get_if<1>(&rest)->children; }
 
-  // How many keys lie before this one, or with_equal: are not behind it.
+  // Returns the number of keys less than `key`; with_equal: less than or equal to it.
   template <class Less, class View>
   [[nodiscard]] std::uint32_t rank(const View& key, bool with_equal) const noexcept {
     std::uint32_t from = 0;
@@ -65,8 +65,8 @@ struct pool_tree_node {
   }
 };
 
-// Shifts [from, count) of an array by one, on or back, within a snapshot. What is left behind at the end is zero where
-// elements may lead on.
+// Shifts elements from a position on by one, up (open_gap) or down (close_gap), within a snapshot. The element that
+// becomes free is zeroed if elements may lead on.
 template <class T>
 void open_gap(transaction& t, T* all, std::uint32_t from, std::uint32_t count) {
   t.snapshot(all + from, (count - from + 1) * sizeof(T));
@@ -79,7 +79,7 @@ void close_gap(transaction& t, T* all, std::uint32_t at, std::uint32_t count) {
   std::memmove(static_cast<void*>(all + at), all + at + 1, (count - at - 1) * sizeof(T));
   if constexpr (may_lead_on<T>) std::memset(static_cast<void*>(all + count - 1), 0, sizeof(T));
 }
-// Moves [from, to) to a new node's, by their bytes.
+// Moves [from, to) bytewise to a new node.
 template <class T>
 void move_to_new(transaction& t, T* new_place, T* all, std::uint32_t from, std::uint32_t to) {
   if (from == to) return;
