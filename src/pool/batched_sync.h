@@ -13,7 +13,7 @@ namespace situ::detail {
 
 class redo_log;
 
-// Belongs to a pool; start and stop are its constructor's and destructor's.
+// A member of a pool. The pool's constructor and destructor alone call start and stop.
 class batched_sync {
  public:
   batched_sync() = default;
@@ -21,13 +21,14 @@ class batched_sync {
   batched_sync(const batched_sync&) = delete;
   batched_sync& operator=(const batched_sync&) = delete;
 
-  // Every so often, where something was appended since. The log outlives stop().
+  // Starts the thread, which waits for the device at this interval if records were appended since. The log outlives
+  // stop().
   void start(redo_log& of, std::chrono::milliseconds every);
   void stop();
-  // In a child, which has no such thread: what it sleeps on has a sleeper there for ever, whose end its destructor
-  // would wait for.
+  // Abandons the thread in a forked child, which does not have it. Its condition variable has a waiter there for ever,
+  // for whose end the destructor would wait.
   void leave_to_parent() noexcept { (void)thread_.release(); }
-  // errno's value since the device has failed; 0: it has not. May be called beside all.
+  // Returns the errno value of a failure of the device; 0: it has not failed. Thread-safe.
   [[nodiscard]] int failure() const noexcept { return failure_.load(std::memory_order_acquire); }
 
  private:
@@ -39,7 +40,7 @@ class batched_sync {
   void run(const std::stop_token& stopped, sleeper& own, redo_log& of, std::chrono::milliseconds every);
 
   std::atomic<int> failure_ = 0;
-  std::unique_ptr<sleeper> thread_;  // null: it was not started
+  std::unique_ptr<sleeper> thread_;  // null: not started
 };
 
 }  // namespace situ::detail

@@ -1,9 +1,9 @@
-// Open pools in a child of their process: fork copies the objects of this module, and neither the pool's pages nor the
-// right to its locks. So in the child
-//   calls of a pool throw bad_file, which says why (pool_sharing::leave_in_child);
-//   a touch of its pages ends the child, as before, after a sentence on standard error. The handler that says it is
-//   installed in the child alone; a handler that was there before is called afterwards;
-//   threads that serve a pool are no threads of the child, which leaves them alone.
+// Open pools in a forked child. fork copies the objects of this module, but neither the pool's pages nor the right to
+// its locks. Therefore in the child
+//   calls of a pool throw bad_file with the reason (pool_sharing::leave_in_child);
+//   an access to its pages ends the child, as before, after a sentence on standard error. The handler that writes it is
+//   installed in the child alone, and calls the handler that was installed before it;
+//   threads that serve a pool do not exist, so the child abandons their objects.
 // The child may open the pool anew.
 #pragma once
 
@@ -25,7 +25,7 @@ class forked_child_guard {
   forked_child_guard& operator=(const forked_child_guard&) = delete;
 };
 
-// For the child: a thread of its parent is neither stopped nor joined.
+// Abandons the object of a parent's thread in the child: the thread is neither stopped nor joined.
 void leave_to_parent(std::jthread& thread) noexcept;
 
 }  // namespace situ::detail

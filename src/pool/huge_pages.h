@@ -1,4 +1,4 @@
-// Memory of vectors in huge pages.
+// Vectors in huge pages.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,8 +10,8 @@
 
 namespace situ::detail {
 
-// Room for so many values, in huge pages where the kernel has some: where they are jumped about in, most looks would be
-// for the page first; where they are set one after the other, most of the time goes to faults.
+// Reserves room for `count` values, in huge pages if the kernel has any. With small pages, random accesses would mostly
+// cost a page walk, and sequential initialisation would mostly cost page faults.
 template <class Values>
 void reserve_huge(Values& values, std::size_t count) {
   values.reserve(count);

@@ -1,19 +1,18 @@
-// The checks of a pool's objects: what each block holds, as complete transactions have left it.
+// Checks of a pool's objects: sums of the contents of each block, as complete transactions have left them.
 //
-// A check is a CRC-32C, begun with where the block lies, so that what was written elsewhere is no object here. It lies
-// at the end of its run (format.h), 4 bytes for a block. It means something while its block is live.
+// A check is a CRC-32C that begins with the block's offset, so that bytes written to the wrong place do not pass. It is
+// stored at the end of the block's run (format.h), 4 bytes for each block, and is valid while the block is live.
 //
 // Invariants
-//   1. Between transactions the check of each live block is right for what the transactions that changed it have
-//      written. It changes by the same commit: kept in the log before, as words of the allocator are, and where it
-//      stays before the log ends; or in the same record of a redo log. Checks of new blocks are not kept, since nothing
-//      reads them before the blocks are live.
-//   2. A check is never made anew for a block that was live: it changes by what its bytes have changed by, which the
-//   log
-//      still has as they were. So whatever has changed otherwise leaves a check that is wrong, for good.
-//   3. Of blocks up to most_verified_bytes the commit also computes the check that is right, and is refused where the
-//      two differ. So such a block, once it has changed by itself, is changed by no transaction: it stays as it is
-//      found, and a bit that is wrong can be put right.
+//   1. Between transactions, the check of each live block is correct for the bytes that its transactions have written.
+//      It changes in the same commit: the undo log keeps the old check, as it keeps words of the allocator, and the new
+//      one is persistent before the log ends; or it is in the same record of a redo log. Checks of new blocks are not
+//      kept, since nothing reads them before the blocks are live.
+//   2. A check is never recomputed for a block that was live: it changes by the difference of the block's bytes, whose
+//      old values the log still has. So any other change leaves a check that stays wrong.
+//   3. For blocks of up to most_verified_bytes the commit also computes the correct check, and is refused if the two
+//      differ. So no transaction changes such a block after it was damaged: it stays as it was found, and a single
+//      wrong bit can be repaired.
 #pragma once
 
 #include "pool/format.h"
@@ -31,35 +30,35 @@
 
 namespace situ::detail {
 
-// For longer ones it would take longer than the transaction; and up to here CRC-32C finds any 5 bits (crc32c.h).
+// Verifying longer blocks would take longer than the transaction; and up to here CRC-32C finds any 5 bits (crc32c.h).
 inline constexpr std::uint64_t most_verified_bytes = 512;
 
-// The check of a block, by what it holds. base: of the pool.
+// Returns the correct check of a block. base: address of the pool.
 [[nodiscard]] object_check right_object_check(const std::byte* base, std::uint64_t offset, std::uint64_t bytes,
                                               std::uint64_t salt) noexcept;
-// How a block's check differs from the right one; 0: it is right.
+// Returns the difference between a block's check and the correct one; 0: the check is correct.
 [[nodiscard]] object_check object_difference(const std::byte* base, std::uint64_t offset, std::uint64_t bytes,
                                              std::uint64_t check_offset, std::uint64_t salt) noexcept;
-// Where the one bit is with which a check would be right, that of the check included: in the file, counted from its
-// first byte's lowest bit on; none: it takes several.
+// Returns the single bit of the block or its check whose change explains the difference, counted in the file from the
+// lowest bit of its first byte; nullopt if several bits have changed.
 [[nodiscard]] std::optional<std::uint64_t> find_changed_bit(std::uint64_t offset, std::uint64_t bytes,
                                                             std::uint64_t check_offset,
                                                             object_check difference) noexcept;
-// "byte OFFSET: ..., and what to do". what: the object, as "item of root 'head'".
+// Returns "byte OFFSET: ..., and what to do". what: the object, as "item of root 'head'".
 [[nodiscard]] std::string tell_of_changed_object(std::uint64_t offset, std::uint64_t bytes, std::uint64_t check_offset,
                                                  object_check difference, std::string_view what);
 
-// Of a pool that has checks, for its commits.
+// Updates the checks in the commits of a pool that has them.
 class object_checks {
  public:
   object_checks(pool_file& file, pool_heap& heap, undo_log& log) noexcept : file_{file}, heap_{heap}, log_{log} {}
 
-  // The checks that change, kept in the log. Throws bad_file where an object was not as its check says before the
-  // transaction, and as undo_log::append does.
+  // Computes the changes of checks, and keeps the old checks in the log. Throws bad_file if an object did not match its
+  // check before the transaction, and as undo_log::append does.
   void plan();
   [[nodiscard]] bool is_needed() const noexcept { return !changes_.empty() || heap_.is_changed(); }
-  // What the log keeps is where it stays: the checks change. Those of new blocks, which it does not keep, are flushed
-  // in place, else they are ranges to append.
+  // Changes the checks; call it when the log's entries are persistent. Checks of new blocks, which the log does not
+  // keep, are flushed in place, or, with a redo log, added to the ranges to append.
   void store(std::vector<pool_range>& changed);
 
  private:
@@ -72,7 +71,7 @@ class object_checks {
   };
   struct change {
     object_check* check;
-    object_check by;  // exclusive or
+    object_check by;  // xor
     std::uint64_t offset;
     std::uint64_t bytes;
   };
@@ -83,7 +82,7 @@ class object_checks {
   [[nodiscard]] object_check* check_at(const pool_heap::place& block) const noexcept {
     return file_.at<object_check>(block.check_offset());
   }
-  // Calls visit(first, count) for each stretch of changes whose checks lie one behind another.
+  // Calls visit(first, count) for each sequence of changes whose checks are adjacent.
   template <class Visit>
   void for_each_stretch(Visit visit) const {
     const std::size_t end = changes_.size();
@@ -99,7 +98,7 @@ class object_checks {
   pool_heap& heap_;
   undo_log& log_;
   std::vector<kept_range> kept_;
-  std::vector<change> changes_;  // by falling offset, so by rising address of the check
+  std::vector<change> changes_;  // by descending offset, so by ascending address of the check
   std::vector<std::byte> before_;
 };
 

@@ -1,22 +1,23 @@
-// A pool that is open: its file, log and allocator, and the transactions that tie them together.
+// An open pool: its file, log and allocator, and the transactions that connect them.
 //
 // Invariants
-//   1. One transaction at a time, of all processes: who has the lock (sharing.h). Those within it are levels of it, on
-//      the same thread; each is a place in the log and in the allocator's lists to go back to.
-//   2. A commit keeps this order, each step where it stays before the next begins:
-//        snapshots, before what they keep is changed (by `snapshot`)
+//   1. One transaction runs at a time, in all processes: that of the thread that holds the lock (sharing.h).
+//      Transactions within it are its levels, on the same thread; each is a position in the log and in the allocator's
+//      lists to return to.
+//   2. A commit keeps this order; each step is persistent before the next begins:
+//        snapshots, before the bytes that they keep are changed (by `snapshot`)
 //        -> the words of the allocator, and checks of objects, kept in the log as well
-//        -> those words and checks, what was changed, what is new
+//        -> those words and checks, the changed bytes, the new objects
 //        -> the log's end.
-//      Until the last step every crash brings back what was before, after it nothing does.
-//      With a redo log nothing is where it stays before the commit appends one record of it all; entries of the undo
+//      A crash before the last step restores the previous state; a crash after it does not.
+//      With a redo log nothing is persistent before the commit appends one record of all changes; entries of the undo
 //      log, in this process's own pages, serve aborts alone.
-//   3. The log has each range that was changed, also by levels that were taken back: what they have brought back must
-//      stay, too. `changed_` has what is flushed and was not logged.
-//   4. After a fence, or the device at a write, has failed nothing more is written (`persistence::has_failed`): what
-//      the device has is known only to who reads it anew.
-//   5. Nothing is written by a transaction that has lost its lock (sharing.h, invariant 6): each of its steps that
-//      writes looks first (`check_lock`), and it is taken back in this process's memory alone (`drop`).
+//   3. The log has each changed range, also those of levels that were rolled back: their restored bytes must become
+//      persistent, too. `changed_` has the ranges that are flushed and were not logged.
+//   4. After a failed fence, or a device error at a write, nothing more is written (`persistence::has_failed`): only an
+//      opener that reads the device anew knows its contents.
+//   5. A transaction that has lost its lock (sharing.h, invariant 6) writes nothing: each of its writing steps checks
+//      the lock first (`check_lock`), and it is rolled back in this process's memory alone (`drop`).
 #pragma once
 
 #include "pool/batched_sync.h"
@@ -66,18 +67,18 @@ class open_pool {
   open_pool(const open_pool&) = delete;
   open_pool& operator=(const open_pool&) = delete;
 
-  // The number of the new level, from 1.
+  // Begins a level and returns its number, from 1.
   [[nodiscard]] std::size_t begin();
-  // is_complete is set where the transaction can no longer be taken back, before anything is thrown.
+  // Commits a level. is_complete is set when the transaction can no longer be rolled back, before anything is thrown.
   void commit(std::size_t level, bool& is_complete);
   void abort(std::size_t level) noexcept;
 
-  // For the innermost level.
+  // The following functions are for the innermost level.
   void snapshot(std::size_t level, const void* at, std::size_t bytes);
   [[nodiscard]] void* allocate(std::size_t level, std::size_t bytes, std::size_t alignment);
   void destroy(std::size_t level, void* object);
   [[nodiscard]] bool unlink(std::size_t level, std::string_view name);
-  // Copies a graph of ordinary memory; where its root lies.
+  // Copies a graph from ordinary memory, and returns the address of its root.
   [[nodiscard]] void* persist(std::size_t level, graph_root root);
   void set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type);
 
@@ -86,7 +87,7 @@ class open_pool {
 
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);
   void sync();
-  // The same under a fingerprint that is not its type's in this program (pool_migration.cpp).
+  // As root and set_root, for a fingerprint that is not that of the program's type (pool_migration.cpp).
   [[nodiscard]] void* root(std::string_view name, const pool_type& type, std::uint64_t fingerprint);
   void set_root(std::size_t level, std::string_view name, const void* object, std::uint64_t fingerprint,
                 std::uint64_t bytes);
@@ -96,7 +97,7 @@ class open_pool {
   [[nodiscard]] pool_findings check_structures();
   [[nodiscard]] pool_findings check_all(std::span<const pool_type> types);
   [[nodiscard]] pool_collected collect(std::span<const pool_type> types, std::uint64_t most_blocks);
-  // From now on. pre: no transaction is under way.
+  // Checks stores from now on. pre: no transaction is running.
   void check_writes();
   void for_each_block(const std::function<void(void*, std::size_t)>& visit);
 
@@ -108,9 +109,10 @@ class open_pool {
 
   void recover();
   void replay();
-  // What other processes have done since (follow_others.cpp): for who has just locked it to write, to read.
+  // Follow the changes of other processes (follow_others.cpp). The caller has just locked the pool, to write or to
+  // read.
   [[nodiscard]] bool is_behind() const noexcept {
-    if (file_.is_redo()) return false;  // who writes it is alone
+    if (file_.is_redo()) return false;  // its writer is the only one
     return !log_.is_current() || sharing_.is_torn() || sharing_.changes() != seen_changes_ ||
            sharing_.chunks() != file_.chunks();
   }
@@ -118,11 +120,11 @@ class open_pool {
   void read_again();
   void follow_as_reader();
   void restore_privately();
-  // To where it lies (move.cpp), for who has it alone.
+  // Moves the pool to the addresses at which it is mapped (move.cpp). This opener has it alone.
   void move(const std::vector<pool_type>& types);
   [[nodiscard]] std::vector<relocation::start> find_starts(const std::vector<pool_type>& types) const;
   std::uint64_t move_pointers(const std::vector<relocation::start>& starts, std::uint64_t to);
-  // The last thing that a level does. is_kept: it was not taken back.
+  // Ends a level, as its last step. is_kept: it was not rolled back.
   void leave(bool is_kept) noexcept {
     if (checks_ != nullptr) [[unlikely]]
       checks_->end_level(is_kept);
@@ -136,11 +138,11 @@ class open_pool {
     }
     sharing_.unlock();
   }
-  // Where the innermost level began. The outermost one's lists are empty.
+  // Returns the position at which the innermost level began. The outermost level begins with empty lists.
   [[nodiscard]] level_start innermost() const noexcept { return inner_.empty() ? level_start{} : inner_.back(); }
   [[nodiscard]] std::size_t begin_slowly();
   [[nodiscard]] std::size_t begin_rare();
-  // A read section for as long as something of the pool's own is looked at.
+  // A read section during an access to the pool's own structures.
   class looking {
    public:
     explicit looking(open_pool& at) : at_{at} { at.begin_reading(within_); }
@@ -156,7 +158,7 @@ class open_pool {
   void check_level(std::size_t level) const {
     SITU_ASSERT(1, level == level_count_, "use the innermost transaction until it has ended");
   }
-  // Before something is written to the file.
+  // Throws if the lock was lost. Called before each write to the file.
   void check_lock() {
     if (!sharing_.holds()) [[unlikely]]
       lose();
@@ -191,7 +193,7 @@ class open_pool {
     heap_.free_log_runs();
     changed_.clear();
   }
-  // As whoever has locked it, to write or to read, finds the heap; a growth of a transaction under way included.
+  // Returns the size of the heap as the holder of the lock sees it, including growth in the current transaction.
   [[nodiscard]] std::uint32_t chunks_now() const noexcept {
     return level_count_ == 0 ? sharing_.chunks() : file_.chunks();
   }
@@ -200,9 +202,9 @@ class open_pool {
   [[nodiscard]] pool_root_record* roots() const noexcept { return file_.at<pool_root_record>(pool_roots_offset); }
   [[nodiscard]] pool_root_record* find_root(std::string_view name) const;
   void check_roots(pool_findings& into) const;
-  // Without types, between transactions, where the structures are sound: leaks, and lists without an end.
+  // Finds leaks and endless lists without types. Called between transactions, if the structures are sound.
   void look_by_words(pool_findings& into) const;
-  // Of a pool whose structures are sound. reached: as which types; null where nobody knows.
+  // Verifies objects of a pool whose structures are sound. reached: their types; null if unknown.
   void check_objects(pool_findings& into, const reachability* reached) const;
   [[nodiscard]] bool is_changing_objects() const noexcept { return level_count_ != 0 && !log_.is_empty(); }
   void begin_verifying();
@@ -218,12 +220,13 @@ class open_pool {
   batched_sync batched_;
   relocation relocation_{file_, heap_};
   pool_sharing sharing_;
-  std::uint64_t seen_changes_ = 0;  // of the allocator's words; those of sharing_ while it is current
+  std::uint64_t seen_changes_ = 0;  // of the allocator's words; equals sharing_.changes() while this process is up to
+                                    // date
   std::size_t level_count_ = 0;
-  std::vector<level_start> inner_;  // of all levels but the outermost
+  std::vector<level_start> inner_;  // of all levels except the outermost
   std::vector<pool_range> changed_;
   std::vector<heap_word> words_;
-  // For who reads beside others: pages in which this process has brought back what the log keeps, and which log.
+  // For a reader that shares the pool: pages in which this process has rolled back a log, and the number of that log.
   std::mutex private_lock_;
   std::atomic<std::uint64_t> private_sequence_{0};  // 0: none
   std::vector<pool_file::page_range> private_pages_;

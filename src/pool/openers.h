@@ -1,53 +1,54 @@
-// Who has the file of a pool open, by locks of the kernel: on bytes that no file has (from 2^62 on), of open file
-// descriptions (F_OFD_SETLK). The kernel takes them back when their holder ends, however it ends, and no copy of the
-// file and no reboot knows of them; so they say what words in the file cannot.
+// Finds out which processes have a pool's file open, by locks of the kernel on bytes beyond the end of any file (from
+// 2^62 on), of open file descriptions (F_OFD_SETLK). The kernel releases a lock when its holder ends, for whatever
+// reason, and copies of the file and reboots do not preserve it. So these locks say what words in the file cannot.
 //
-//   gate      who opens or closes, one after the other: what else they find here stays so while they look
-//   area      shared by those who share the pool; whoever gets it alone is the first, and sets up what they share
-//   writers   shared by those of them who write
-//   still     shared by those who read and cannot follow a writer: nobody writes meanwhile
-//   slots     a byte for each of those who share: who holds it lives
+//   gate      held while a process opens or closes the pool, so that the state it finds does not change
+//   area      shared by all processes that share the pool; a process that gets it alone is the first, and sets up
+//             the area
+//   writers   shared by the writers among them
+//   still     shared by readers that cannot follow a writer: no writer may come in
+//   slots     a byte for each sharing process: while it is locked, the process lives
 //
-// Whoever has the pool alone has area, writers and still alone. A child of a process has its open files, and so keeps
-// its locks; what that means for slots is sharing.h's matter. Not thread-safe.
+// An opener that has the pool alone holds area, writers and still alone. A forked child has its parent's open files,
+// and so keeps the locks; sharing.h deals with the consequence for slots. Not thread-safe.
 #pragma once
 
 #include <cstdint>
 
 namespace situ::detail {
 
-// In which company a pool is open.
+// Access of this opener and of the others.
 enum class pool_company : std::uint8_t {
-  alone,    // writes; nobody else has it
-  writing,  // beside others
-  reading,  // beside who writes
-  still,    // reads; nobody writes
+  alone,    // writes; no other opener
+  writing,  // writes; others read and write
+  reading,  // reads; others may write
+  still,    // reads; no other opener writes
 };
 
 class pool_openers {
  public:
-  // The descriptor stays the caller's.
+  // The caller keeps and closes the descriptor.
   explicit pool_openers(int descriptor, bool is_writable) noexcept
       : descriptor_{descriptor}, is_writable_{is_writable} {}
 
-  // False where the time is over, or, with errno, where the file system has no such locks.
+  // Returns false if the time is over, or, with another errno than EAGAIN, if the file system has no such locks.
   [[nodiscard]] bool pass_gate(std::uint64_t patience_ns) const noexcept;
   void leave_gate() const noexcept;
 
-  // Why somebody cannot come in. not_told: the kernel does not say who has the file; errno has its reason.
+  // Reasons for not admitting an opener. not_told: the kernel does not say who has the file; errno has its reason.
   enum class refusal : std::uint8_t { none, is_alone, is_written, is_still, is_open, not_told };
-  // Within the gate.
+  // Admits this opener, or returns the reason for not admitting it. Called within the gate.
   [[nodiscard]] refusal enter(pool_company as) noexcept;
-  // Whether nobody shared it before.
+  // Returns whether no other opener shared the pool before.
   [[nodiscard]] bool is_first() const noexcept { return is_first_; }
-  // Within the gate: whether nobody else shares it any more. Then nobody can come in either.
+  // Returns whether no other opener shares the pool any more. If so, none can come in either. Called within the gate.
   [[nodiscard]] bool is_last() const noexcept;
-  // Before the gate is left; who comes next is the first then.
+  // Releases the area before the gate is left; the next opener is then the first.
   void leave_area() const noexcept;
 
-  // Within the gate. False where somebody has it.
+  // Locks a slot. Returns false if another process has it. Called within the gate.
   [[nodiscard]] bool take_slot(std::uint32_t number) const noexcept;
-  // Whether somebody else has it.
+  // Returns whether another process has the slot.
   [[nodiscard]] bool has_slot(std::uint32_t number) const noexcept;
 
  private:

@@ -1,7 +1,7 @@
-// Pages that are about to be written, made by another processor. The first store to a page of a mapped file costs a
-// fault of one to four microseconds, which is more than what moving its pointers takes; so whoever is about to write
-// many pages says where, and a thread makes them writable, a piece at a time, in the order in which they are wanted.
-// Where it is late, or there is no thread to be had, a fault makes the page as ever: nothing depends on it.
+// Makes pages that are about to be written on another processor. The first store to a page of a mapped file costs a
+// fault of one to four microseconds, more than moving the page's pointers takes. So a caller that is about to write
+// many pages announces them, and a thread makes them writable, a piece at a time, in the order of the announcements. If
+// the thread is late or cannot be started, a fault makes the page as usual: correctness does not depend on it.
 #pragma once
 
 #include <atomic>
@@ -12,18 +12,18 @@
 
 namespace situ::detail {
 
-// want() is one thread's. The mapping outlives this object, and stays as it is meanwhile.
+// One thread alone calls want(). The mapping outlives this object, and does not change while it lives.
 class page_maker {
  public:
   static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-  // From `begin` on, in pieces.
+  // Divides the bytes into pieces, from `begin` on.
   page_maker(std::byte* begin, std::size_t bytes);
   ~page_maker();
   page_maker(const page_maker&) = delete;
   page_maker& operator=(const page_maker&) = delete;
 
-  // All pieces that these bytes lie in, and the next one where pieces have come one after another. pre: they lie in the
-  // mapping. cost: a look at a bit for each piece.
+  // Announces all pieces of these bytes, and the next piece if the announced pieces are consecutive. pre: the bytes are
+  // in the mapping. cost: reading a bit for each piece.
   void want(const std::byte* at, std::size_t bytes) {
     const auto offset = static_cast<std::size_t>(at - begin_);
     for (std::size_t piece = offset / piece_bytes; piece <= (offset + bytes - 1) / piece_bytes; ++piece)
@@ -46,7 +46,7 @@ class page_maker {
   std::size_t last_ = no_more;
   std::size_t count_ = 0;
   std::vector<std::uint32_t> wanted_;   // each piece once, in order
-  std::atomic<std::size_t> pushed_{0};  // of wanted_, how many the thread may read; no_more: it ends
+  std::atomic<std::size_t> pushed_{0};  // number of elements of wanted_ that the thread may read; no_more: it ends
   std::jthread thread_;
 };
 

@@ -1,13 +1,13 @@
-// The way from a store to where it stays: which memory a file is, which primitive brings bytes to it, and the one seam
-// that every flush and fence of a pool goes through.
+// The path from a store to persistence: the kind of memory that a file is, the primitive that makes bytes persistent,
+// and the one interface for every flush and fence of a pool.
 //
 // Memory-centric paper 2 (Rudoff, MCHPC'17), section 2.2 and table 1: a store may stay in a processor's cache; a flush
-// (CLFLUSH, CLFLUSHOPT, CLWB) begins to bring its line to the persistence domain, a fence waits for it. Where the
-// file's pages are the page cache's, the domain is the device, a flush notes a range of pages, and a fence is msync of
-// what is noted.
+// (CLFLUSH, CLFLUSHOPT, CLWB) begins to write its line back to the persistence domain, and a fence waits for that. If
+// the file's pages are in the page cache, the domain is the device, a flush notes a range of pages, and a fence calls
+// msync for the noted ranges.
 //
-// Each flush and fence has a step, its name: so a recorder can say at which point of the implementation a run may be
-// cut, and a test can leave one out (tests/pool/crash_test.cpp). Not thread-safe: a pool has one at a time who writes.
+// Each flush and fence has a step, its name: with it a recorder says at which point of the implementation a run may be
+// cut, and a test can leave one out (tests/pool/crash_test.cpp). Not thread-safe: a pool has one writer at a time.
 #pragma once
 
 #include <situ/pool/pool.h>
@@ -20,60 +20,60 @@
 
 namespace situ::detail {
 
-// Where in the implementation a flush or fence stands.
+// The point of the implementation that issues a flush or fence, by the bytes that are flushed.
 enum class pool_step : std::uint8_t {
   create,          // the parts of a new pool
   grow_first,      // a longer heap, in the older copy of the state
-  grow_second,     // and in the other; no fence: who relies on a longer heap has one of its own
-  snapshot,        // what a transaction is about to change, in the log
-  publish,         // the words of the allocator that a commit is about to change, in the log
-  keep_checks,     // the checks of objects that a commit is about to change, in the log; publish fences them
+  grow_second,     // and in the other copy; no fence: a user of the longer heap issues one
+  snapshot,        // bytes that a transaction is about to change, in the log
+  publish,         // words of the allocator that a commit is about to change, in the log
+  keep_checks,     // checks of objects that a commit is about to change, in the log; publish fences them
   checks,          // checks of new objects; commit fences them
-  commit,          // all that a transaction has changed and made
+  commit,          // all bytes that a transaction has changed and made
   end,             // the log's end
-  restore,         // what an abort or a recovery has brought back
-  restored_end,    // and the log's end after it; no fence: bringing back twice is bringing back once
-  append,          // of a redo log: a transaction's record
-  forget,          // what lies behind the records of a log that is gone on with, which is none
-  checkpoint,      // what the records say, where it belongs
-  checkpoint_end,  // and the log's new beginning
-  move_begin,      // from where to where a pool is moved to other addresses
-  move_mark,       // that it is being moved
+  restore,         // bytes that an abort or a recovery has restored
+  restored_end,    // the log's end after restore; no fence: restoring twice has the same result
+  append,          // redo log: the record of a transaction
+  forget,          // redo log: the bytes behind the valid records, which are made invalid
+  checkpoint,      // redo log: contents of the records, at their places in the pool
+  checkpoint_end,  // redo log: the log's new beginning
+  move_begin,      // source and target of a move to other addresses
+  move_mark,       // the mark that the pool is being moved
   move_pointers,   // the pointers of its objects
-  move_end,        // that it has been moved
+  move_end,        // the end of the move
   count,
 };
 [[nodiscard]] std::string_view name(pool_step step) noexcept;
 
-// Which way the bytes of a file take.
+// The way in which the bytes of a file become persistent.
 enum class pool_medium : std::uint8_t {
   page_cache,       // msync brings them to the device
-  dax,              // they are memory: a flush of cache lines brings them to the persistence domain
-  volatile_memory,  // a file system in memory: nothing brings them anywhere
+  dax,              // the pages are memory: a flush of cache lines brings them to the persistence domain
+  volatile_memory,  // a file system in memory: the bytes never become persistent
 };
 [[nodiscard]] std::string_view name(pool_medium medium) noexcept;
 
 enum class flush_primitive : std::uint8_t { none, clflush, clflushopt, clwb, msync, fdatasync };
 [[nodiscard]] std::string_view name(flush_primitive primitive) noexcept;
-// The best one for cache lines that this processor has; msync where it has none.
+// Returns the best flush of cache lines that this processor has; msync if it has none.
 [[nodiscard]] flush_primitive best_line_flush() noexcept;
 
-// Sees every flush and fence of a pool before it is done, for tests. Stores it finds by comparing.
+// Is called before every flush and fence of a pool, for tests. It finds stores by comparing memory.
 class persistence_recorder {
  public:
   virtual ~persistence_recorder() = default;
-  // The file is mapped here, and what it holds is where it stays. is_private: stores to memory do not reach it.
+  // The file is mapped at `base`, and its contents are persistent. is_private: stores to memory do not reach the file.
   virtual void begin(int descriptor, const std::byte* base, bool is_private) = 0;
   virtual void flush(const std::byte* at, std::size_t bytes, pool_step step) = 0;
   virtual void fence(pool_step step) = 0;
-  // Of a file that is mapped privately: bytes that are about to be written to it.
+  // For a file that is mapped privately: bytes that are about to be written to it.
   virtual void write(std::uint64_t offset, const std::byte* from, std::size_t bytes, pool_step step) = 0;
 };
 
 class persistence {
  public:
-  // For a file that is mapped at `base`. is_private: what is stored there does not reach the file, and a flush writes
-  // it. The descriptor stays the caller's.
+  // Sets the file and its mapping at `base`. is_private: stores do not reach the file, and a flush writes them to it.
+  // The caller keeps the descriptor.
   void attach(int descriptor, std::byte* base, pool_medium medium, pool_promise promise, bool is_private,
               std::string path);
   void record_to(persistence_recorder* recorder) {
@@ -82,28 +82,28 @@ class persistence {
     if (recorder != nullptr) recorder->begin(descriptor_, base_, primitive_ == flush_primitive::fdatasync);
   }
 
-  // The bytes are on their way after it.
+  // Begins to make bytes persistent.
   void flush(const void* at, std::size_t bytes, pool_step step) {
     if (is_needed_) flush_slow(static_cast<const std::byte*>(at), bytes, step);
   }
-  // Of a file that is mapped privately: the bytes are on their way to it. Throws out_of_memory for a full disk, and
-  // bad_file where the device fails, which counts as a fence that failed; some of them may be there then.
+  // For a file that is mapped privately: begins to write the bytes to it. Throws out_of_memory if the disk is full, and
+  // bad_file if the device fails, which counts as a failed fence; some of the bytes may be written then.
   void write(std::uint64_t offset, const std::byte* from, std::size_t bytes, pool_step step);
-  // Waits for the device; 0 or errno's value. May be called beside the others, by another thread.
+  // Waits for the device; returns 0 or the errno value. Thread-safe.
   [[nodiscard]] int sync_file() const noexcept;
-  // What was flushed is where it stays after it. Throws bad_file where the device fails; then nothing is known of what
-  // was flushed since the last fence.
+  // Waits until flushed bytes are persistent. Throws bad_file if the device fails; then the state of all bytes flushed
+  // since the last fence is unknown.
   void fence(pool_step step) {
-    // Who is killed has done its stores in their order, as the kernel and whoever opens the file next see them: the
-    // compiler must keep it.
+    // If this process is killed, the kernel and the next opener of the file see its stores in program order: the
+    // compiler must keep that order.
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (is_needed()) fence_slow(step);
   }
 
-  // Whether flushes do anything.
+  // Returns whether flushes do anything.
   [[nodiscard]] bool is_needed() const noexcept { return is_needed_; }
-  // Whether a fence has failed, or the device at a write, or fail() was called. The kernel may take pages that it could
-  // not write for written: a fence that succeeds afterwards says nothing of them.
+  // Returns whether a fence or a write to the device has failed, or fail() was called. The kernel may count pages that
+  // it could not write as written, so a later fence that succeeds says nothing about them.
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
   void fail() noexcept { has_failed_ = true; }
   [[nodiscard]] pool_medium medium() const noexcept { return medium_; }

@@ -1,5 +1,5 @@
-// A list of plain values. To push where there is room calls nothing, so a function that pushes, and calls nothing else,
-// saves no registers: a std::vector's push may call its growth in the middle.
+// A list of plain values. A push within the capacity calls no function, so a function that only pushes saves no
+// registers; a std::vector's push may call its growth in the middle.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The file of a pool: making, opening and growing it, and mapping it at its own addresses. Every check of what is in
-// its header stands in pool_header.cpp; docs/formats/pool.md lists them.
+// The file of a pool: making, opening and growing it, and mapping it at its own addresses. pool_header.cpp has every
+// check of the header's contents; docs/formats/pool.md lists them.
 #pragma once
 
 #include "pool/format.h"
@@ -22,25 +22,25 @@ struct pool_area;
 
 // Throws bad_file: "pool PATH, byte OFFSET: ...".
 [[noreturn]] void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what);
-// "pool PATH: ...".
+// Throws bad_file: "pool PATH: ...".
 [[noreturn]] void throw_refused(const std::string& path, std::string_view what);
-// out_of_memory: so many bytes more, and errno's value.
+// Throws out_of_memory: `bytes` more bytes cannot be had, because of this errno value.
 [[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason);
-// How long this process may make files (RLIMIT_FSIZE): beyond it the kernel sends SIGXFSZ.
+// Returns the largest file that this process may make (RLIMIT_FSIZE): beyond it the kernel sends SIGXFSZ.
 [[nodiscard]] std::uint64_t longest_file() noexcept;
-// out_of_memory: a file of so many bytes is longer than that.
+// Throws out_of_memory: a file of this size exceeds longest_file().
 [[noreturn]] void throw_too_long(const std::string& path, std::uint64_t bytes);
-// Throws bad_file where the system has no random bytes.
+// Throws bad_file if the system has no random bytes.
 void set_random(void* to, std::size_t bytes);
 
-// Throws bad_file where it has some that this build does not know.
+// Throws bad_file if the pool has features that this build does not know.
 void check_pool_features(const pool_header& header, const std::string& path);
 
-// For tests: what is taken for granted instead of looked for.
+// For tests: values that replace those found on the system.
 struct pool_overrides {
   persistence_recorder* recorder = nullptr;
   std::optional<pool_medium> medium;
-  std::uint64_t most_log_bytes = most_pool_log_bytes;  // of a redo log, what is used of it
+  std::uint64_t most_log_bytes = most_pool_log_bytes;  // used part of a redo log
 };
 
 // Not thread-safe.
@@ -59,36 +59,36 @@ class pool_file {
   [[nodiscard]] std::uint64_t mapped_bytes() const noexcept { return mapped_bytes_; }
   [[nodiscard]] std::uint64_t heap_offset() const noexcept { return heap_offset_; }
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
-  // Whether it was made just now.
+  // Returns whether this opener has made the file.
   [[nodiscard]] bool is_new() const noexcept { return is_new_; }
-  // Whether its log is a redo log; then who writes has mapped it privately.
+  // Returns whether the log is a redo log; if so, the writer has mapped the file privately.
   [[nodiscard]] bool is_redo() const noexcept { return is_redo_; }
-  // Whether each object has a check (object_checks.h).
+  // Returns whether each object has a check (object_checks.h).
   [[nodiscard]] bool has_checks() const noexcept { return has_checks_; }
   [[nodiscard]] pool_promise promise() const noexcept { return static_cast<pool_promise>(header().promise); }
-  // Of a redo log what may be written, for tests less than there is.
+  // Returns the bytes of a redo log that may be written; tests may reduce them.
   [[nodiscard]] std::uint64_t used_log_bytes() const noexcept { return std::min(log_bytes_, most_log_bytes_); }
   [[nodiscard]] std::uint64_t map_offset() const noexcept { return pool_log_offset + log_bytes_; }
   [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint32_t most_chunks() const noexcept { return most_chunks_; }
-  // Its own address, where the pointers of its objects lead to; while it is being moved, or where that was cut, some
-  // lead to where it is moved to.
+  // Returns the pool's own address, to which the pointers of its objects refer. During a move, or after an interrupted
+  // one, some pointers refer to the target instead.
   [[nodiscard]] std::uint64_t home() const noexcept { return home_; }
   [[nodiscard]] std::uint64_t moving_to() const noexcept { return is_moving_ ? moving_to_ : home_; }
-  // Whether its pointers lead elsewhere than to where it lies.
+  // Returns whether the pool's pointers refer to other addresses than those at which it is mapped.
   [[nodiscard]] bool is_moved() const noexcept {
     return is_moving_ || reinterpret_cast<std::uintptr_t>(base_) != home_;
   }
-  // In which company it is open. Until leave_gate() nobody else can open or close it.
+  // Returns the access of this opener and others. Until leave_gate() no other process can open or close the pool.
   [[nodiscard]] pool_company company() const noexcept { return company_; }
   [[nodiscard]] const pool_openers& openers() const noexcept { return openers_; }
-  // Whether nobody shared it before: then what a crash has left is this opener's to mend.
+  // Returns whether no other opener shared the pool before; if so, this opener repairs what a crash has left.
   [[nodiscard]] bool is_first() const noexcept;
   void leave_gate() const noexcept { openers_.leave_gate(); }
-  // Where those meet who share it; nullptr where nobody does.
+  // Returns the shared area, or nullptr if the pool is not shared.
   [[nodiscard]] pool_area* area() const noexcept;
   [[nodiscard]] std::uint64_t patience_ns() const noexcept { return patience_ns_; }
-  // Where the heap ends, in the file.
+  // Returns the end of the heap in the file.
   [[nodiscard]] std::uint64_t end() const noexcept { return heap_offset_ + std::uint64_t{chunks_} * chunk_bytes; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] persistence& persist() noexcept { return persist_; }
@@ -102,49 +102,53 @@ class pool_file {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
   }
 
-  // What lies behind the heap: room up to an offset in the file, or nothing. lengthen throws out_of_memory.
+  // Lengthen the file behind the heap to an offset, or cut it at the heap's end. lengthen throws out_of_memory.
   void lengthen(std::uint64_t to);
   void cut() const noexcept;
-  // Throws bad_file where it cannot be seen.
+  // Returns the length of the file. Throws bad_file if the system call fails.
   [[nodiscard]] std::uint64_t length() const;
-  // Of the file, past this process's own pages. False where it ends before. Throws bad_file where it cannot be read.
+  // Reads from the file, bypassing this process's private pages. Returns false if the file ends before. Throws bad_file
+  // if reading fails.
   [[nodiscard]] bool read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const;
 
-  // How long the heap is, as the file has it; throws bad_file. As another opener has said.
+  // read_state reads the size of the heap from the file, and throws bad_file; set_chunks sets the size that another
+  // opener has published.
   void read_state();
   void set_chunks(std::uint32_t chunks) noexcept { chunks_ = chunks; }
-  // For who writes, once all is found sound: mends what a growth that was cut has left, and notes for whoever is
-  // refused who it is.
+  // Called by the writer after validation: repairs an interrupted growth, and records the writer's process for messages
+  // to refused openers.
   void settle();
-  // For a writer, before it stores anything: gives room on the disk to what it may store to, where a copy of the pool
-  // has holes. Throws out_of_memory. cost: a system call for each 64 extents of the file, where it has no holes.
+  // Called by a writer before its first store: allocates disk space for all bytes that it may store to, since a copy of
+  // a pool may have holes there. Throws out_of_memory. cost: a system call for each 64 extents of the file, if it has
+  // no holes.
   void take_room() const;
-  // The same for the area alone: false where its disk is full.
+  // As take_room, for the area alone. Returns false if the disk is full.
   [[nodiscard]] bool takes_room_for_area() const noexcept;
-  // Chunks that are about to be taken: where a compaction may have made holes of them, they get room on the disk again.
-  // Throws out_of_memory.
+  // Allocates disk space for chunks that are about to be taken, if a compaction may have made holes of them. Throws
+  // out_of_memory.
   void fill_holes(std::uint32_t first, std::uint32_t chunks) const;
-  // What grow() calls first: it throws where this opener may not change the file any more.
+  // Sets a function that grow() calls first; it throws if this opener may not change the file any more.
   void call_before_growth(std::function<void()> check) { before_growth_ = std::move(check); }
-  // At least `least` further chunks, `wanted` if there is room. Throws out_of_memory.
+  // Grows the heap by at least `least` chunks, by `wanted` if there is room. Throws out_of_memory.
   void grow(std::uint32_t least, std::uint32_t wanted);
-  // So long is the heap from now on.
+  // Writes the new size of the heap to the file.
   void write_state(std::uint32_t chunks);
 
-  // --- to other addresses, for who has it alone (move.cpp) ---
+  // --- moving to other addresses, by an opener that has the pool alone (move.cpp) ---
 
   [[nodiscard]] bool is_moving() const noexcept { return is_moving_; }
   void begin_move(std::uint64_t to);
-  // All pointers that are reached lead to `to`, and are flushed.
+  // Ends the move; call it when all reachable pointers refer to `to`, and are flushed.
   void end_move(std::uint64_t to);
-  // From being alone to what was asked for.
+  // Admits other openers after a move, as far as the requested access does.
   void share();
 
-  // Makes the pages of chunks that nobody has, many at a time, where that is cheaper than a fault for each. They hold
-  // zeroes afterwards, or what they held.
+  // Populates the pages of free chunks, many at a time, if that is cheaper than a fault for each. The pages are zero
+  // afterwards, or keep their contents.
   void make_pages(std::uint32_t first, std::uint32_t chunks) noexcept;
 
-  // While it lives, a pool that is open for reading may be written: the pages become this process's own.
+  // Makes the pages of a pool that is open for reading writable while it lives; stores go to private copies of the
+  // pages.
   class private_writing {
    public:
     explicit private_writing(pool_file& of);
@@ -156,7 +160,7 @@ class pool_file {
     pool_file& of_;
   };
 
-  // The same for some pages alone, from an offset to another; and back to what the file has there.
+  // make_private makes only some pages writable, or read-only again; drop_private discards private copies of pages.
   struct page_range {
     std::uint64_t begin;
     std::uint64_t end;
@@ -176,7 +180,7 @@ class pool_file {
   void map_area();
   void check_header(const pool_header& header, std::uint64_t file_bytes) const;
   void map_for_writer(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides);
-  // Where nothing is, and the pool's pointers do not lead to.
+  // Maps the file at free addresses to which the pool's pointers do not refer, and returns the base.
   std::uint64_t map_anywhere(std::uint64_t bytes, const pool_overrides& overrides);
   void open_for_writer(const pool_header& header, const pool_opening& how, const pool_overrides& overrides);
   [[nodiscard]] pool_header read_header(std::uint64_t file_bytes);
@@ -195,7 +199,7 @@ class pool_file {
   pool_openers openers_;
   pool_company company_ = pool_company::alone;
   std::byte* base_ = nullptr;
-  void* area_ = nullptr;  // a mapping of its own, for who cannot write the pool's
+  void* area_ = nullptr;  // a writable mapping of the area, for a reader, whose mapping of the pool is read-only
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t home_ = 0;
   std::uint64_t moving_to_ = 0;
@@ -210,7 +214,7 @@ class pool_file {
   std::uint64_t log_bytes_ = pool_log_bytes;
   std::uint64_t most_log_bytes_ = most_pool_log_bytes;
   persistence persist_;
-  std::function<void()> before_growth_;  // of who has it now: does not move along
+  std::function<void()> before_growth_;  // belongs to the current owner; not moved with the file
 };
 
 }  // namespace situ::detail

@@ -1,18 +1,19 @@
-// The allocator of a pool: runs of chunks, slabs of blocks, as in a place's segment (memory/heap_map.h), by the same
-// size classes. What makes it another one: here memory is given in two steps. A transaction *takes* blocks, which
-// changes nothing in the file; its commit *publishes* them, by the log, with everything else. So a block belongs to its
-// transaction until it is published, and who is killed before that has leaked nothing. docs/decisions/0021-pools.md
-// says why the segment's heap cannot do it.
+// The allocator of a pool: runs of chunks, and slabs of blocks, with the size classes of a place's segment
+// (memory/heap_map.h). Unlike the segment's heap it allocates in two steps. A transaction *takes* blocks, which changes
+// nothing in the file; its commit *publishes* them through the log, with all other changes. A block belongs to its
+// transaction until then, so a process that is killed before leaks nothing. docs/decisions/0021-pools.md says why the
+// segment's heap cannot do this.
 //
-//   in the file: the map (what each run is), in each slab a bit for each block that is live
-//   here:        what is taken, which runs are free, which slabs may have room: made anew at each opening
+//   in the file:  the map (the kind of each run); in each slab a bit for each live block
+//   in memory:    taken blocks, free runs, slabs that may have room: rebuilt at each opening
 //
 // Invariants
-//   1. A block is live in the file iff a complete transaction has published it and none has published its end.
-//   2. slab::taken = live in the file + taken by the transaction under way; slab::going is a subset of it: what the
-//      transaction gives back. Nobody else gets a block that is going until the commit is complete.
-//   3. Free runs are those chunks that no run of the file covers and nobody has taken. They hold no entry of the map.
-//   4. Slabs are read when they are first needed; until then `runs_` has their number alone, and they count as having
+//   1. A block is live in the file iff a complete transaction has published it, and none has published its end.
+//   2. slab::taken = live in the file + taken by the current transaction; slab::leaving is a subset of it: the blocks
+//      that the transaction gives back. No block that is going is taken again before the commit is complete.
+//   3. Free runs are the chunks that no run of the file covers and no transaction has taken. They have no entry in the
+//      map.
+//   4. Slabs are read when they are first needed; until then they are known by their number alone, and count as having
 //      room.
 //
 // Not thread-safe: one transaction at a time.
@@ -36,18 +37,18 @@
 
 namespace situ::detail {
 
-// Free chunks as runs, merged with their neighbours; the smallest that is large enough is taken.
+// Free chunks as runs, merged with their neighbours. take() uses best fit: the smallest run that is large enough.
 class chunk_runs {
  public:
   void insert(std::uint32_t first, std::uint32_t chunks);
-  // The first of so many, or no_chunk.
+  // Takes a run of this many chunks. Returns its first chunk, or no_chunk.
   [[nodiscard]] std::uint32_t take(std::uint32_t chunks);
-  // These; false where not all of them are free.
+  // Takes these chunks. Returns false if not all of them are free.
   [[nodiscard]] bool take_at(std::uint32_t first, std::uint32_t chunks);
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
-  // Of the run that begins here; 0: none does.
+  // Returns the length of the run that begins at this chunk; 0 if none does.
   [[nodiscard]] std::uint32_t chunks_at(std::uint32_t first) const noexcept;
-  // Of the run that ends at the end of the heap.
+  // Returns the length of the run that ends at the end of the heap; 0 if none does.
   [[nodiscard]] std::uint32_t chunks_before(std::uint32_t end) const noexcept;
 
  private:
@@ -56,7 +57,7 @@ class chunk_runs {
   std::uint64_t total_ = 0;
 };
 
-// A word of the allocator in the file that a commit changes.
+// A word of the allocator in the file, and the value that a commit stores there.
 struct heap_word {
   std::uint64_t* at;
   std::uint64_t value;
@@ -66,11 +67,11 @@ class pool_heap {
  public:
   explicit pool_heap(pool_file& file) noexcept : file_{file} {}
 
-  // Reads the map, whatever was read before; who neither writes nor lies at other addresses only looks whether it is
-  // sound, and may then only `look` and count. Throws bad_file.
+  // Rebuilds all state from the map. A reader at the pool's own addresses only validates the map, and may then only
+  // `look` and count. Throws bad_file.
   void read();
-  // Others have changed these words of the file, and may have made the heap longer, to file_.chunks(): takes over what
-  // they hold now. No transaction may be under way. Throws bad_file; then it must be read anew.
+  // Reads these words of the file, which other processes have changed; the heap may have grown to file_.chunks(). No
+  // transaction may be running. Throws bad_file; then call read().
   void follow(std::vector<std::uint64_t>& offsets);
 
   // --- for a transaction ---
@@ -79,22 +80,23 @@ class pool_heap {
     std::size_t fresh = 0;
     std::size_t going = 0;
   };
-  // What is taken afterwards is not joined with what was taken before.
+  // Returns the current position, for undo and is_fresh. Blocks taken later are not joined with earlier ones.
   [[nodiscard]] mark here() noexcept {
     may_join_ = false;
     return {fresh_.size(), going_.size()};
   }
-  // A block of the transaction's. Grows the pool. Throws out_of_memory.
+  // Takes a block for the transaction, and grows the pool if needed. Throws out_of_memory.
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment);
-  // So many at once, one for each of to[0], to[distance], ...
+  // Takes `count` blocks, one for each of to[0], to[distance], ...
   void take_many(std::size_t bytes, std::size_t alignment, std::size_t count, std::byte** to, std::size_t distance);
-  // Gives a block back once the transaction completes. Throws bad_address.
+  // Gives a block back; it is freed when the transaction completes. Throws bad_address.
   void give_back(const void* block);
-  // Of what was taken and given back since: nothing.
+  // Cancels all blocks taken and given back since a position.
   void undo(mark from);
-  // Whether a range lies in a block that was taken since.
+  // Returns whether a range lies in a block that was taken since a position.
   [[nodiscard]] bool is_fresh(mark from, const void* at, std::size_t bytes) const noexcept {
-    // The last few: what was made is mostly set at once. What is not found is snapshotted, which is right, too.
+    // It looks at the last few blocks, since a new object is mostly set at once. The caller takes a snapshot if it
+    // finds none, which is also correct.
     constexpr std::size_t looked_at = 16;
     std::size_t left = std::min(fresh_.size() - from.fresh, looked_at);
     for (const block_ref* each = fresh_.end(); left != 0; --left) {
@@ -104,34 +106,34 @@ class pool_heap {
     }
     return false;
   }
-  // Whether this is the start of a block that will be live once the transaction completes.
+  // Returns whether this is the start of a block that will be live when the transaction completes.
   [[nodiscard]] bool is_block(const void* at);
-  // Where a block lies: of a slab its number, of a large run 0.
+  // The position of a block: index is its number in a slab, 0 in a large run.
   struct place {
-    std::uint32_t first;  // chunk of its run
+    std::uint32_t first;  // first chunk of the block's run
     std::uint32_t index;
     std::uint64_t offset;  // in the file
     std::uint64_t bytes;
     std::uint64_t run_end;
     [[nodiscard]] std::uint64_t check_offset() const noexcept { return object_check_offset(run_end, index); }
   };
-  // Which block an offset in the file lies in, live or not, without reading slabs into memory.
+  // Finds the block, live or not, that contains an offset in the file, without reading slabs into memory.
   [[nodiscard]] bool locate(std::uint64_t offset, place& into) const noexcept;
   [[nodiscard]] place block_of(std::uint32_t first, std::uint32_t index) const noexcept;
   [[nodiscard]] bool is_live(const place& block) const noexcept;
-  // Whether a complete transaction has published it, and the one under way does not give it back.
+  // Returns whether a complete transaction has published the block, and the current one does not give it back.
   [[nodiscard]] bool stays_live(const place& block) const noexcept;
-  // How many blocks each run may have, by its first chunk; 0 elsewhere.
+  // Returns how many blocks a run may have, by its first chunk; 0 for other chunks.
   [[nodiscard]] std::uint32_t most_blocks(std::uint32_t chunk) const noexcept;
   [[nodiscard]] bool has_fresh() const noexcept { return !fresh_.empty(); }
   [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }
 
-  // The words to change, by rising address, without doubles; and heads of new slabs, which are written at once, since
-  // nothing leads to them yet.
+  // Returns the words to change, by ascending address, without duplicates. Headers of new slabs are written at once,
+  // since they are not reachable yet.
   void plan(std::vector<heap_word>& words);
-  // Instead of it, where one word is all that changes: blocks of one word of a slab that is on the map were taken.
+  // Replaces plan() if one word is all that changes: the transaction took blocks in one word of a published slab.
   [[nodiscard]] bool plan_one(heap_word& into) noexcept {
-    is_one_word_ = false;  // a commit that failed may have been of one
+    is_one_word_ = false;  // a failed commit may have set it
     if (fresh_.size() != 1 || !going_.empty()) return false;
     const block_ref& blocks = fresh_.front();
     const slab* const of = blocks.of;
@@ -141,14 +143,14 @@ class pool_heap {
     is_one_word_ = true;
     return true;
   }
-  // Of what is new: visit(at, bytes) for each range to flush.
+  // Calls visit(at, bytes) for each new range that must be flushed.
   void for_each_fresh(const std::function<void(const std::byte*, std::size_t)>& visit) const;
-  // Of blocks that were taken: visit(place of the first, how many lie one behind another).
+  // Calls visit(place of the first block, count) for each sequence of adjacent taken blocks.
   template <class Visit>
   void for_each_taken(Visit visit) const {
     for (const block_ref& each : fresh_) visit(block_of(each.first, each.of == nullptr ? 0 : each.index), each.count);
   }
-  // The words are changed, and the transaction is complete.
+  // Updates the memory state after the words are changed and the transaction is complete.
   void complete() {
     if (!is_one_word_) return complete_all();
     is_one_word_ = false;
@@ -158,7 +160,7 @@ class pool_heap {
 
   // --- for the log ---
 
-  // Chunks that no run in the file covers, until free_log_runs. Throws out_of_memory.
+  // Takes chunks that no run in the file covers, until free_log_runs. Throws out_of_memory.
   [[nodiscard]] std::uint32_t take_log_run(std::uint64_t chunks);
   void free_log_runs() {
     if (!log_runs_.empty()) [[unlikely]]
@@ -168,11 +170,12 @@ class pool_heap {
   // --- to look at ---
 
   [[nodiscard]] std::uint64_t free_chunks() const noexcept { return free_.total(); }
-  // Of the file, its first so many chunks; needs no transaction under way. Adds to damage what is not sound.
+  // Visits and counts the blocks in the first `chunks` chunks of the file, and adds faults to into.damage. No
+  // transaction may be running.
   void look(pool_findings& into, std::uint32_t chunks, const std::function<void(void*, std::size_t)>* visit) const;
-  // Behind the last run of the file there are none but free ones.
+  // Returns the end of the last run in the file, in chunks; all chunks behind it are free.
   [[nodiscard]] std::uint64_t used_chunks() const noexcept;
-  // That no run of the file has, of its first so many.
+  // Returns how many of the file's first `chunks` chunks are in no run.
   [[nodiscard]] std::uint64_t count_free(std::uint32_t chunks) const noexcept;
 
  private:
@@ -181,25 +184,25 @@ class pool_heap {
     std::uint8_t size_class = 0;
     bool is_published = false;
     bool is_listed = false;  // in partial_
-    std::uint32_t used = 0;  // taken blocks
+    std::uint32_t used = 0;  // number of taken blocks
     std::uint32_t going = 0;
-    std::uint32_t hint = 0;         // no word before it has room
-    std::uint32_t blocks = 0;       // that it has room for
-    std::uint32_t block_bytes = 0;  // of each
+    std::uint32_t hint = 0;         // no word before this one has room
+    std::uint32_t blocks = 0;       // capacity
+    std::uint32_t block_bytes = 0;  // size of a block
     std::byte* first_block = nullptr;
-    std::uint64_t* live = nullptr;  // the words of its header
+    std::uint64_t* live = nullptr;  // the words of the slab's header
     std::array<std::uint64_t, 16> taken{};
     std::array<std::uint64_t, 16> leaving{};
   };
-  // A block that was taken or is going: of a slab its index, of a large run, which has no slab, its chunks. Blocks of a
-  // slab that were taken one after the other and lie so are one entry.
+  // Blocks that were taken or are going. In a slab: adjacent blocks that were taken one after the other are one entry,
+  // from `index` on. A large run has no slab, and `index` is its number of chunks.
   struct block_ref {
     std::byte* at;
-    std::size_t bytes;  // of all of it; of those that are going: unused
+    std::size_t bytes;  // of all blocks; unused for blocks that are going
     slab* of;           // null: a large run
     std::uint32_t first;
     std::uint32_t index;
-    std::uint32_t count;  // of blocks
+    std::uint32_t count;  // number of blocks
   };
   enum class large_state : std::uint8_t { taken, live, going };
   struct large_run {
@@ -222,7 +225,7 @@ class pool_heap {
   }
   [[nodiscard]] std::uint32_t take_run(std::uint64_t chunks);
   void free_all_log_runs();
-  void lengthen_by(std::uint32_t asked);  // until a run of so many is free
+  void lengthen_by(std::uint32_t asked);  // until a run of this many chunks is free
   void make_pages(std::uint32_t first, std::uint32_t chunks);
   [[nodiscard]] slab& load(std::uint32_t first);
   [[nodiscard]] slab& slab_with_room(unsigned size_class);
@@ -242,7 +245,7 @@ class pool_heap {
   void free_slab(slab& of);
   void note_slab(std::uint32_t first, const run_entry& entry) noexcept {
     std::uint32_t* const of = first_of_.data() + first;
-    of[0] = first + 1;  // most have one chunk
+    of[0] = first + 1;  // most slabs have one chunk
     for (std::uint32_t i = 1; i < entry.chunks; ++i) of[i] = first + 1;
     class_of_slab_[first] = entry.size_class;
     ++slab_count_[entry.size_class];
@@ -259,24 +262,25 @@ class pool_heap {
 
   pool_file& file_;
   chunk_runs free_;
-  std::vector<std::uint32_t> first_of_;       // by chunk: 1 + the first chunk of the slab that it lies in; 0: none
+  std::vector<std::uint32_t> first_of_;       // by chunk: 1 + the first chunk of its slab; 0: in no slab
   std::vector<std::uint8_t> class_of_slab_;   // by the slab's first chunk
-  std::vector<std::unique_ptr<slab>> slabs_;  // by the first chunk, where it was read
+  std::vector<std::unique_ptr<slab>> slabs_;  // by the first chunk; null: not read yet
   std::map<std::uint32_t, large_run> large_;  // by the first chunk
   std::array<std::vector<std::uint32_t>, class_count> partial_;  // slabs that may have room
   std::array<std::uint32_t, class_count> slab_count_{};
-  // Of what the heap has grown by while it was open, slabs have had all before this. Pages are made so far ahead.
+  // paged_to_: slabs have used all chunks before it that the heap has gained while open. ahead_: how many chunks get
+  // their pages at once.
   std::uint32_t paged_to_ = 0;
   std::uint32_t ahead_ = 1;
   plain_list<block_ref> fresh_;
   bool may_join_ = false;  // the next block with the last entry of fresh_
   std::vector<block_ref> going_;
-  // Of the commit under way: whether its plan is one word; slabs that it takes off the map, slabs that it puts there,
+  // State of the current commit: whether its plan is one word, slabs that it removes from the map, slabs that it adds, and
   // words of slabs that it changes.
   bool is_one_word_ = false;
   std::vector<std::uint32_t> emptied_;
   std::vector<std::uint32_t> new_heads_;
-  std::vector<std::uint64_t> touched_;  // 16 a first chunk
+  std::vector<std::uint64_t> touched_;  // 16 * first chunk + index of the word
   std::vector<std::pair<std::uint32_t, std::uint32_t>> log_runs_;
 };
 

@@ -1,4 +1,4 @@
-// Ranges of bytes of a pool's file.
+// Byte ranges in a pool's file.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct pool_range {
   [[nodiscard]] std::uint64_t end() const noexcept { return offset + bytes; }
 };
 
-// The same bytes in rising order, each once.
+// Sorts ranges by offset, and merges those that overlap or touch.
 inline void merge_ranges(std::vector<pool_range>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const pool_range& a, const pool_range& b) { return a.offset < b.offset; });
   std::size_t kept = 0;

@@ -1,6 +1,6 @@
-// Whether another process has ended, concluded from evidence only: a look that fails concludes nothing.
+// Decides whether another process has ended, from evidence only: a check that fails proves nothing.
 //
-// Looks, in this order, and what each of them concludes:
+// The checks, in this order, and their conclusions:
 //
 //   /proc/self, its name spaces  the two processes count processes in the same numbers (pid name space) and time from
 //                                the same moment (time name space), and /proc shows these numbers; else nothing
@@ -9,8 +9,8 @@
 //                                Z with a single thread left: all of its threads have ended. Z with more threads: the
 //                                main thread has ended by pthread_exit, and the process lives
 //
-// Whatever else is found, or cannot be found (no descriptor left, EACCES, hidepid, no /proc), leaves the process alive.
-// Thread-safe. Functions without state.
+// Any other result, or none (no descriptor left, EACCES, hidepid, no /proc), counts as alive. Thread-safe. Functions
+// without state.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace situ::detail {
 
 struct process_identity {
   std::uint64_t number = 0;
-  std::uint64_t begun = 0;   // in clock ticks, as its time name space counts them; 0: not known
-  std::uint64_t spaces = 0;  // its pid and time name spaces; 0: not known
+  std::uint64_t begun = 0;   // in clock ticks, as its time name space counts them; 0: unknown
+  std::uint64_t spaces = 0;  // identifies its pid and time name spaces; 0: unknown
 };
 
-// The identity of the calling process. cost: five system calls.
+// Returns the identity of the calling process. cost: five system calls.
 [[nodiscard]] process_identity own_identity() noexcept;
-// Whether it has certainly ended. cost: four to seven system calls.
+// Returns true if the process has certainly ended. cost: four to seven system calls.
 [[nodiscard]] bool has_ended(const process_identity& process) noexcept;
 
 }  // namespace situ::detail

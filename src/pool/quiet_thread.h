@@ -1,4 +1,4 @@
-// Threads of a pool's own: signals are for the program's.
+// Threads of a pool. They block all signals, which belong to the program's threads.
 #pragma once
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 namespace situ::detail {
 
-// Runs body(const std::stop_token&). Throws std::system_error where there is no thread to be had.
+// Runs body(const std::stop_token&) in a new thread. Throws std::system_error if no thread can be started.
 template <class Body>
 [[nodiscard]] std::jthread start_quiet_thread(Body body) {
   struct quiet {

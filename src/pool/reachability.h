@@ -1,9 +1,9 @@
-// Which blocks of a pool its roots reach, by the descriptors of their types. For the collector, and for who looks for
-// leaks.
+// Finds the blocks of a pool that its roots reach, by the descriptors of their types, for the collector and for leak
+// checks.
 //
-// A block holds objects of one type, one behind another, and zeroes behind them (docs/formats/pool.md): so all of it is
-// walked as what it is reached as. Where it is reached as several types, as each of them: what any of them leads to is
-// kept. Reads the file alone: no transaction may be under way. Not thread-safe.
+// A block holds objects of one type, one behind another, and zeroes behind them (docs/formats/pool.md), so all of it is
+// walked as the type by which it is reached. A block that is reached as several types is walked as each of them: all
+// targets are kept. It reads the file alone: no transaction may be running. Not thread-safe.
 #pragma once
 
 #include "pool/format.h"
@@ -21,7 +21,7 @@
 
 namespace situ::detail {
 
-// All blocks that the file may have, numbered by rising address, and which of them are live.
+// All blocks of the file, numbered by ascending address, and which of them are live.
 class block_table {
  public:
   static constexpr std::uint64_t none = ~std::uint64_t{0};
@@ -29,14 +29,14 @@ class block_table {
     std::uint64_t number = none;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t check_offset = 0;  // where objects have checks
+    std::uint64_t check_offset = 0;  // valid if objects have checks
   };
 
-  // Of the first so many chunks. Throws bad_file where the map is damaged.
+  // Reads the first `chunks` chunks. Throws bad_file if the map is damaged.
   block_table(const pool_file& file, std::uint32_t chunks);
-  // The live block that a byte lies in; number none: there is none.
+  // Returns the live block that contains a byte; its number is `none` if there is no such block.
   [[nodiscard]] block find(std::uint64_t offset) const noexcept;
-  // So many numbers there are.
+  // Returns how many block numbers there are.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   void for_each_live(const std::function<void(const block&)>& visit) const;
 
@@ -45,7 +45,7 @@ class block_table {
     std::uint64_t first_number;
     std::uint64_t blocks_offset;
     std::uint64_t bytes;      // of a block
-    std::uint32_t blocks;     // that it has room for
+    std::uint32_t blocks;     // capacity
     const slab_header* slab;  // null: one large block
     std::uint64_t end;
   };
@@ -60,7 +60,7 @@ class block_table {
   std::uint64_t heap_offset_;
   std::uint64_t size_ = 0;
   std::vector<run> runs_;
-  std::vector<std::uint32_t> run_of_;  // by chunk: 1 + its number in runs_; 0: none
+  std::vector<std::uint32_t> run_of_;  // by chunk: 1 + the number of its run in runs_; 0: in no run
 };
 
 class reachability {
@@ -69,15 +69,15 @@ class reachability {
     reached_as_.resize(blocks.size());
   }
 
-  // All that can be reached from an object. Throws bad_file where one derives from situ::object and names no type of
-  // this program.
+  // Marks everything that an object reaches. Throws bad_file if an object derives from situ::object and its header
+  // names no type of this program.
   void add_root(std::uint64_t offset, const type_descriptor& type);
   [[nodiscard]] bool has(const block_table::block& each) const noexcept { return reached_as_[each.number] != 0; }
-  // As what it was reached first, of what has been reached.
+  // Returns the type by which this block was first reached. pre: has(each).
   [[nodiscard]] const type_descriptor& type_of(const block_table::block& each) const {
     return *types_[reached_as_[each.number]];
   }
-  // Pointers that lead to no object of the pool: how many, and what is said of the first ones.
+  // Pointers that lead to no object of the pool: their number, and messages about the first few.
   [[nodiscard]] std::uint64_t stray_pointers() const noexcept { return stray_pointers_; }
   [[nodiscard]] const std::vector<std::string>& told_of() const noexcept { return told_of_; }
 
@@ -96,7 +96,7 @@ class reachability {
 
   const pool_file& file_;
   const block_table& blocks_;
-  std::vector<std::uint16_t> reached_as_;      // by block: the index of the type it was first reached as
+  std::vector<std::uint16_t> reached_as_;      // by block: index of the type by which it was first reached
   std::vector<const type_descriptor*> types_;  // by index
   std::set<std::pair<std::uint64_t, const type_descriptor*>> reached_again_;
   std::vector<piece> to_walk_;

@@ -1,4 +1,4 @@
-// The thread that asks for a pool's pages before the program does.
+// A thread that requests a pool's pages before the program does.
 #pragma once
 
 #include "pool/forked_child.h"
@@ -8,17 +8,17 @@
 
 namespace situ::detail {
 
-// Belongs to a pool.
+// A member of a pool.
 class read_ahead {
  public:
-  // Of the file, from the one byte to the other, in order. The descriptor outlives this object.
+  // Reads the file from `begin` to `end`, in order, in the background. The descriptor outlives this object.
   void start(int descriptor, std::uint64_t begin, std::uint64_t end);
 
-  // In a child, which has no such thread.
+  // Abandons the thread in a forked child, which does not have it.
   void leave_to_parent() noexcept { situ::detail::leave_to_parent(thread_); }
 
  private:
-  std::jthread thread_;  // stops when it is destroyed
+  std::jthread thread_;  // the destructor stops it
 };
 
 }  // namespace situ::detail

@@ -1,19 +1,19 @@
-// The pointers of a pool that lies elsewhere than where they lead: made right, from roots on, by the descriptors of
-// their types. Either in this process's own copy of the pages, of all that a root leads to when it is first asked for:
-// for a reader whose addresses are taken. Or in the file, of all roots: for a writer that has the pool alone
-// (move.cpp).
+// Corrects the pointers of a pool that is mapped at other addresses than they refer to, from roots on, by the
+// descriptors of their types. For a reader whose addresses are taken it does so in private copies of the pages, for
+// everything that a root reaches, when the root is first requested. For a writer that has the pool alone it does so in
+// the file, for all roots (move.cpp).
 //
-// A block holds objects of one type, one behind another: what a transaction has taken and not asked for is zero
-// (docs/formats/pool.md), so elements that are none have no pointers. A pointer may lead to any of them, and to nothing
-// within them: else it is refused, as damage. What leads out of the pool stays as it is, and means as little as before.
+// A block holds objects of one type, one behind another. The allocated bytes behind them are zero
+// (docs/formats/pool.md), so they have no pointers. A pointer may refer to any of the objects, but not into their
+// interior: else it is refused as damage. Pointers out of the pool stay unchanged, and are as invalid as before.
 //
-// Where a move in the file was cut, some pointers lead to where it was, others to where it was to be. The two places
-// have no address in common, so each pointer says which it is.
+// After an interrupted move in the file, some pointers refer to the old place, others to the new one. The two places
+// have no address in common, so each pointer tells to which it refers.
 //
-// Who finds a pointer notes its target's block, and does not go there: runs that have noted blocks queue up, and those
-// of a run are visited by rising address. So of the objects memory is read in stretches, however they lead to each
-// other; only the notes, which are some 30 times smaller, are jumped about in. Not thread-safe: under a lock of the
-// pool's.
+// When a pointer is found, its target's block is noted, but not visited yet: runs with noted blocks queue up, and the
+// blocks of a run are visited by ascending address. So objects are read sequentially, however they refer to each other;
+// only the notes, which are some 30 times smaller, are accessed at random. Not thread-safe: the caller holds a lock of
+// the pool.
 #pragma once
 
 #include "pool/page_maker.h"
@@ -35,16 +35,17 @@ class relocation {
  public:
   relocation(pool_file& file, pool_heap& heap) noexcept : file_{file}, heap_{heap} {}
 
-  // A root's object, by its offset, and its type.
+  // A root's object, by its offset and type.
   struct start {
     std::uint64_t offset;
     const type_descriptor* type;
   };
-  // In this process's copy of the pages. Throws bad_file where two types claim one block, not_supported for types that
-  // are derived from situ::object; and so again from then on, since some pointers are right and others are not.
+  // Corrects pointers in private copies of the pages. Throws bad_file if two types claim one block, not_supported for
+  // types that derive from situ::object. After an exception each later call throws it again, since some pointers are
+  // correct and others are not.
   void move_from(const start& root);
-  // In the file, to lead to where it is when it lies at `to`; each object is flushed. Throws likewise, and may be done
-  // again. Returns the bytes of the blocks that it has visited.
+  // Corrects pointers in the file for a pool at `to`, and flushes each object. Throws as move_from, and may be called
+  // again. Returns the bytes of the visited blocks.
   std::uint64_t move_all(const std::vector<start>& roots, std::uint64_t to);
 
  private:
@@ -61,7 +62,7 @@ class relocation {
   void move_ops(std::byte* object, const std::vector<op>& ops);
   void move_elements(std::byte* word, const type_descriptor& block);
   void move_pointer(std::byte* word, const type_descriptor& target);
-  // Where it leads, as an offset; 0 where it does not lead into the pool.
+  // Returns the offset of the target; 0 if the word does not point into the pool.
   std::uint64_t move_word(std::byte* word) const;
   void make_table();
   [[noreturn]] void refuse(const pool_heap::place& block, std::uint64_t within, std::uint16_t known,
@@ -69,15 +70,15 @@ class relocation {
 
   pool_file& file_;
   pool_heap& heap_;
-  // By block, what it was found as: the index of a type, 0 for not at all.
+  // Indexed by block: the index of the type by which it was found; 0: not found.
   std::vector<std::uint16_t> found_as_;
-  std::vector<const type_descriptor*> types_;  // by index, where there were some
-  // By the first chunk of a run:
+  std::vector<const type_descriptor*> types_;  // by index; null: not found yet
+  // Indexed by the first chunk of a run:
   std::vector<std::uint64_t> blocks_before_;             // in found_as_
   std::vector<std::array<std::uint64_t, 16>> to_visit_;  // a bit for each block
   std::vector<bool> is_queued_;
   std::vector<std::uint32_t> queue_;
-  // Notes that wait for memory, the first ones first.
+  // Notes that wait for a prefetch; the oldest is settled first.
   struct waiting_note {
     pool_heap::place block;
     std::uint64_t within;
@@ -89,8 +90,9 @@ class relocation {
   std::size_t notes_settled_ = 0;
   std::uint64_t to_ = 0;
   bool is_flushed_ = false;
-  std::optional<page_maker> pages_;    // while pointers are moved
-  std::vector<std::uint8_t> runs_in_;  // of a reader, by piece of pages: runs that were or will be visited, up to many
+  std::optional<page_maker> pages_;    // while pointers are corrected
+  std::vector<std::uint8_t> runs_in_;  // for a reader, by piece of pages: number of visited or queued runs, up to a
+                                       // limit
   std::uint64_t visited_bytes_ = 0;
   std::exception_ptr failure_;
 };

@@ -1,17 +1,17 @@
-// The log of a pool: what lay where a transaction writes, so that it can be brought back.
+// The undo log of a pool: the previous contents of ranges that a transaction writes, for rolling it back.
 //
 // Invariants
-//   1. An entry is valid while its check is right for the sequence word in the file. So one store to that word ends all
-//      of them at once, and a torn entry is none.
-//   2. An entry is where it stays (fence) before a byte of its range is changed; what the range holds afterwards is
-//      where it stays before the sequence changes.
-//   3. Entries are read from the front until one is not valid, and applied from the last to the first: what a range
-//      held first is brought back last.
-//   4. A nested transaction's abort brings back what its entries keep, and leaves them: what it has brought back is not
-//      yet where it stays, so a crash may find what was there meanwhile, and needs them. They hold what their ranges
-//      hold again, so they serve whoever changes these afterwards as entries of its own would.
-//   5. A part that the log goes on in lies in chunks that no entry of the map names. They are free as soon as the
-//      sequence has changed, so nobody has to give them back.
+//   1. An entry is valid if its check is correct for the sequence word in the file. So one store to that word ends all
+//      entries at once, and a torn entry is invalid.
+//   2. An entry is persistent (fence) before a byte of its range is changed; the new contents of the range are
+//      persistent before the sequence changes.
+//   3. Entries are read from the front up to the first invalid one, and applied from the last to the first, so the
+//      first contents of a range are restored last.
+//   4. A nested transaction's abort restores what its entries keep, and leaves the entries: the restored bytes are not
+//      persistent yet, so a crash may find the changed ones, and needs the entries. They equal the present contents of
+//      their ranges, so they also serve later changes of these ranges as new entries would.
+//   5. Further parts of the log are in chunks that no entry of the map names. These are free when the sequence has
+//      changed, so nothing has to free them.
 //
 // Source: libpmemobj's undo log (ulog), ARIES for the order. Not thread-safe: one transaction at a time.
 #pragma once
@@ -32,21 +32,22 @@ class pool_heap;
 
 class undo_log {
  public:
-  // way: of its entries to where they stay; the file's, or one that does nothing, where the file is mapped privately
-  // and the log serves aborts alone.
+  // way: makes entries persistent. It is the file's, or one that does nothing if the file is mapped privately and the
+  // log serves aborts alone.
   undo_log(pool_file& file, pool_heap& heap, persistence& way) noexcept : file_{file}, heap_{heap}, way_{way} {
     begin_anew();
   }
 
-  // Reads what the file holds; no entries where it was closed, or its last transaction was complete. Throws bad_file.
+  // Reads the file's entries; there are none if it was closed, or if its last transaction was complete. Throws
+  // bad_file.
   void read();
   [[nodiscard]] bool is_empty() const noexcept { return entries_.empty(); }
   [[nodiscard]] std::size_t entries() const noexcept { return entries_.size(); }
 
-  // Keeps a range; it is not where it stays before fence(). Throws out_of_memory.
+  // Keeps a range; the entry is persistent after fence(). Throws out_of_memory.
   void append(std::uint64_t offset, std::uint64_t bytes, pool_step step) {
     const std::uint64_t length = sizeof(log_entry) + pad_to_word(bytes);
-    // Behind it there is always room for a link.
+    // A link must always fit behind the entry.
     if (length + sizeof(log_entry) > end_ - at_) [[unlikely]]
       go_on(length + sizeof(log_entry), step);
     auto* const entry = file_.at<log_entry>(at_);
@@ -55,8 +56,8 @@ class undo_log {
     entries_.push_back(at_);
     at_ += length;
   }
-  // Whether one of the last few entries from a number on keeps this range. What is not found is kept twice, which is
-  // right, too.
+  // Returns whether one of the last few entries, from number `from` on, keeps this range. If it misses one, the caller
+  // keeps the range twice, which is also correct.
   [[nodiscard]] bool has(std::size_t from, std::uint64_t offset, std::uint64_t bytes) const noexcept {
     constexpr std::size_t looked_at = 8;
     std::size_t left = std::min(entries_.size() - from, looked_at);
@@ -68,16 +69,16 @@ class undo_log {
     return false;
   }
   void fence(pool_step step) { way_.fence(step); }
-  // Brings back what all entries from a number on keep. Returns the bytes.
+  // Restores what all entries from number `from` on keep. Returns the number of bytes.
   std::uint64_t restore(std::size_t from) noexcept;
-  // Ends all entries, once a fence has followed. Without one nothing is lost before the next transaction's first fence,
-  // but that this one is complete.
+  // Ends all entries; the end is persistent after a fence. Without a fence, a crash before the next transaction's first
+  // fence may only roll this transaction back.
   void end(pool_step step) {
-    constexpr std::uint64_t most = (std::uint64_t{1} << 48) - 1;  // then they begin anew
+    constexpr std::uint64_t most = (std::uint64_t{1} << 48) - 1;  // then numbers begin anew
     const std::uint64_t number = sequence();
     const std::uint64_t next = seal_with(seal_begun_, number == most ? 1 : number + 1);
     auto* const word = file_.at<std::uint64_t>(pool_sequence_offset);
-    // One store: the compiler may not make two of it.
+    // A single store: the compiler must not split it.
     __atomic_store_n(word, next, __ATOMIC_RELEASE);
     set_sequence(next);
     way_.flush(word, sizeof *word, step);
@@ -90,7 +91,7 @@ class undo_log {
     at_ = pool_log_offset;
     end_ = pool_area_offset;
   }
-  // Of all entries: what they keep, in order.
+  // Calls visit(offset, bytes) for the range of each entry, in order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const std::uint64_t each : entries_) {
@@ -98,7 +99,7 @@ class undo_log {
       visit(entry->offset, entry->bytes);
     }
   }
-  // And the bytes themselves.
+  // As for_each, with the kept bytes as third argument.
   template <class Visit>
   void for_each_kept(Visit visit) const {
     for (const std::uint64_t each : entries_) {
@@ -107,7 +108,7 @@ class undo_log {
     }
   }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_ >> 16; }
-  // Whether no other process has ended a transaction since this one looked. follow() looks.
+  // Returns whether no other process has ended a transaction since the last follow().
   [[nodiscard]] bool is_current() const noexcept {
     return sequence_ == *file_.at<const std::uint64_t>(pool_sequence_offset);
   }
@@ -119,7 +120,7 @@ class undo_log {
  private:
   void read_entries();
   [[gnu::cold]] void go_on(std::uint64_t bytes, pool_step step);
-  // In one pass: each step of a check waits for the one before.
+  // In one pass, since each step of a check waits for the one before.
   void copy_and_check(log_entry& into, std::uint64_t offset, std::uint64_t bytes) noexcept {
     const std::byte* from = file_.base() + offset;
     auto* to = reinterpret_cast<std::byte*>(&into + 1);
@@ -148,13 +149,14 @@ class undo_log {
   pool_heap& heap_;
   persistence& way_;
   std::uint64_t seal_begun_ = begin_seal(file_.salt());
-  // What each transaction changes is one line, so that it is one that threads which write in turns get from each other.
+  // Fields that each transaction changes share a cache line, so that threads that write in turns transfer a single
+  // line.
   alignas(64) std::uint64_t sequence_ = 0;  // the word
-  std::uint64_t entry_check_ = 0;           // the same part of each entry's
-  std::uint64_t at_ = 0;                    // in the file, of the next entry
-  std::uint64_t end_ = 0;                   // of the part that it lies in
-  std::uint64_t part_bytes_ = 0;            // of the last part that was taken
-  plain_list<std::uint64_t> entries_;       // where undo entries lie
+  std::uint64_t entry_check_ = 0;           // the check's common part
+  std::uint64_t at_ = 0;                    // position of the next entry in the file
+  std::uint64_t end_ = 0;                   // end of the current part
+  std::uint64_t part_bytes_ = 0;            // size of the part that was taken last
+  plain_list<std::uint64_t> entries_;       // positions of undo entries
 };
 
 }  // namespace situ::detail

@@ -1,21 +1,21 @@
-// Finds stores to a pool's objects that no snapshot keeps, and the line of the program that made them.
+// Finds stores to a pool's objects that no snapshot covers, and the program's lines that made them.
 //
-// All pages of the heap are read-only for the program. A store to one is a fault: its handler opens the page, lets the
-// processor do this one instruction (its trap flag), and closes the page. What the instruction has changed must be
-// covered: lie in a range that the innermost level has snapshotted, or in a block that it has taken. What was there
-// before is kept, so that the transaction can be taken back whole.
+// All pages of the heap are read-only for the program. A store to one faults: the handler opens the page, lets the
+// processor execute this one instruction (its trap flag), and closes the page. The bytes that the instruction has
+// changed must be covered: lie in a range that the innermost level has snapshotted, or in a block that it has taken.
+// Their old contents are kept, so that the whole transaction can be rolled back.
 //
 //   store -> SIGSEGV: keep 64 bytes, open the page, set the trap flag -> the store -> SIGTRAP: compare, close the page
 //
-// Pages that are covered as a whole stay open until the level ends or another begins. The pool's own code says when it
-// writes (engine_part): then pages are opened as they are met, and closed when it is done.
+// Pages that are covered as a whole stay open until the level ends or another begins. The pool's own code announces its
+// stores (engine_part): then pages are opened at their first fault, and closed at the end of that part.
 //
 // Invariants
-//   1. Lists that a handler reads or writes belong to the thread that has the transaction, whose store the handler runs
-//      for; stores of other threads, and outside a transaction, go to `outside_`, under its lock.
-//   2. Handlers allocate nothing: their lists have a fixed length, and count what has no room.
-// A store of one thread while another one's has a page open is not seen. On x86-64 alone; system calls that write into
-// the pool's objects fail (EFAULT).
+//   1. Lists that a handler reads or writes belong to the thread that has the transaction, whose store the handler
+//      serves; stores of other threads, and outside a transaction, go to `outside_`, under its lock.
+//   2. Handlers allocate nothing: their lists have a fixed length, and only count entries beyond it.
+// A store of one thread while another thread has the page open is not seen. On x86-64 alone; system calls that write
+// into the pool's objects fail (EFAULT).
 #pragma once
 
 #include "pool/pool_file.h"
@@ -33,13 +33,13 @@ namespace situ::detail {
 
 class write_check {
  public:
-  // Throws not_supported where the processor is another, or too many pools are checked.
+  // Throws not_supported on another processor, or if too many pools are checked.
   explicit write_check(pool_file& file);
   ~write_check();
   write_check(const write_check&) = delete;
   write_check& operator=(const write_check&) = delete;
 
-  // While it lives, the calling thread's stores are the pool's own. of null: nothing.
+  // While it lives, stores of the calling thread count as the pool's own. Does nothing if `of` is null.
   class engine_part {
    public:
     explicit engine_part(write_check* of) noexcept : of_{of} {
@@ -62,13 +62,13 @@ class write_check {
 
   // --- of the thread that has the transaction ---
 
-  // Throws bad_argument where something was stored outside of transactions since the last one.
+  // Begins a level. Throws bad_argument if something was stored outside of transactions since the last one.
   void begin_level();
   void end_level(bool is_kept) noexcept;
   void cover(const void* at, std::size_t bytes);
-  // Throws bad_argument where the innermost level has stored what nothing covers.
+  // Throws bad_argument if the innermost level has made stores that nothing covers.
   void expect_covered() const;
-  // Brings back what such stores of the innermost level have replaced: visit(at, bytes) for each.
+  // Restores the bytes that such stores of the innermost level have replaced: visit(at, bytes) for each.
   template <class Visit>
   void bring_back(Visit visit) {
     for (std::size_t i = std::min(stray_count_.load(), most_strays); i > levels_.back().strays; --i) {
@@ -84,7 +84,7 @@ class write_check {
   void on_step() noexcept;
 
  private:
-  static constexpr std::size_t most_strays = std::size_t{1} << 16;  // one behind another are one, up to 64 bytes
+  static constexpr std::size_t most_strays = std::size_t{1} << 16;  // adjacent ones are joined, up to 64 bytes
   static constexpr std::size_t window_bytes = 64;                   // no store is longer
   struct range {
     std::uintptr_t begin;
@@ -98,7 +98,7 @@ class write_check {
     std::uintptr_t at;
     std::size_t bytes;
     std::uintptr_t code;    // of the store
-    std::uintptr_t caller;  // in the program, where the store is in a library; 0: unknown
+    std::uintptr_t caller;  // in the program, if the store is in a library; 0: unknown
     std::byte before[window_bytes];
   };
   [[nodiscard]] static const std::byte* restore(const stray& each) noexcept;
@@ -115,13 +115,13 @@ class write_check {
   std::atomic<int> owner_{0};  // the thread that has the transaction
   std::vector<range> covered_;
   std::vector<level> levels_;
-  // Pages of these come as they are touched.
+  // The pages of these arrays are allocated at their first use.
   std::unique_ptr<stray[]> strays_ = std::make_unique_for_overwrite<stray[]>(most_strays);
   std::atomic<std::size_t> stray_count_{0};
   std::unique_ptr<stray[]> outside_ = std::make_unique_for_overwrite<stray[]>(most_strays);
   std::atomic<std::size_t> outside_count_{0};
   std::atomic_flag outside_lock_;
-  // Pages that are open, by their addresses; 0: no page.
+  // Addresses of open pages; 0: no page.
   static constexpr std::size_t most_open = 1024;
   std::array<std::uintptr_t, most_open> open_{};
   std::size_t open_count_ = 0;

@@ -16,7 +16,7 @@
 // The map is a directory of segments (extendible hashing), since a table that doubles would be logged, or written, as a
 // whole:
 //
-//   hash, 64 bits   | upper: which entry of the directory | lower 32: which bucket of the segment | of these 7: the tag |
+//   hash            | upper 32 bits: directory entry | lower 32: bucket of the segment | lowest 7 of these: the tag |
 //   directory       pointers to segments, 2^n of them; a segment with fewer bits than n has several
 //   segment         8 KiB of buckets; a full one is divided into two new ones, which need no log
 //   bucket          | 7 tags, 0: empty | how many keys went on from here | 7 slots |
