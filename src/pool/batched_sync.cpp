@@ -12,7 +12,7 @@ void batched_sync::start(redo_log& of, std::chrono::milliseconds every) {
 }
 
 void batched_sync::stop() {
-  thread_.reset();  // asks it to stop, and waits for it, where it runs
+  thread_.reset();  // stops the thread and joins it, if it was started
 }
 
 void batched_sync::run(const std::stop_token& stopped, sleeper& own, redo_log& of, std::chrono::milliseconds every) {

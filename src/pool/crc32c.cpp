@@ -19,16 +19,16 @@ constexpr std::uint32_t times_power_of_x(std::uint32_t sum, unsigned power) {
   for (; power != 0; --power) sum = times_x(sum);
   return sum;
 }
-// a * b * x^32, as the instructions make it.
+// Returns a * b * x^32, as the instructions do.
 constexpr std::uint32_t multiply_by_shifts(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;
   for (std::uint32_t bit = crc_one; bit != 0; bit >>= 1, b = times_x(b)) product ^= (a & bit) != 0 ? b : 0;
   return times_power_of_x(product, 32);
 }
 
-// More bytes of zeroes than these are put behind a sum by products, each of which takes as long as some 50 bytes.
+// Longer runs of zeroes are added to a sum by products, each of which takes as long as some 50 bytes.
 constexpr unsigned crc_step_log2 = 8;
-// x^(8 * 2^i - 32), i from crc_step_log2 on: what a sum is multiplied by for 2^i bytes.
+// x^(8 * 2^i - 32), i from crc_step_log2 on: the factor of a sum for 2^i bytes.
 constexpr auto crc_steps = [] {
   std::array<std::uint32_t, 64 - 3 - crc_step_log2> steps{};
   steps[0] = times_power_of_x(crc_one, (8u << crc_step_log2) - 32);
@@ -42,7 +42,7 @@ constexpr auto crc_table = [] {
   return table;
 }();
 
-// What is summed: its next `bytes` bytes, at most 8, from number `at` on.
+// The summed bytes: word() returns up to 8 of them, from number `at` on.
 struct crc_bytes {
   const std::byte* from;
   std::uint64_t word(std::size_t at, std::size_t bytes = 8) const {
@@ -92,7 +92,7 @@ struct crc_by_instructions {
   SITU_CRC_TARGET static std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
     const __m128i product =
         _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(a)), _mm_cvtsi32_si128(static_cast<int>(b)), 0);
-    // 63 bits; the instruction wants the highest power in the lowest of 64, and multiplies by x^32.
+    // The product has 63 bits; the instruction wants the highest power in the lowest of 64, and multiplies by x^32.
     return static_cast<std::uint32_t>(_mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)) << 1));
   }
 };
@@ -109,7 +109,7 @@ std::uint32_t sum_of_change(const crc_difference& of, std::size_t bytes, std::ui
   return Way::add(sum, crc_zeroes{}, behind & ((1u << crc_step_log2) - 1));
 }
 
-// Before it is initialized it says tables, which are right, too.
+// Until it is initialized it is `tables`, which is also correct.
 const crc32c_way best_way = [] {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0) return crc32c_way::instructions;

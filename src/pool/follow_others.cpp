@@ -1,5 +1,5 @@
-// What a process has to learn of the others that share its pool, when it has locked it: how long the heap is, which
-// words of the allocator have changed, that one of them has died.
+// After locking a shared pool a process follows the changes of the others: the size of the heap, the changed words of
+// the allocator, and the death of a process.
 #include <situ/base/log.h>
 
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 
 namespace situ::detail {
 
-// For one that comes later than the first: nobody writes meanwhile.
+// For every opener after the first. No process writes during the call.
 void open_pool::read_again() {
-  seen_changes_ = sharing_.changes() - pool_ring_words - 1;  // whatever they were
+  seen_changes_ = sharing_.changes() - pool_ring_words - 1;  // so many that all are read again
   const looking guard{*this};
   file_.read_state();
   log_.follow();
@@ -23,10 +23,10 @@ void open_pool::read_again() {
   seen_changes_ = sharing_.changes();
 }
 
-// --- for who writes ---
+// --- for writers ---
 
 void open_pool::catch_up() {
-  // Until all is done it has missed too many.
+  // Until the call succeeds, this process has missed more changes than the ring holds.
   const std::uint64_t seen = std::exchange(seen_changes_, sharing_.changes() - pool_ring_words - 1);
   const std::uint64_t missed = sharing_.changes() - seen;
   const bool is_torn = sharing_.is_torn();
@@ -37,7 +37,7 @@ void open_pool::catch_up() {
   }
   log_.follow();
   if (is_torn) {
-    // Read with what was brought back.
+    // recover() has read the heap with the restored bytes.
   } else if (missed <= pool_ring_words) {
     std::vector<std::uint64_t> offsets;
     for (std::uint64_t i = 0; i < missed; ++i) offsets.push_back(sharing_.change(seen + i));
@@ -48,7 +48,7 @@ void open_pool::catch_up() {
   seen_changes_ = sharing_.changes();
 }
 
-// --- for who reads ---
+// --- for readers ---
 
 void open_pool::begin_reading(pool_section& within) {
   sharing_.lock_shared(within);
@@ -75,7 +75,7 @@ void open_pool::begin_reading(pool_section& within) {
   }
 }
 
-// Nobody writes meanwhile, and whoever reads in this process has come by here first.
+// No process writes during the call, and every reader of this process calls it before it reads.
 void open_pool::follow_as_reader() {
   const std::lock_guard guard{private_lock_};
   const std::uint64_t sequence = *file_.at<const std::uint64_t>(pool_sequence_offset);

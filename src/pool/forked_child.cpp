@@ -23,7 +23,7 @@ struct guarded_pool {
   std::uintptr_t begin;
   std::size_t bytes;
   const char* path;
-  pid_t process;  // that has it open
+  pid_t process;  // the process that has the pool open
 };
 
 // Never destroyed: pools may be closed after the destructors of static objects.
@@ -58,7 +58,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if ((action_before.sa_flags & SA_SIGINFO) != 0) return action_before.sa_sigaction(signal, info, context);
   if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN)
     return action_before.sa_handler(signal);
-  ::signal(signal, SIG_DFL);  // and the instruction faults again; a signal that somebody sent does not
+  ::signal(signal, SIG_DFL);  // the instruction then faults again; a signal that a process sent does not recur
   if (info->si_code <= 0) ::raise(signal);
 }
 
@@ -69,12 +69,12 @@ void install_handler() noexcept {
   ::sigemptyset(&ours.sa_mask);
   struct sigaction there{};
   if (::sigaction(SIGSEGV, nullptr, &there) != 0) return;
-  if ((there.sa_flags & SA_SIGINFO) != 0 && there.sa_sigaction == &on_fault) return;  // a child of a child
+  if ((there.sa_flags & SA_SIGINFO) != 0 && there.sa_sigaction == &on_fault) return;  // this is a child of a child
   action_before = there;
   ::sigaction(SIGSEGV, &ours, nullptr);
 }
 
-// One thread runs, that which has forked, and the lock is its own.
+// Only the thread that has forked runs in the child, and it holds the lock.
 void leave_pools_in_child() noexcept {
   guarded_pools& pools = guarded();
   if (!pools.all.empty()) {
@@ -103,7 +103,7 @@ forked_child_guard::~forked_child_guard() {
   std::erase_if(pools.all, [&](const guarded_pool& each) { return each.guard == this; });
 }
 
-// Where it stays until the child ends.
+// The moved object is not freed until the child ends.
 void leave_to_parent(std::jthread& thread) noexcept {
   if (thread.joinable()) (void)new (std::nothrow) std::jthread{std::move(thread)};
 }

@@ -1,14 +1,15 @@
-// A pool is moved to other addresses in its file, by who has it alone: all pointers that are reached from its roots.
+// A writer that has a pool alone moves it to other addresses in its file: it corrects all pointers that the roots
+// reach.
 //
-//   from, to          where they lie: two words           fence move_begin
-//   the mark          in the header's check               fence move_mark
-//   each pointer      in any order                         fence move_pointers
-//   the header        its new address was written before; now its check is right again, for that   fence move_end
+//   from, to          the two addresses, in two words          fence move_begin
+//   the mark          in the header's check                    fence move_mark
+//   each pointer      in any order; the header's new address   fence move_pointers
+//   the header        its check is correct again, for the new address   fence move_end
 //
 // A crash before the mark leaves a pool that has not been moved; after move_end, one that has. Between them each
-// pointer leads to the old place or to the new one, which have no address in common, so who opens it next can tell them
-// apart and goes on. Nothing is logged, and no second file is needed. The log has no entries: what a crash left was
-// brought back.
+// pointer refers to the old place or to the new one, which have no address in common, so the next opener can tell them
+// apart and complete the move. Nothing is logged, and no second file is needed. The log has no entries: they were
+// rolled back when the pool was opened.
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 #include <situ/base/units.h>
@@ -81,7 +82,7 @@ std::vector<relocation::start> open_pool::find_starts(const std::vector<pool_typ
   return starts;
 }
 
-// Where it is refused, what was done is taken back by doing it to where it was: in the same order, so it gets as far.
+// If the move is refused, the pointers are moved back in the same order, so the walk gets as far as before.
 std::uint64_t open_pool::move_pointers(const std::vector<relocation::start>& starts, std::uint64_t to) {
   const std::uint64_t from = file_.home();
   if (!file_.is_moving()) file_.begin_move(to);
@@ -93,7 +94,7 @@ std::uint64_t open_pool::move_pointers(const std::vector<relocation::start>& sta
     if (!file_.persist().has_failed()) {
       try {
         (void)relocation{file_, heap_}.move_all(starts, from);
-      } catch (const error&) {  // where the first one was
+      } catch (const error&) {  // it fails at the same object as the first walk
       }
       if (!file_.persist().has_failed()) file_.end_move(from);
     }
@@ -105,7 +106,7 @@ void open_pool::move(const std::vector<pool_type>& types) {
   const auto begun = std::chrono::steady_clock::now();
   const std::uint64_t from = file_.home();
   const std::vector<relocation::start> starts = find_starts(types);
-  if (file_.is_redo()) redo_.checkpoint();  // what its records say would be older than what is moved
+  if (file_.is_redo()) redo_.checkpoint();  // its records would be older than the moved pointers
   std::uint64_t bytes = 0;
   if (file_.is_moving()) bytes = move_pointers(starts, file_.moving_to());
   const auto here = reinterpret_cast<std::uintptr_t>(file_.base());

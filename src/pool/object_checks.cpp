@@ -46,7 +46,7 @@ std::string tell_of_changed_object(std::uint64_t offset, std::uint64_t bytes, st
                      what, bytes, how, to_do);
 }
 
-// --- what a commit changes ---
+// --- the changes of a commit ---
 
 void object_checks::plan() {
   changes_.clear();
@@ -79,7 +79,7 @@ void object_checks::find_changes() {
   }
 }
 
-// Ranges that overlap: what a byte held before the transaction is what the first of them keeps.
+// The ranges overlap, so a byte's contents before the transaction are those in the first range that keeps it.
 void object_checks::add_cluster(kept_range* begin, kept_range* end, std::uint64_t end_offset) {
   const std::uint64_t offset = begin->offset;
   before_.resize(end_offset - offset);
@@ -89,7 +89,7 @@ void object_checks::add_cluster(kept_range* begin, kept_range* end, std::uint64_
   add_change(offset, before_.size(), before_.data());
 }
 
-// A range may have parts in several blocks, and parts in none.
+// A range may have parts in several blocks, and parts outside of blocks.
 void object_checks::add_change(std::uint64_t offset, std::uint64_t bytes, const std::byte* before) {
   while (bytes != 0) {
     pool_heap::place block{};
@@ -122,7 +122,7 @@ void object_checks::verify(const change& each) const {
 }
 
 void object_checks::store(std::vector<pool_range>& changed) {
-  // What the log keeps is brought to where it stays with all else that it keeps; new checks are not in it.
+  // Checks in the log are flushed with all other logged ranges; checks of new blocks are not in the log.
   for (const change& each : changes_) __atomic_store_n(each.check, *each.check ^ each.by, __ATOMIC_RELAXED);
   heap_.for_each_taken([&](const pool_heap::place& first, std::uint32_t count) {
     object_check* const end = check_at(first) + 1;

@@ -61,8 +61,8 @@ void open_pool::replay() {
                                      file_.path(), redo_.replayed()));
 }
 
-// Each step may be cut and done again: what a range held first is the same each time. What is refused is left as it
-// was, so the map is read before anything is flushed.
+// Each step may be interrupted and repeated, since the first contents of a range are the same each time. A refused pool
+// is left unchanged, so the map is read before anything is flushed.
 void open_pool::recover() {
   log_.read();
   if (log_.is_empty()) return heap_.read();
@@ -98,7 +98,7 @@ void open_pool::recover() {
 
 // --- levels ---
 
-// What is rare is left to another function as the last thing that it does: so nothing is saved across calls.
+// Rare cases are tail calls to other functions, so that this one saves no registers across calls.
 std::size_t open_pool::begin() {
   if (!file_.may_write() || !sharing_.take_at_once()) [[unlikely]]
     return begin_slowly();
@@ -114,7 +114,7 @@ std::size_t open_pool::begin_slowly() {
   return begin_rare();
 }
 
-// What a level within another, and one of a pool that others have changed or read, have to do.
+// Begins a level within another one, or in a pool that other processes have changed or are reading.
 std::size_t open_pool::begin_rare() {
   sharing_.complete_lock();
   std::unique_lock guard{sharing_, std::adopt_lock};
@@ -196,7 +196,7 @@ void open_pool::complete_by_record(bool& is_complete) {
   end_outermost();
 }
 
-// What it fails to bring where it belongs is in the log, for who opens the pool next; nothing more is written then.
+// If the checkpoint fails, its records stay in the log for the next opener, and nothing more is written.
 void open_pool::checkpoint() noexcept {
   if (file_.persist().has_failed() || batched_.failure() != 0) return;
   try {
@@ -224,7 +224,7 @@ void open_pool::sync() {
   if (file_.is_redo()) redo_.sync();
 }
 
-// One word of the allocator's, or none, is all that most transactions change.
+// Most transactions change one word of the allocator, or none.
 inline void open_pool::publish() {
   heap_word one{};
   if (file_.has_checks()) [[unlikely]]
@@ -260,7 +260,7 @@ void open_pool::flush_changes(pool_step step) {
   for (const pool_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
 }
 
-// Others have the pool by now, or this is a child of its process: only what this process keeps in memory is taken back.
+// Other processes have the pool by now, or this is a forked child: only this process's own memory is rolled back.
 void open_pool::drop() noexcept {
   heap_.undo(innermost().heap);
   if (checks_ != nullptr && !sharing_.is_in_child()) checks_->end_level(false);
@@ -298,7 +298,7 @@ void open_pool::abort(std::size_t level) noexcept {
         file_.persist().fence(pool_step::restore);
         log_.end(pool_step::restored_end);
       } catch (const std::exception& failed) {
-        // The log is as it was, or has ended: the next opening finds what was before either way.
+        // The log is unchanged or has ended; either way the next opening finds the state before the transaction.
         log(log_level::error, failed.what());
       }
     }
@@ -307,7 +307,7 @@ void open_pool::abort(std::size_t level) noexcept {
   leave(false);
 }
 
-// --- what a transaction does ---
+// --- operations of a transaction ---
 
 void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
   check_level(level);

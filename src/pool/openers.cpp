@@ -25,7 +25,7 @@ struct flock range_of(std::int64_t byte, short kind) noexcept {
   return range;
 }
 
-// After a lock was not had: by somebody else, or because the kernel could not tell.
+// Call it after a lock was refused: true if another process has it, false if the kernel has failed.
 bool is_had_by_others() noexcept { return errno == EAGAIN || errno == EACCES; }
 pool_openers::refusal unless_not_told(pool_openers::refusal why) noexcept {
   return is_had_by_others() ? why : pool_openers::refusal::not_told;
@@ -42,7 +42,7 @@ bool pool_openers::take(std::int64_t byte, short kind) const noexcept {
   return result == 0;
 }
 
-// By somebody else, shared or alone; also where the kernel does not say.
+// Returns whether another opener has the lock, shared or alone; also true if the kernel does not say.
 bool pool_openers::is_taken(std::int64_t byte) const noexcept {
   struct flock range = range_of(byte, F_WRLCK);
   return ::fcntl(descriptor_, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
@@ -51,7 +51,7 @@ bool pool_openers::is_taken(std::int64_t byte) const noexcept {
 bool pool_openers::pass_gate(std::uint64_t patience_ns) const noexcept {
   constexpr std::int64_t rest_ns = 200'000;
   const std::uint64_t begun = steady_ns();
-  // Who may not write the file may not have a lock alone either; shared, it keeps out those who write.
+  // A process without write permission cannot have an exclusive lock; its shared lock keeps out writers.
   while (!take(gate_byte, is_writable_ ? F_WRLCK : F_RDLCK)) {
     if (!is_had_by_others()) return false;
     if (steady_ns() - begun > patience_ns) {
@@ -81,7 +81,7 @@ pool_openers::refusal pool_openers::enter(pool_company as) noexcept {
     (void)take(still_byte, F_UNLCK);
     return refusal::is_written;
   }
-  (void)take(still_byte, F_UNLCK);  // who had it alone had this as well
+  (void)take(still_byte, F_UNLCK);  // an opener that had the pool alone has this lock as well
   is_first_ = take(area_byte, F_WRLCK);
   if (!is_first_ && !is_had_by_others()) return refusal::not_told;
   if (!take(area_byte, F_RDLCK)) return unless_not_told(refusal::is_alone);

@@ -275,8 +275,8 @@ class pool_heap {
   plain_list<block_ref> fresh_;
   bool may_join_ = false;  // the next block with the last entry of fresh_
   std::vector<block_ref> going_;
-  // State of the current commit: whether its plan is one word, slabs that it removes from the map, slabs that it adds, and
-  // words of slabs that it changes.
+  // State of the current commit: whether its plan is one word, slabs that it removes from the map, slabs that it adds,
+  // and words of slabs that it changes.
   bool is_one_word_ = false;
   std::vector<std::uint32_t> emptied_;
   std::vector<std::uint32_t> new_heads_;
