@@ -35,7 +35,7 @@ class pool_openers {
   [[nodiscard]] bool pass_gate(std::uint64_t patience_ns) const noexcept;
   void leave_gate() const noexcept;
 
-  // Reasons for not admitting an opener. not_told: the kernel does not say who has the file; errno has its reason.
+  // Reasons for not admitting an opener. not_told: the kernel does not name the holder; errno has its reason.
   enum class refusal : std::uint8_t { none, is_alone, is_written, is_still, is_open, not_told };
   // Admits this opener, or returns the reason for not admitting it. Called within the gate.
   [[nodiscard]] refusal enter(pool_company as) noexcept;

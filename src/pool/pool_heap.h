@@ -9,8 +9,8 @@
 //
 // Invariants
 //   1. A block is live in the file iff a complete transaction has published it, and none has published its end.
-//   2. slab::taken = live in the file + taken by the current transaction; slab::leaving is a subset of it: the blocks
-//      that the transaction gives back. No block that is going is taken again before the commit is complete.
+//   2. slab::taken = live in the file + taken by the current transaction; slab::leaving is a subset of it: the going
+//      blocks, which the transaction gives back. No going block is taken again before the commit is complete.
 //   3. Free runs are the chunks that no run of the file covers and no transaction has taken. They have no entry in the
 //      map.
 //   4. Slabs are read when they are first needed; until then they are known by their number alone, and count as having
@@ -170,8 +170,8 @@ class pool_heap {
   // --- to look at ---
 
   [[nodiscard]] std::uint64_t free_chunks() const noexcept { return free_.total(); }
-  // Visits and counts the blocks in the first `chunks` chunks of the file, and adds faults to into.damage. No
-  // transaction may be running.
+  // Visits and counts the blocks in the first `chunks` chunks of the file, and adds faults to into.damage. It reads the
+  // file alone, so it works without a transaction.
   void look(pool_findings& into, std::uint32_t chunks, const std::function<void(void*, std::size_t)>* visit) const;
   // Returns the end of the last run in the file, in chunks; all chunks behind it are free.
   [[nodiscard]] std::uint64_t used_chunks() const noexcept;

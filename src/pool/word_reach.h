@@ -3,7 +3,7 @@
 // within another live block counts as a pointer to it. So a block that is not reached has leaked; a block that is
 // reached may have leaked still, if a number happens to look like an address.
 //
-// The same words reveal lists that never end. The link of a block is the block of its own size to which it points, if
+// These words also reveal lists that never end. The link of a block is the block of its own size to which it points, if
 // there is exactly one. If links form a ring, and a block outside the ring links into it, a list leads back to its own
 // middle. (A ring without such a block is a circular list.)
 //

@@ -205,8 +205,9 @@ struct pool_opening {
   // it.
   std::vector<detail::pool_type> types;
   // For a pool whose objects have checks (else bad_argument): `root` throws bad_file if an object that the root reaches
-  // was changed by anything but transactions. `root` verifies when this opening asks for the root first, but not within
-  // a transaction that has changed something. cost: a walk of all that the root leads to, and reading it.
+  // was changed by anything but transactions. `root` verifies each root once for this opening, at its first request,
+  // but not within a transaction that has changed something. cost: a walk of all that the root leads to, and reading
+  // it.
   bool verify_roots = false;
   // Reads all objects from the disk into memory in the background, in order of their offsets. It helps a program that
   // is about to use most of a pool that fits into memory and is not cached yet. cost: a thread, until all is read.
@@ -235,8 +236,9 @@ class transaction {
   // destroyed objects.
   void commit();
 
-  // Keeps bytes that the caller is about to change; they must lie in the pool. Objects that the transaction has made
-  // need no snapshot. Throws as commit does. cost: a copy; with the machine's promise on DAX a fence.
+  // Keeps bytes that the caller is about to change. Objects that the transaction has made need no snapshot.
+  // Throws bad_address for bytes outside the pool's objects, else as commit does. cost: a copy; with the machine's
+  // promise on DAX a fence.
   void snapshot(const void* at, std::size_t bytes);
   // Takes a snapshot of an object, and returns the object. cost: as snapshot.
   template <class T>
@@ -280,8 +282,8 @@ class transaction {
   }
   // Allocates uninitialised bytes. alignment: a power of two up to 4096. cost: as make.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment);
-  // Frees an object, or an array by its first element, when the transaction completes; null is ignored. Throws
-  // bad_address for a pointer that is not the start of a live block of the pool. cost: some 20 ns.
+  // Frees an object, or an array by its first element, when the transaction completes; null is ignored.
+  // Throws bad_address for a pointer that is not the start of a live block of the pool. cost: some 20 ns.
   void destroy(void* object);
 
   // Copies all that `object` reaches into the pool, with its shape: shared objects once, cycles included. The graph is
@@ -289,14 +291,14 @@ class transaction {
   // and strings (not_supported); situ::transient members are zero in the copy. Containers of situ in the copy are
   // read-only: their new blocks would be outside the pool. Each object, and each block of a container, becomes a block
   // of the pool. Throws also what situ::clone does. cost: that of situ::clone, and some 25 ns an object; during the
-  // call 8 bytes for each 8.
+  // call 8 bytes of memory for each 8 bytes of the graph.
   template <class T>
   [[nodiscard]] detail::persisted<T>* persist(const T& object) {
     return static_cast<detail::persisted<T>*>(persist_graph(detail::root_of(&object)));
   }
 
-  // Stores a root by name: at most 64 roots, names of at most 31 bytes. null removes the root. Throws bad_argument.
-  // cost: a search of the names, and a snapshot.
+  // Stores a root by name: at most 64 roots, names of at most 31 bytes. null removes the root. Throws bad_argument, and
+  // bad_address if `object` is not the start of an object of the pool. cost: a search of the names, and a snapshot.
   template <class T>
   void set_root(std::string_view name, T* object) {
     set_root_object(name, object, detail::pool_type_of<std::remove_const_t<T>>());
@@ -342,8 +344,8 @@ class pool {
   // Opens an existing pool at its own addresses. If they are taken and the pool is opened for reading, it is mapped at
   // others, and `root` makes private copies of the pages that the root leads to, with corrected pointers. Neither a
   // relocated reader nor one without write permission can be open at the same time as a writer. An incomplete
-  // transaction of the last writer is rolled back: in the file, or, if the pool is opened for reading, in this
-  // process's copy of those pages. cost: 8 bytes read for each 16 KiB.
+  // transaction of the last writer is rolled back: in the file, or, if the pool is opened for reading, in private
+  // copies of the changed pages. cost: 8 bytes read for each 16 KiB.
   [[nodiscard]] static pool open(const std::string& path, pool_access access = pool_access::write);
   // Opens an existing pool as `how` says. cost: as the other `open`; if the pool has to be moved, a walk through all
   // that its roots lead to, and with the promise of a machine writing it.
@@ -426,7 +428,7 @@ class pool {
   [[nodiscard]] pool_findings check() const;
   // Also walks everything reachable from the roots, whose types are `Types`. Reports leaks (blocks that `collect` would
   // free), dangling pointers (the first few as notes), and changed objects by type. Throws bad_argument if a root has
-  // another type. cost: walking all objects; two bytes for each block.
+  // another type, or within a transaction. cost: walking all objects; two bytes for each block.
   template <class... Types>
     requires(sizeof...(Types) != 0)
   [[nodiscard]] pool_findings check() const {
@@ -443,7 +445,7 @@ class pool {
     const detail::pool_type types[] = {detail::pool_type_of<std::remove_const_t<Types>>()...};
     return collect_blocks(types, most_blocks);
   }
-  // Calls visit(block, bytes) for each allocated block, by rising address. cost: as check.
+  // Calls visit(block, bytes) for each allocated block, by ascending address. cost: as check.
   void for_each_block(const std::function<void(void*, std::size_t)>& visit) const;
 
  private:

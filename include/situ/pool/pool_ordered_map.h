@@ -83,10 +83,10 @@ class pool_ordered_map {
 
   // --- reading ---
 
-  // Returns the number of entries.
+  // Return the number of entries, and whether it is 0.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-  // Returns the value of a key; null if the key is absent. The value may be written after `transaction::change`.
+  // find returns the value of a key; null if the key is absent. The value may be written after `transaction::change`.
   [[nodiscard]] const V* find(key_view key) const noexcept {
     const node* const in = leaf_of(key);
     if (in == nullptr) return nullptr;

@@ -26,7 +26,7 @@ class pool_string {
   pool_string(const pool_string&) = delete;
   pool_string& operator=(const pool_string&) = delete;
 
-  // Returns the number of characters, without the terminating zero.
+  // Return the number of characters, without the terminating zero, and whether it is 0.
   [[nodiscard]] std::size_t size() const noexcept { return raw_.count; }
   [[nodiscard]] bool empty() const noexcept { return raw_.count == 0; }
   // Returns the characters with a terminating zero; never null.

@@ -38,19 +38,19 @@ class pool_vector {
 
   // --- reading ---
 
-  // Returns the number of elements.
+  // Return the number of elements, and whether it is 0.
   [[nodiscard]] std::size_t size() const noexcept { return raw_.count; }
   [[nodiscard]] bool empty() const noexcept { return raw_.count == 0; }
   // Returns the number of elements that fit without growth.
   [[nodiscard]] std::size_t capacity() const noexcept { return raw_.capacity_bytes() / sizeof(T); }
-  // Returns the first element. Elements may be written through the pointer after `change` or `transaction::change`.
+  // Give access to the elements, which may be written after `change` or `transaction::change`.
   [[nodiscard]] T* data() noexcept { return reinterpret_cast<T*>(raw_.data); }
   [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(raw_.data); }
   [[nodiscard]] const T* begin() const noexcept { return data(); }
   [[nodiscard]] const T* end() const noexcept { return data() + raw_.count; }
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return data()[i]; }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
-  // Returns an element. Throws bad_argument if i >= size().
+  // Return an element. at() throws bad_argument if i >= size(). pre: for front and back, the vector is not empty.
   [[nodiscard]] const T& at(std::size_t i) const {
     if (i >= size()) detail::throw_out_of_range(i, size());
     return data()[i];
