@@ -6,19 +6,20 @@
 //   const auto mine = u.local_view();                                                // this place's part
 //   for (...) ... mine(i - 1, j) + mine(i + 1, j) ...                                // ghost elements at its edges
 //
-// A distribution (distribution.h) says who has what. Each place keeps its part in its segment, in the order of C
-// arrays; others read and write it one-sidedly, as by put and get. Elements begin as T{}.
+// The distribution (distribution.h) decides which place owns which element. Each place keeps its part in its own
+// segment, in C array order; other places read and write it one-sidedly, as with put and get. Elements are initialized
+// to T{}.
 //
-// Ghost zones are copies of the neighbours' elements around a part, as wide as each dimension and side is told, corners
-// among them. exchange_ghosts() fetches them anew; beyond the ends of the array they keep what the program writes
-// there, unless the dimension is periodic. Dimensions with ghost zones are cut into single blocks.
+// Ghost zones are copies of the neighbours' elements around a part, corners included, with a width for each dimension
+// and side. exchange_ghosts() fetches them again; beyond the ends of the array they keep the values that the program
+// writes there, unless the dimension is periodic. Dimensions with ghost zones must be cut into single blocks.
 //
-// Collective: the members of a team construct, resize and destroy it together, in the same order. It moves: two of them
-// may be swapped, at all places alike, without a wait; views and pointers stay with the elements. What was moved from
-// may only be assigned to or end. Belongs to the thread that made it. Errors: place_lost_error for who touches the part
-// of a place that is lost (the others' stay), and out of what is collective; bad_argument for points outside of the
-// array. cost: of a single element, two multiplications a dimension and a put or get; a region, one strided transfer
-// for each place that has some of it, where blocks are whole.
+// Collective: the members of a team construct, resize and destroy the array together, in the same order. It is movable:
+// all places may swap two arrays without waiting, and views and pointers stay with the elements. A moved-from array may
+// only be assigned to or destroyed. The array belongs to the thread that made it. Errors: operations that access the
+// part of a lost place, and collective operations, throw place_lost_error (the other parts stay accessible); points
+// outside of the array throw bad_argument. cost: a single element takes two multiplications a dimension and a put or
+// get; a region takes one strided transfer for each place that owns some of it, if the blocks are whole.
 #pragma once
 
 #include <situ/fabric/rma.h>
@@ -42,12 +43,12 @@
 
 namespace situ {
 
-// How wide the ghost zones of an array are.
+// Widths of the ghost zones of an array, in elements.
 template <std::size_t D>
 struct ghost_zones {
   std::array<std::size_t, D> low{};   // below a part, in each dimension
-  std::array<std::size_t, D> high{};  // behind it
-  std::array<bool, D> periodic{};     // whether the ends of a dimension are neighbours
+  std::array<std::size_t, D> high{};  // above it
+  std::array<bool, D> periodic{};     // true: the ends of the dimension are neighbours
 
   // The same width on all sides.
   [[nodiscard]] static constexpr ghost_zones all(std::size_t width, bool is_periodic = false) noexcept {
@@ -59,17 +60,17 @@ struct ghost_zones {
   }
 };
 
-// An element of a distributed_array, wherever it is: reads by get, writes by put. Belongs to whoever holds it; as
-// thread-safe as put and get. cost: a get or put each time.
+// A reference to an element of a distributed_array at any place: reads with get and writes with put. It belongs to its
+// holder and is as thread-safe as put and get. cost: a get or put for each access.
 template <class T>
 class remote_element {
  public:
   // For Situ itself.
   explicit remote_element(ptr<T> at) noexcept : at_{at} {}
   remote_element(const remote_element&) noexcept = default;
-  // Its value. Errors: as get.
+  // Reads the element. Errors: as get.
   operator T() const { return situ::get(at_); }
-  // Gives it a value. Errors: as put.
+  // Writes the element. Errors: as put.
   const remote_element& operator=(const T& value) const {
     situ::put(at_, value);
     return *this;
@@ -80,7 +81,7 @@ class remote_element {
   ptr<T> at_;
 };
 
-// An array over the places of a team; see above.
+// An array spread over the places of a team; see above.
 template <class T, std::size_t D>
 class distributed_array {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> &&
@@ -89,12 +90,13 @@ class distributed_array {
                 "by distributed_map or dist_object");
 
  public:
-  // As the standard containers name it.
+  // The name that standard containers have.
   using value_type = T;
 
-  // `extents` elements, cut in each dimension as `how` says (into blocks unless given). Throws bad_argument for a
-  // distribution that cannot be, and ghost zones where a place has several blocks; out_of_memory at every member where
-  // one has no room. cost: a split of the team, an all_gather, and the elements written once.
+  // Makes an array of `extents` elements, cut in each dimension as `how` says (by default into blocks). Throws
+  // bad_argument if the distribution is impossible or if a dimension with ghost zones has several blocks per place;
+  // throws out_of_memory at every member if one of them has no room. cost: a split of the team, an all_gather, and the
+  // elements written once.
   explicit distributed_array(const std::array<std::size_t, D>& extents, const std::array<cut, D>& how = {},
                              const ghost_zones<D>& ghosts = {}, const team& members = world())
       : how_{how},
@@ -107,10 +109,10 @@ class distributed_array {
     plan_ghosts();
   }
 
-  // Gives it other extents, cut as before: elements that both have keep their values, the others begin as T{}; ghost
-  // elements have none until they are exchanged. Pointers and views are to the memory that was, which is given back.
-  // Collective. Errors: as of the constructor; the array stays as it is then. cost: a construction, a strided transfer
-  // for each block of dimension 0 and each place that has some of it, two barriers.
+  // Changes the extents and keeps the cuts. Elements within both the old and the new extents keep their values, others
+  // are T{}; ghost elements are undefined until they are exchanged. Invalidates pointers and views, because the old
+  // memory is freed. Collective. Errors: as the constructor, which leaves the array unchanged. cost: a construction, a
+  // strided transfer for each block of dimension 0 and each place that owns some of it, two barriers.
   void resize(const std::array<std::size_t, D>& extents) {
     distributed_array other{extents, how_, ghosts_, members()};
     barrier(members());
@@ -118,23 +120,24 @@ class distributed_array {
     std::swap(*this, other);
   }
 
-  // Who has which element.
+  // The distribution of elements to members.
   [[nodiscard]] const situ::distribution<D>& distribution() const noexcept { return distribution_; }
-  // Elements in a dimension, the points of all elements, and how many these are.
+  // Extent of a dimension, the box of all points, and the number of elements.
   [[nodiscard]] std::size_t extent(std::size_t d) const noexcept { return distribution_.extent(d); }
   [[nodiscard]] box<D> points() const noexcept { return distribution_.points(); }
   [[nodiscard]] std::size_t size() const noexcept { return points().points(); }
-  // The widths that were asked for.
+  // The widths that the constructor was given.
   [[nodiscard]] const ghost_zones<D>& ghosts() const noexcept { return ghosts_; }
-  // The team of its own, with the members in their order.
+  // The array's own team, which has the members in their original order.
   [[nodiscard]] const team& members() const noexcept { return part_.members(); }
 
-  // The place that has an element. Throws bad_argument outside of the array.
+  // Returns the place that owns an element. Throws bad_argument for points outside of the array.
   [[nodiscard]] place owner(const point<D>& p) const {
     check_inside(p);
     return part_.place_of(distribution_.owner(p));
   }
-  // Where it is, for put, get and atomics. Throws bad_argument, and place_lost_error where its place is lost.
+  // Returns an element's address, for put, get and atomics. Throws bad_argument, and place_lost_error if the owner is
+  // lost.
   [[nodiscard]] ptr<T> pointer_to(const point<D>& p) const {
     check_inside(p);
     std::uint32_t member = 0;
@@ -147,16 +150,16 @@ class distributed_array {
     part_.check_there(member);
     return ptr<T>{first_of(member) + offset};
   }
-  // One element, wherever it is. Errors: as pointer_to.
+  // Reads or writes one element at any place. Errors: as pointer_to.
   [[nodiscard]] T get(const point<D>& p) const { return situ::get(pointer_to(p)); }
   void put(const point<D>& p, const T& value) { situ::put(pointer_to(p), value); }
-  // The same as a variable: `u[{i, j}] = 1.0; double x = u[{k, l}];`. Errors: as pointer_to.
+  // Accesses an element like a variable: `u[{i, j}] = 1.0; double x = u[{k, l}];`. Errors: as pointer_to.
   [[nodiscard]] remote_element<T> operator[](const point<D>& p) { return remote_element<T>{pointer_to(p)}; }
   [[nodiscard]] T operator[](const point<D>& p) const { return get(p); }
 
-  // A region, wherever its elements are, to or from memory where they lie side by side, in the order of a C array.
-  // Throws bad_argument where the region lies outside of the array, or has another number of points. What others write
-  // meanwhile is seen element by element.
+  // Reads or writes a region at any places, from or to contiguous memory in C array order. Throws bad_argument if the
+  // region extends beyond the array or its number of points differs from the span's size. Concurrent writes of others
+  // are seen element by element.
   void get(const box<D>& region, std::span<T> to) const {
     for_each_transfer(
         region, to.size(),
@@ -172,13 +175,15 @@ class distributed_array {
         });
   }
 
-  // This place's part, by local indices from 0 on; ghost elements below 0 and behind its extents. cost: some words.
+  // Returns a view of this place's part, by local indices from 0; ghost elements are below 0 and beyond its extents.
+  // cost: some words.
   [[nodiscard]] array_view<T, D> local_view() noexcept { return view_at<T>({}); }
   [[nodiscard]] array_view<const T, D> local_view() const noexcept { return view_at<const T>({}); }
-  // The same by the array's indices. Throws bad_argument where places have several blocks. cost: some words.
+  // As local_view(), but by the array's indices. Throws bad_argument if places have several blocks. cost: some words.
   [[nodiscard]] array_view<T, D> global_view() { return view_at<T>(own_box().low); }
   [[nodiscard]] array_view<const T, D> global_view() const { return view_at<const T>(own_box().low); }
-  // The points of this place's part. Throws bad_argument where places have several blocks, so that they are no box.
+  // Returns the box of this place's part. Throws bad_argument if places have several blocks, since their points are
+  // then no box.
   [[nodiscard]] box<D> own_box() const {
     box<D> own;
     for (std::size_t d = 0; d < D; ++d) {
@@ -190,10 +195,10 @@ class distributed_array {
     return own;
   }
 
-  // The points of this place's elements, in the order in which they lie in memory: a forward range, valid as long as
-  // the array. cost: a step is some additions.
+  // Returns the points of this place's elements in memory order, as a forward range that is valid as long as the array.
+  // cost: a step is some additions.
   [[nodiscard]] detail::part_points<D> local_indices() const noexcept { return detail::part_points<D>{walk_}; }
-  // Calls f(point, element), or f(element) where that is what it takes, for each of them. cost: a loop's.
+  // Calls f(point, element), or f(element) if f takes only that, for each element of this place. cost: a loop's.
   template <class F>
   void for_each_local(F f) {
     detail::for_each_in_part<T, D>(walk_, own_first(), strides_, f);
@@ -203,16 +208,17 @@ class distributed_array {
     detail::for_each_in_part<const T, D>(walk_, own_first(), strides_, f);
   }
 
-  // Fetches this place's ghost zones from their owners. Collective: what the others wrote to their parts before it is
-  // seen after it, and nobody returns before everybody has fetched. cost: two barriers; a strided get for each
+  // Fetches this place's ghost zones from their owners. Collective: the call sees all values that members wrote to
+  // their parts before it, and no member returns before all have fetched. cost: two barriers; a strided get for each
   // neighbour.
   void exchange_ghosts(std::source_location where = std::source_location::current()) {
     barrier(part_.members(), where);
     fetch_ghosts();
     barrier(part_.members(), where);
   }
-  // The same without waiting. Until the future is ready elements of this place's part keep their values, and its ghost
-  // elements have none; the array is not moved. One at a time. cost: as exchange_ghosts, and two tasks.
+  // Starts exchange_ghosts() without waiting. Until the future is ready, the elements of this place's part must keep
+  // their values, its ghost elements are undefined, and the array must not be moved. One exchange at a time. cost: as
+  // exchange_ghosts, and two tasks.
   [[nodiscard]] future<> exchange_ghosts_async(std::source_location where = std::source_location::current()) {
     return async([this, where, all_came = barrier_async(part_.members(), where)]() mutable {
       all_came.get();
@@ -221,7 +227,7 @@ class distributed_array {
     });
   }
 
-  // For Situ itself: elements of a part's memory in each dimension, ghost elements among them, the same at all places.
+  // For Situ itself: extents of a part's memory including ghost elements, the same at all places.
   [[nodiscard]] const std::array<std::size_t, D>& allocated() const noexcept { return allocated_; }
   [[nodiscard]] const detail::part_walk<D>& walk() const noexcept { return walk_; }
 
@@ -229,7 +235,7 @@ class distributed_array {
   struct ghost_transfer {
     T* to;
     ptr<T> from;
-    std::array<std::ptrdiff_t, D> strides;  // of both
+    std::array<std::ptrdiff_t, D> strides;  // on both sides
     std::array<std::size_t, D> extents;
   };
 
@@ -244,8 +250,8 @@ class distributed_array {
         detail::throw_outside(region.low, region.high, all.high);
   }
 
-  // Copies this place's elements that `from` has, too: a block of dimension 0 at a time, with what lies between the
-  // blocks of the other dimensions.
+  // Copies the elements that this place's part has in common with `from`: one block of dimension 0 at a time, including
+  // the elements between the blocks of the other dimensions.
   void take_from(const distributed_array& from) {
     if (walk_.is_empty()) return;
     point<D> last = walk_.count;
@@ -279,7 +285,7 @@ class distributed_array {
     for (std::size_t d = 0; d < D; ++d) all[d] = stride(d);
     return all;
   }
-  // The first element of a member's part, behind its ghost elements.
+  // The first element of a member's part, after its leading ghost elements.
   [[nodiscard]] T* first_of(std::uint32_t member) const noexcept {
     return reinterpret_cast<T*>(part_.of(member)) + first_offset_;
   }
@@ -297,7 +303,8 @@ class distributed_array {
     return {own_first(), own, around, strides_};
   }
 
-  // Lays a part out; all places have room for the largest, so that elements lie alike everywhere. Returns its elements.
+  // Computes the layout of a part and returns its size in elements. All places allocate for the largest part, so that
+  // offsets are the same everywhere.
   [[nodiscard]] std::size_t plan_part() {
     std::size_t elements = 1;
     for (std::size_t d = D; d-- > 0;) {
@@ -313,8 +320,8 @@ class distributed_array {
     return elements;
   }
 
-  // Side by side, so that no element is fetched twice: those at a side of dimension d reach over the ghost zones of the
-  // dimensions before d, and over the own elements of those behind it.
+  // Plans the transfers side by side, so that no element is fetched twice: a side of dimension d spans the ghost zones
+  // of the dimensions before d and only the own elements of the dimensions after d.
   void plan_ghosts() {
     if (walk_.is_empty()) return;
     const auto along = distribution_.coordinates(part_.members().index());
@@ -341,7 +348,7 @@ class distributed_array {
                            std::array<std::size_t, D> extents = {}) {
     if (d == D) {
       ghost_transfer made{own_first() + to, ptr<T>{first_of(member) + from}, all_strides(), extents};
-      if (extents[D - 1] == 1) {  // the innermost loop is the longest one
+      if (extents[D - 1] == 1) {  // makes the innermost loop the longest one
         const auto longest = std::max_element(extents.begin(), extents.end()) - extents.begin();
         std::swap(made.extents[D - 1], made.extents[static_cast<std::size_t>(longest)]);
         std::swap(made.strides[D - 1], made.strides[static_cast<std::size_t>(longest)]);
@@ -360,7 +367,8 @@ class distributed_array {
       get_strided(each.to, each.strides, each.from, each.strides, each.extents);
   }
 
-  // transfer(there, its strides, offset in the region, strides there, extents) for what each place has of a region.
+  // Calls transfer(there, its strides, offset in the region, strides in the region, extents) for each piece of a region
+  // that one place owns.
   template <class Transfer>
   void for_each_transfer(const box<D>& region, std::size_t elements, Transfer transfer) const {
     check_inside(region);
@@ -410,7 +418,8 @@ class distributed_array {
     std::array<std::ptrdiff_t, D * Levels> there, here;
     std::array<std::size_t, D * Levels> extents;
   };
-  // With one level each dimension is a run; with two, runs and the elements of a run.
+  // With one level, each dimension is one run; with two, each dimension is a sequence of runs and the elements of a
+  // run.
   template <std::size_t Levels>
   [[nodiscard]] strides_and_extents<Levels> strides_of(const std::array<detail::axis_piece, D>& pieces,
                                                        const std::array<std::ptrdiff_t, D>& dense) const noexcept {
@@ -432,10 +441,10 @@ class distributed_array {
   std::array<cut, D> how_;
   situ::distribution<D> distribution_;
   ghost_zones<D> ghosts_;
-  detail::part_walk<D> walk_;  // of this place
+  detail::part_walk<D> walk_;  // of this place's part
   std::array<std::size_t, D> allocated_{};
   std::array<std::ptrdiff_t, D - 1> strides_{};
-  std::ptrdiff_t first_offset_ = 0;  // of a part's first own element
+  std::ptrdiff_t first_offset_ = 0;  // of a part's first own element, in elements
   detail::array_part part_;
   std::vector<ghost_transfer> ghost_transfers_;
 };

@@ -1,14 +1,15 @@
-// distribution<D>: which member of a team has which element of an index space of D dimensions, and where in its part.
+// distribution<D>: maps each element of a D-dimensional index space to its owner, a member of a team, and to its
+// position in the owner's part.
 //
 //   situ::distribution<2> rows{{n, m}, 4, {situ::cut::block(), situ::cut::none()}};
 //   std::uint32_t member = rows.owner({i, j});
 //   situ::point<2> there = rows.local({i, j});                   // where, in that member's part
 //   situ::point<2> back = rows.global(member, there);            // {i, j} again
 //
-// Each dimension is cut by itself into blocks, which go around the places along it in turn: block, cyclic and
-// block-cyclic differ in the size of a block only. Dimension 0 is the outermost, as in C arrays. A value, without
-// memory of its own; everything is constexpr. cost: a point to its owner or back takes two multiplications a dimension,
-// no division.
+// Each dimension is cut independently into blocks, which are dealt round-robin to the places along that dimension:
+// block, cyclic and block-cyclic differ only in the block size. Dimension 0 is the outermost, as in C arrays. A
+// distribution is a value that allocates no memory; everything is constexpr. cost: mapping a point to its owner or back
+// takes two multiplications a dimension, no division.
 #pragma once
 
 #include <situ/spread/detail/cut_axis.h>
@@ -19,27 +20,27 @@
 
 namespace situ {
 
-// The index of an element in each dimension, outermost first. Signed: ghost elements lie below 0.
+// The index of an element in each dimension, outermost first. Signed, because ghost elements have indices below 0.
 template <std::size_t D>
 using point = std::array<std::ptrdiff_t, D>;
 
-// The points from `low` on that lie before `high` in every dimension.
+// The points p with low <= p < high in every dimension.
 template <std::size_t D>
 struct box {
-  point<D> low{};   // the lowest point
-  point<D> high{};  // one behind the highest point
+  point<D> low{};   // the first point
+  point<D> high{};  // one past the last point, in each dimension
 
-  // Points in dimension d; 0 where high lies before low.
+  // Number of points in dimension d; 0 if high is below low.
   [[nodiscard]] constexpr std::size_t extent(std::size_t d) const noexcept {
     return high[d] <= low[d] ? 0 : static_cast<std::size_t>(high[d] - low[d]);
   }
-  // How many points it has.
+  // Total number of points.
   [[nodiscard]] constexpr std::size_t points() const noexcept {
     std::size_t n = 1;
     for (std::size_t d = 0; d < D; ++d) n *= extent(d);
     return n;
   }
-  // Whether a point, or all points of another box, lie in it.
+  // Returns true if the box contains the point, or all points of the other box.
   [[nodiscard]] constexpr bool contains(const point<D>& p) const noexcept {
     for (std::size_t d = 0; d < D; ++d)
       if (p[d] < low[d] || p[d] >= high[d]) return false;
@@ -54,20 +55,20 @@ struct box {
   friend constexpr bool operator==(const box&, const box&) = default;
 };
 
-// How one dimension is cut.
+// How one dimension is cut into blocks.
 struct cut {
-  std::size_t block_size = 0;  // elements of a block; 0: such that each place has one block
-  std::uint32_t places = 0;    // along the dimension; 0: what is left of the team, shared among such dimensions
+  std::size_t block_size = 0;  // elements per block; 0: one block for each place
+  std::uint32_t places = 0;    // places along the dimension; 0: the remaining members, shared among such dimensions
 
-  // One block for each place; the last ones may be shorter, or empty.
+  // One block for each place; the last blocks may be shorter or empty.
   [[nodiscard]] static constexpr cut block(std::uint32_t places = 0) noexcept { return {0, places}; }
-  // One element for each place in turn.
+  // Deals one element at a time to the places, round-robin.
   [[nodiscard]] static constexpr cut cyclic(std::uint32_t places = 0) noexcept { return {1, places}; }
-  // A block of this size for each place in turn.
+  // Deals blocks of `size` elements to the places, round-robin.
   [[nodiscard]] static constexpr cut blocks_of(std::size_t size, std::uint32_t places = 0) noexcept {
     return {size, places};
   }
-  // Not cut.
+  // Leaves the dimension whole.
   [[nodiscard]] static constexpr cut none() noexcept { return {0, 1}; }
 
   friend constexpr bool operator==(const cut&, const cut&) = default;
@@ -76,21 +77,21 @@ struct cut {
 namespace detail {
 [[noreturn]] void throw_too_many_places(std::uint64_t wanted, std::uint32_t members);
 [[noreturn]] void throw_extent_too_large(std::size_t extent);
-// What a segment cannot hold anyway; it keeps the products below in range.
+// An upper bound that no segment can hold; it keeps the products below in range.
 inline constexpr std::size_t most_elements = std::size_t{1} << 47;
 }  // namespace detail
 
-// Where the elements of an index space are; see above.
+// Maps the elements of an index space to members; see above.
 template <std::size_t D>
 class distribution {
   static_assert(D >= 1, "situ: a distribution has at least one dimension");
 
  public:
-  // An index space without elements, at one member.
+  // An empty index space with one member.
   constexpr distribution() noexcept = default;
-  // Deals `extents` elements to `members`. Places along dimensions that say none are chosen such that blocks have short
-  // edges; members that are left over have empty parts. Throws bad_argument where dimensions want more places than
-  // there are, or the space is too large for any memory.
+  // Deals `extents` elements to `members`. Dimensions with places = 0 get factors of the remaining members, chosen so
+  // that blocks have short edges; members left over have empty parts. Throws bad_argument if the dimensions ask for
+  // more places than there are members, or if the space is too large for any memory.
   constexpr distribution(const std::array<std::size_t, D>& extents, std::uint32_t members,
                          const std::array<cut, D>& how = {}) {
     const std::array<std::uint32_t, D> along = places_along(extents, members, how);
@@ -103,7 +104,7 @@ class distribution {
     members_ = members;
   }
 
-  // Elements in a dimension, and the points of all.
+  // Number of elements in a dimension, and the box of all points.
   [[nodiscard]] constexpr std::size_t extent(std::size_t d) const noexcept {
     return static_cast<std::size_t>(axes_[d].extent);
   }
@@ -112,16 +113,17 @@ class distribution {
     for (std::size_t d = 0; d < D; ++d) all.high[d] = axes_[d].extent;
     return all;
   }
-  // Members that elements are dealt to, and how many of them lie along a dimension.
+  // Number of members in the team, and number of places along a dimension.
   [[nodiscard]] constexpr std::uint32_t members() const noexcept { return members_; }
   [[nodiscard]] constexpr std::uint32_t places(std::size_t d) const noexcept {
     return static_cast<std::uint32_t>(axes_[d].places);
   }
-  // Elements of a block in a dimension.
+  // Elements per block in a dimension.
   [[nodiscard]] constexpr std::size_t block_size(std::size_t d) const noexcept {
     return static_cast<std::size_t>(axes_[d].block);
   }
-  // Whether nobody has more than one block in a dimension; in all of them: then each part is a box.
+  // Returns true if no place has more than one block in a dimension, or in any dimension; in the latter case each part
+  // is a box.
   [[nodiscard]] constexpr bool has_single_blocks(std::size_t d) const noexcept { return axes_[d].has_single_blocks(); }
   [[nodiscard]] constexpr bool has_single_blocks() const noexcept {
     for (std::size_t d = 0; d < D; ++d)
@@ -129,19 +131,19 @@ class distribution {
     return true;
   }
 
-  // The member that has an element. pre: points().contains(p).
+  // Returns the member that owns an element. pre: points().contains(p).
   [[nodiscard]] constexpr std::uint32_t owner(const point<D>& p) const noexcept {
     std::uint32_t member = 0;
     for (std::size_t d = 0; d < D; ++d) member = member * places(d) + axes_[d].locate(p[d]).place;
     return member;
   }
-  // Where in its owner's part an element is. pre: as owner.
+  // Returns an element's position in its owner's part. pre: as owner.
   [[nodiscard]] constexpr point<D> local(const point<D>& p) const noexcept {
     point<D> at;
     for (std::size_t d = 0; d < D; ++d) at[d] = axes_[d].locate(p[d]).local;
     return at;
   }
-  // The element at a point of a member's part. pre: the part has it.
+  // Returns the element at a position of a member's part. pre: `local` lies within that part.
   [[nodiscard]] constexpr point<D> global(std::uint32_t member, const point<D>& local) const noexcept {
     const std::array<std::uint32_t, D> along = coordinates(member);
     point<D> p;
@@ -149,13 +151,13 @@ class distribution {
     return p;
   }
 
-  // Whether a member has a part; those that are left over have none. cost: a multiplication a dimension.
+  // Returns false for the members left over, which have no part. cost: a multiplication a dimension.
   [[nodiscard]] constexpr bool has_part(std::uint32_t member) const noexcept {
     std::uint32_t used = 1;
     for (std::size_t d = 0; d < D; ++d) used *= places(d);
     return member < used;
   }
-  // Elements of a member's part in each dimension. cost: some divisions.
+  // Extents of a member's part. cost: some divisions.
   [[nodiscard]] constexpr std::array<std::size_t, D> local_extents(std::uint32_t member) const noexcept {
     std::array<std::size_t, D> counts{};
     if (!has_part(member)) return counts;
@@ -163,7 +165,7 @@ class distribution {
     for (std::size_t d = 0; d < D; ++d) counts[d] = static_cast<std::size_t>(axes_[d].count(along[d]));
     return counts;
   }
-  // Where a member lies among the places along each dimension; the last dimension varies fastest. cost: a division a
+  // Returns a member's coordinates in the grid of places; the last dimension varies fastest. cost: a division a
   // dimension.
   [[nodiscard]] constexpr std::array<std::uint32_t, D> coordinates(std::uint32_t member) const noexcept {
     std::array<std::uint32_t, D> along{};
@@ -171,11 +173,12 @@ class distribution {
     return along;
   }
 
-  // For Situ itself: one dimension.
+  // For Situ itself: the cut of one dimension.
   [[nodiscard]] constexpr const detail::cut_axis& axis(std::size_t d) const noexcept { return axes_[d]; }
 
  private:
-  // Prime factors of the members that are left, the largest first, go each to where blocks are longest then.
+  // Assigns the prime factors of the remaining members, largest first, each to the dimension with the longest blocks so
+  // far.
   static constexpr std::array<std::uint32_t, D> places_along(const std::array<std::size_t, D>& extents,
                                                              std::uint32_t members, const std::array<cut, D>& how) {
     std::array<std::uint32_t, D> along{};
