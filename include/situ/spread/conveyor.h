@@ -1,22 +1,23 @@
-// conveyor<Item>: many small one-way items to other places, carried together.
+// conveyor<Item>: sends many small one-way items to other places in batches.
 //
 //   std::vector<long> table(n);                                                  // at each place
 //   situ::conveyor<update> updates{[&](update u) { table[u.index] ^= u.value; }};
 //   situ::finish([&] { for (...) updates.push(owner, {index, value}); });        // all are handled
 //
-// push() writes an item into a buffer for its target. A buffer travels when it is full, and when the code that pushes
-// waits (finish, barrier, flush, any wait); there the target's handler is called with each item, in the order in which
-// this place pushed them. A handler is the conveyor's own at that place, so it may capture. It runs as part of a task:
-// it may wait, and may push. An item is one of the finish scope that it is pushed in, with all that its handler pushes,
-// so finish() waits for both; flush() waits for what this place has pushed, drain() for everything.
+// push() writes an item into a buffer for its target. A buffer is sent when it is full, and when the code that pushes
+// waits (finish, barrier, flush, any wait). The target then calls its handler with each item, in the order in which
+// this place pushed them. Each place has its own handler, so a handler may capture. It runs as part of a task: it may
+// wait, and may push. An item belongs to the finish scope in which it is pushed, as do all items that its handler
+// pushes, so finish() waits for both; flush() waits for the items that this place has pushed, drain() for all items.
 //
-// Memory: for each target `buffers` buffers of `buffer_bytes`; then push() waits, and the place handles what arrives.
-// Only handlers never wait in push(): theirs are bounded by what the items that are on their way make handlers push.
+// Memory: at most `buffers` buffers of `buffer_bytes` for each target; if all are in use, push() waits, and the place
+// handles arriving items. Handlers never wait in push(); their memory is bounded by the items that the items under way
+// make handlers push.
 //
-// Collective: the members of a team construct and destroy it together, in the same order. Belongs to the thread that
-// made it. Errors: what a handler throws, and place_lost_error, come out of this place's next push(), flush() or
-// drain() after the batch is over; what nobody was told until the end goes to the running finish scope. cost: of an
-// item, two copies and the crossing of its bytes; of a buffer, a call (some hundred ns).
+// Collective: the members of a team construct and destroy it together, in the same order. It belongs to the thread that
+// made it. Errors: exceptions of handlers, and place_lost_error, are thrown by this place's next push(), flush() or
+// drain() after the batch is over; errors that are still unreported at the end go to the running finish scope. cost:
+// for an item, two copies and the transfer of its bytes; for a buffer, a call (some hundred ns).
 #pragma once
 
 #include <situ/runtime/collective.h>
@@ -33,19 +34,19 @@
 
 namespace situ {
 
-// How much a conveyor holds for each target.
+// Buffer space that a conveyor may use for each target.
 struct conveyor_options {
-  std::size_t buffer_bytes = 16 * 1024;  // of one buffer; a larger item travels alone
-  std::uint32_t buffers = 4;             // one that is filled, the others on their way or free; at least 2
+  std::size_t buffer_bytes = 16 * 1024;  // of one buffer; a larger item is sent alone
+  std::uint32_t buffers = 4;             // one is being filled, the others are under way or free; at least 2
 };
 
-// One-way items of a type that travels, carried together; see above.
+// Sends one-way items of a type that travels, in batches; see above.
 template <class Item>
 class conveyor {
  public:
-  // handler(item) is called at this place for what is pushed here; for what this place pushes to itself, too, a buffer
-  // at a time. Where it throws, the items behind it in its buffer are lost. Throws bad_argument for options
-  // that cannot be. cost: a barrier.
+  // handler(item) is called at this place for each item that is pushed to it, including this place's own pushes, a
+  // buffer at a time. If the handler throws, the items after that one in its buffer are lost. Throws bad_argument if
+  // the options are invalid. cost: a barrier.
   template <class Handler>
     requires std::invocable<Handler&, Item>
   explicit conveyor(Handler handler, const conveyor_options& options = {}, const team& members = world())
@@ -80,8 +81,8 @@ class conveyor {
   conveyor(const conveyor&) = delete;
   conveyor& operator=(const conveyor&) = delete;
 
-  // Sends an item on its way. Throws bad_argument where that is no member, and what the header says. cost: the copy,
-  // and some ns.
+  // Pushes an item for a place. Throws bad_argument if `to` is not a member, and the errors described above. cost: the
+  // copy, and some ns.
   void push(place to, const Item& item) {
     outbox_.check_target(to);
     const std::size_t bytes = wire<Item>::size(item);
@@ -89,22 +90,22 @@ class conveyor {
     wire<Item>::write(writer, item);
   }
 
-  // Waits until all that this place has pushed is handled; what handlers have pushed then may be on its way. Throws
-  // what the header says. cost: a round trip to each place that something is on its way to.
+  // Waits until all items that this place has pushed are handled; items that their handlers have pushed may still be
+  // under way. Throws as described above. cost: a round trip to each place that has items under way.
   void flush() { outbox_.settle_all(); }
 
-  // Waits until all that any member has pushed is handled, also what handlers have pushed. Collective. cost: at least
-  // two flushes, barriers and reductions.
+  // Waits until all items that any member has pushed are handled, including those that handlers push. Collective. cost:
+  // at least two flushes, barriers and reductions.
   void drain() { outbox_.drain(members_); }
 
-  // Bytes of buffers that it holds at this place now. cost: a load.
+  // Returns the size of the buffers that the conveyor holds at this place now, in bytes. cost: a load.
   [[nodiscard]] std::size_t buffer_bytes() const noexcept { return outbox_.buffer_bytes(); }
 
  private:
   static Item read_item(wire_reader& reader) {
     const std::size_t before = reader.left();
     Item item = wire<Item>::read(reader);
-    if (reader.left() == before) (void)reader.take(1);  // one without bytes takes a byte
+    if (reader.left() == before) (void)reader.take(1);  // an item without bytes takes one byte
     return item;
   }
 

@@ -1,4 +1,4 @@
-// dist_object<T>: one T at each place of a team, found from the others.
+// dist_object<T>: one T at each place of a team, which the other places can reach.
 //
 //   situ::dist_object<std::vector<int>> mine{std::vector<int>{1, 2, 3}};        // each place makes its own
 //   mine->push_back(4);                                                         // this place's
@@ -6,9 +6,10 @@
 //   long n = mine.at(situ::place{1}, [](std::vector<int>& v) { return v.size(); });
 //
 // The members of the team construct it in the same order, as they call collectives, or under a name, in any order.
-// Construction does not wait: who asks for the part of a place that has not made its own yet waits there. It ends for
-// each place by itself; who asks after that gets bad_argument. T stays where it is, and need travel for fetch only.
-// Belongs to the thread that made it. Errors of what goes to another place: those of at(), place_lost_error among them.
+// Construction does not wait: a call that needs the part of a place that has not yet constructed it waits at that
+// place. Each place destroys its own part independently; later calls to that part get bad_argument. T is never moved to
+// another place; it must travel only if fetch() is used. The object belongs to the thread that made it. Errors: calls
+// to another place throw what at() throws, including place_lost_error.
 #pragma once
 
 #include <situ/runtime/at.h>
@@ -23,15 +24,15 @@ namespace situ {
 template <class T>
 class dist_object;
 
-// The name of a dist_object, which travels: an argument of at() that finds the part of the place where it arrives.
+// The identity of a dist_object, which travels: pass it to at() to find the part of the place that runs the function.
 template <class T>
 class dist_id {
  public:
   dist_id() noexcept = default;
   explicit dist_id(const detail::object_id& id) noexcept : id_{id} {}  // for Situ itself
 
-  // The calling place's part; waits until it is made. Throws bad_argument where it has ended. cost: a look into a hash
-  // table.
+  // Returns the calling place's part; waits until it has been constructed. Throws bad_argument if it has been
+  // destroyed. cost: a look-up in a hash table.
   [[nodiscard]] dist_object<T>& here() const { return *static_cast<dist_object<T>*>(detail::find_object(id_)); }
 
   friend bool operator==(const dist_id&, const dist_id&) = default;
@@ -42,7 +43,7 @@ class dist_id {
 
 namespace detail {
 
-// What travels in place of f: f, on the object that the identity names where it arrives.
+// The function that at() sends instead of f: it calls f with the destination's part of the object.
 template <class T, class F>
 struct call_on_part {
   template <class... Arguments>
@@ -63,17 +64,18 @@ consteval void check_call_on_part() {
 
 }  // namespace detail
 
-// One T at each place of a team: this place's part, and the way to the others'.
+// One T at each place of a team: holds this place's part and reaches the others'.
 template <class T>
 class dist_object {
  public:
-  // This place's part. The members of the team construct in the same order. cost: an entry in a hash table; no message.
+  // Constructs this place's part. The members of the team construct in the same order. cost: an entry in a hash table;
+  // no message.
   explicit dist_object(T value, const team& members = world())
       : value_{std::move(value)}, id_{detail::next_object_id(members, detail::name_hash<T>())} {
     detail::register_object(id_, this);
   }
-  // The same under a name, whatever else the members construct. Throws bad_argument where this place has an object of
-  // that name.
+  // Constructs this place's part under a name, independent of the order in which members construct. Throws bad_argument
+  // if this place already has an object of that name.
   dist_object(std::string_view name, T value, const team& members = world())
       : value_{std::move(value)}, id_{detail::named_object_id(members, name, detail::name_hash<T>())} {
     detail::register_object(id_, this);
@@ -88,10 +90,10 @@ class dist_object {
   [[nodiscard]] T* operator->() noexcept { return &value_; }
   [[nodiscard]] const T* operator->() const noexcept { return &value_; }
 
-  // Its identity, which travels. cost: a copy of three words.
+  // Returns the object's identity, which travels. cost: a copy of three words.
   [[nodiscard]] dist_id<T> id() const noexcept { return dist_id<T>{id_}; }
 
-  // A copy of the part at a place. cost: async_at's; T travels back.
+  // Returns a copy of a place's part. cost: async_at's; T is sent back.
   [[nodiscard]] future<T> fetch(place p) const {
     static_assert(travels<T>,
                   "situ: fetch() copies the object, and this type does not travel: use at() for what is "
@@ -99,13 +101,13 @@ class dist_object {
     return async_at(p, [](const T& part) { return part; });
   }
 
-  // Runs f(part, args...) at a place, on its part, and waits for the result. Errors: at()'s. cost: at()'s.
+  // Runs f(part, args...) at a place, with that place's part, and waits for the result. Errors: at()'s. cost: at()'s.
   template <class F, class... Arguments>
   auto at(place p, F, const Arguments&... arguments) const {
     detail::check_call_on_part<T, F, const Arguments&...>();
     return situ::at(p, detail::call_on_part<T, F>{}, id(), arguments...);
   }
-  // The same without waiting. cost: async_at()'s.
+  // Starts at() without waiting. cost: async_at()'s.
   template <class F, class... Arguments>
   auto async_at(place p, F, Arguments&&... arguments) const {
     detail::check_call_on_part<T, F, Arguments...>();

@@ -1,22 +1,23 @@
-// distributed_map<K, V>: one hash table over all places; each key belongs to one of them.
+// distributed_map<K, V>: one hash table over all places; each key is owned by one place.
 //
 //   situ::distributed_map<std::string, long> words;                             // at each place, together
 //   for (const std::string& w : mine) words.update(w, [](long& n) { ++n; });    // one way, carried together
 //   words.drain();                                                              // together: everybody's are done
 //   std::optional<long> n = words.find("place");                                 // anywhere
 //
-// insert, assign, update and erase are one-way: they go to the key's owner in batches, by a conveyor's rules
-// (conveyor.h): when a buffer is full, when this place waits, at flush() or drain(). find() reads the owner's table
-// itself, without its help; that of another host by a call. visit() is a call, with a result. Each operation happens as
-// a whole, at one moment between its start and its end: the return of find and visit, the flush (or the end of the
-// finish scope) of a one-way one. So single keys are linearizable. This place's operations on a key happen in the order
-// in which it asks for them.
+// insert, assign, update and erase are one-way: they are sent to the key's owner in batches, as a conveyor sends items
+// (conveyor.h): when a buffer is full, when this place waits, and at flush() or drain(). find() reads the owner's table
+// directly, without its help; if the owner is on another host, find() is a call. visit() is a call with a result. Each
+// operation takes effect atomically at one moment between its start and its end, so single keys are linearizable. find
+// and visit end when they return, a one-way operation with the flush or at the end of the finish scope. Operations of
+// one place on one key take effect in program order.
 //
-// Keys and values are whatever travels (serialize.h); they lie in the owner's segment as the bytes in which they
-// travel, and keys are equal where those are. The table of a place grows by itself, a bucket at a time; nobody stops
-// for that. Collective: the members of a team construct and destroy it together, in the same order. Belongs to the
-// thread that made it. Errors: place_lost_error where the owner is lost; what a function throws, and out_of_memory at
-// the owner, come out as the header of conveyor.h says (of visit: as of at()).
+// Keys and values are of any type that travels (serialize.h). The owner's segment holds them as the bytes in which they
+// travel, and keys are equal if these bytes are equal. The table of a place grows by itself, a bucket at a time,
+// without stopping other places. Collective: the members of a team construct and destroy the map together, in the same
+// order. It belongs to the thread that made it. Errors: place_lost_error if the owner is lost; exceptions of one-way
+// operations at the owner, such as those of a program's function and out_of_memory, are reported as in conveyor.h,
+// exceptions of visit as those of at().
 #pragma once
 
 #include <situ/runtime/at.h>
@@ -39,7 +40,7 @@ namespace situ {
 
 namespace detail {
 
-// A value as it lies in a table.
+// Encodes a value into the bytes that a table holds, and decodes it.
 template <class T>
 void encode(word_buffer& into, const T& value) {
   wire_writer writer{into.resize(wire<T>::size(value))};
@@ -64,7 +65,7 @@ struct encoded_key {
   }
 };
 
-// Calls a function of the program: it neither waits nor sends, and leaves the table alone.
+// Calls a function of the program with the table frozen: the function may neither wait, nor send, nor use the table.
 template <class Call>
 decltype(auto) call_frozen(map_table& table, Call call) {
   struct frozen {
@@ -88,7 +89,7 @@ void update_entry(map_table& table, const key_view& key, std::span<const std::by
   table.store(key, bytes.view(), false);
 }
 
-// visit() at the owner.
+// Runs visit() at the owner.
 template <class K, class V, class F>
 struct visit_entry {
   template <class... Arguments>
@@ -135,28 +136,28 @@ class distributed_map {
                 "situ: keys and values of a distributed_map are what travels: see situ/runtime/serialize.h");
 
  public:
-  // As std::unordered_map names them.
+  // The names that std::unordered_map has.
   using key_type = K;
   using mapped_type = V;
 
-  // An empty map. Collective. cost: an all_gather.
+  // Makes an empty map. Collective. cost: an all_gather.
   explicit distributed_map(const conveyor_options& options = {}, const team& members = world())
       : core_{detail::name_hash<distributed_map>(), options.buffer_bytes, options.buffers, members} {}
 
-  // The place that a key belongs to. cost: its hash.
+  // Returns the place that owns a key. cost: the hash of the key.
   [[nodiscard]] place owner(const K& key) const { return place{core_.owner_of(detail::encoded_key<K>{key}.hash)}; }
 
-  // Gives a key this value if it has none. One-way. cost: a hash, the copy into a buffer; at the owner a look-up.
+  // Sets a key's value if the key has none. One-way. cost: a hash, the copy into a buffer; at the owner a look-up.
   void insert(const K& key, const V& value) { start(&detail::insert_entry, key, value); }
-  // Gives a key this value, whatever it had. One-way. cost: as insert.
+  // Sets a key's value, and replaces any old one. One-way. cost: as insert.
   void assign(const K& key, const V& value) { start(&detail::assign_entry, key, value); }
-  // Removes a key and its value, if it is there. One-way. cost: as insert.
+  // Removes a key and its value, if the key is present. One-way. cost: as insert.
   void erase(const K& key) {
     const detail::encoded_key<K> words{key};
     core_.start(&detail::erase_entry, words.view(), 0, [](std::byte*) {});
   }
-  // Runs f(value, args...) at the key's owner, with the value as V&; where there is none it begins as V{}. f neither
-  // waits nor uses the map. One-way. cost: as insert; the value is read from its bytes, and written to them again.
+  // Runs f(value, args...) at the key's owner, with the value as V&; if the key has no value, it is V{} first. f may
+  // neither wait nor use the map. One-way. cost: as insert; the value is decoded from its bytes and encoded again.
   template <class F, class... Arguments>
   void update(const K& key, F, const Arguments&... arguments) {
     detail::check_stateless<F>();
@@ -167,38 +168,40 @@ class distributed_map {
         key, detail::as_travelling<detail::travelling_t<const Arguments&>>(arguments)...);
   }
 
-  // The same for many.
+  // Inserts many entries.
   void insert(std::span<const std::pair<K, V>> entries) {
     for (const auto& [key, value] : entries) insert(key, value);
   }
 
-  // Waits until all that this place has asked for is done. Throws what went wrong. cost: as conveyor::flush.
+  // Waits until all operations that this place has started are done. Throws their first error. cost: as
+  // conveyor::flush.
   void flush() { core_.flush(); }
-  // Waits until all that anybody has asked for is done, and is seen by everybody. Collective. Throws as flush(). cost:
-  // flush(), and a barrier.
+  // Waits until all operations that any member has started are done and visible to all members. Collective. Throws as
+  // flush(). cost: flush(), and a barrier.
   void drain(std::source_location where = std::source_location::current()) { core_.drain(where); }
 
-  // A copy of a key's value, or nothing. cost: three cache lines of the owner's, read without its help, or, of an owner
-  // on another host, a call; where this place has operations on their way to that owner, a flush to it before.
+  // Returns a copy of a key's value, or nullopt. cost: three cache lines of the owner's, read without its help, or a
+  // call if the owner is on another host; if this place has operations under way to that owner, a flush to it before.
   [[nodiscard]] std::optional<V> find(const K& key) {
     const detail::encoded_key<K> words{key};
     return read(words.view());
   }
-  // Of many keys. cost: less than that for each, since their cache lines are fetched, and calls made, together.
+  // Finds many keys. cost: less than find() for each, since the cache lines are fetched, and the calls made,
+  // concurrently.
   [[nodiscard]] std::vector<std::optional<V>> find(std::span<const K> keys);
-  // Whether a key has a value. cost: as find.
+  // Returns true if the key has a value. cost: as find.
   [[nodiscard]] bool contains(const K& key) {
     const detail::encoded_key<K> words{key};
     return core_.read(words.view(), value_);
   }
 
   // Runs f(value, args...) at the key's owner, with the value as std::optional<V>&, which f may set or reset, and
-  // returns its result. f neither waits nor uses the map. cost: a call.
+  // returns its result. f may neither wait nor use the map. cost: a call.
   template <class F, class... Arguments>
   auto visit(const K& key, F f, const Arguments&... arguments) {
     return async_visit(key, f, arguments...).get();
   }
-  // The same without waiting. cost: a call.
+  // Starts visit() without waiting. cost: a call.
   template <class F, class... Arguments>
   auto async_visit(const K& key, F, const Arguments&... arguments) {
     detail::check_stateless<F>();
@@ -209,13 +212,14 @@ class distributed_map {
     return situ::async_at(place{core_.owner_of(hash)}, detail::visit_entry<K, V, F>{}, core_.id(), key, arguments...);
   }
 
-  // How many keys there are: exact where nothing is under way. cost: a load from each place, of another host a get.
+  // Returns the number of keys: exact if no operation is under way. cost: a load for each place, a get if it is on
+  // another host.
   [[nodiscard]] std::size_t size() const { return core_.size(); }
-  // How many of them belong to this place. cost: a load.
+  // Returns the number of keys that this place owns. cost: a load.
   [[nodiscard]] std::size_t local_size() { return core_.table().root().entries.load(std::memory_order_relaxed); }
 
-  // Calls f(key, value) for each entry of this place, in no order. f may wait, and use the map: an entry that is there
-  // all the time is visited once. cost: a copy of each.
+  // Calls f(key, value) for each entry that this place owns, in no particular order. f may wait and use the map: an
+  // entry that exists during the whole call is visited once. cost: a copy of each entry.
   template <class F>
   void for_each_local(F f);
 
@@ -242,12 +246,12 @@ class distributed_map {
   }
 
   detail::map_core core_;
-  detail::word_buffer value_;  // what was read last
+  detail::word_buffer value_;  // the value that was read last
 };
 
 template <class K, class V>
 std::vector<std::optional<V>> distributed_map<K, V>::find(std::span<const K> keys) {
-  constexpr std::size_t together = 16;  // as many lines as a core can wait for, and some
+  constexpr std::size_t together = 16;  // as many cache misses as a core can have outstanding, and some
   std::vector<std::optional<V>> values;
   values.reserve(keys.size());
   std::vector<detail::encoded_key<K>> words;

@@ -1,14 +1,14 @@
-// Distributed arrays to and from HDF5 files, by all places: one dataset of the whole array in one file, of which each
-// place writes, or reads, its own part where it lies. Link situ::spread_hdf5.
+// Writes distributed arrays to HDF5 files and reads them back. The whole array is one dataset in one file; each place
+// writes or reads its own part directly from or to its memory. Link situ::spread_hdf5.
 //
 //   situ::write_hdf5("heat.h5", "plate/step 10", u);
 //   situ::read_hdf5("heat.h5", "plate/step 10", u);          // on any number of places, cut in any way
 //
-// Extents stand in the file as the array has them, outermost first, as C arrays and h5py do. Elements are numbers.
-// Ghost zones are neither written nor read. Collective: the members of the array's team call it with the same file and
-// name. Errors: bad_file, at every member where one meets it; place_lost_error: then the file may lack parts, or be
-// open to nobody. cost: HDF5 lets one process write a file at a time, so places write one after the other, each opening
-// the file anew (some ms); they read at the same time. No copy of the part is made.
+// The dataset has the array's extents, outermost first, as in C arrays and h5py. Elements are numbers. Ghost zones are
+// neither written nor read. Collective: the members of the array's team call it with the same file and name. Errors:
+// bad_file, thrown at every member if one of them meets it; place_lost_error, after which the file may lack parts or be
+// unreadable. cost: HDF5 lets one process write a file at a time, so places write one after the other, each opening the
+// file again (some ms); they read concurrently. The part is not copied.
 #pragma once
 
 #include <situ/spread/distributed_array.h>
@@ -24,18 +24,19 @@ namespace situ {
 
 namespace detail {
 
-// The elements of a place along one dimension: `count` runs of `length`, each `stride` behind the last in the file.
+// The elements of a place along one dimension: `count` runs of `length` elements, whose starts are `stride` apart in
+// the file.
 struct hdf5_run {
-  std::size_t begin;  // in the file
-  std::size_t local;  // in the part
+  std::size_t begin;  // of the first run, in the file
+  std::size_t local;  // of the first run, in the part
   std::size_t count;
   std::size_t length;
   std::size_t stride;
 };
 struct hdf5_axis {
   std::size_t extent;     // of the array
-  std::size_t allocated;  // of the part's memory
-  std::size_t first;      // of its own elements in that
+  std::size_t allocated;  // of the part's memory, ghost elements included
+  std::size_t first;      // of the part's own elements in that memory
   std::vector<hdf5_run> runs;
 };
 struct hdf5_part {
@@ -43,7 +44,7 @@ struct hdf5_part {
   bool is_real;
   bool is_signed;
   std::vector<hdf5_axis> axes;
-  void* memory;  // of the part, ghost zones and all
+  void* memory;  // of the part, ghost zones included
 };
 
 template <class T, std::size_t D>
@@ -80,16 +81,16 @@ void read_hdf5_part(const std::string& path, const std::string& name, const hdf5
 
 }  // namespace detail
 
-// Writes an array as a dataset. The file is made if there is none, and so are dataset and groups ("plate/step 10"); a
-// dataset of that name and those extents is overwritten, one with other extents is an error. What places have put
-// before is written. cost: see above.
+// Writes an array as a dataset. Creates the file, the dataset and its groups ("plate/step 10") if they do not exist.
+// Overwrites a dataset of that name with the same extents; a dataset with other extents is an error. The file includes
+// all values that places put before the call. cost: see above.
 template <class T, std::size_t D>
 void write_hdf5(const std::string& path, const std::string& name, const distributed_array<T, D>& from) {
   detail::write_hdf5_part(path, name, detail::hdf5_part_of(from), from.members());
 }
 
-// Reads it back, however it was spread when it was written. A dataset with other extents is an error; numbers of
-// another type are converted. What is read is seen by everybody after it. cost: see above.
+// Reads an array from a dataset, whatever the distribution when it was written. A dataset with other extents is an
+// error; numbers of another type are converted. All members see the values after the call. cost: see above.
 template <class T, std::size_t D>
 void read_hdf5(const std::string& path, const std::string& name, distributed_array<T, D>& to) {
   detail::read_hdf5_part(path, name, detail::hdf5_part_of(to), to.members());

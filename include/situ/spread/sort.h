@@ -1,21 +1,21 @@
-// sort, stable_sort, is_sorted: the elements that the members of a team have, in order over all of them.
+// sort, stable_sort, is_sorted: sort the elements of all members of a team into one global order.
 //
 //   numbers = situ::sort(std::move(numbers));                                      // at each place, together
 //   orders = situ::stable_sort(std::move(orders), [](const order& a, const order& b) { return a.day < b.day; });
 //
-// Collective: each member gives a vector, of any length, and gets one. Put end to end in the order of the members'
-// indices, the results are what std::sort or std::stable_sort makes of what was given, put end to end. They are
-// balanced whatever the values, also where all are equal: of N elements in all, n members get N / n each, to within a
-// sixteenth of that and n elements. Elements are of any type that travels (serialize.h); of plain data they are fetched
-// from their places' memory, once. The comparison is used where it is given, need be the same at all members, and may
-// capture. pre: it does not throw, or the other members wait for the one where it did.
+// Collective: each member passes a vector of any length and gets one back. The results, concatenated in the order of
+// the members' indices, are what std::sort or std::stable_sort makes of the concatenated inputs. They are balanced for
+// all values, even if all are equal: of N elements, each of n members gets N / n, to within a sixteenth of that and n
+// elements. Elements are of any type that travels (serialize.h); plain data is fetched once, directly from the other
+// places' memory. Each member uses its own comparison, which may capture; all must define the same order. pre: the
+// comparison does not throw; if it does at one member, the others wait for that member.
 //
-// They own nothing, and belong to their place's thread, as all collectives do. Errors: place_lost_error where a member
-// is lost, or while a place is lost: the elements given are gone then; out_of_memory, at every member where one has no
-// room in its segment; bad_argument where another member calls something else. cost: of n elements a member, std::sort
-// of them, one copy to the segment and one to the member that they belong to (of what is not plain data: a message
-// for each member), log2(members) merges of n, some ten samples for each pair of members, seven collectives. Source:
-// sorting by regular sampling (Shi and Schaeffer, 1992), with equal elements told apart by where they came from.
+// The functions keep no state, and belong to their place's thread, as all collectives do. Errors: place_lost_error if a
+// member is lost, or while a place is lost: the elements passed are gone then; out_of_memory, at every member, if one
+// has no room in its segment; bad_argument if another member calls something else. cost: of n elements a member,
+// std::sort of them, one copy to the segment and one to the member that gets them (if they are not plain data: a
+// message for each member), log2(members) merges of n, some ten samples for each pair of members, seven collectives.
+// Source: sorting by regular sampling (Shi and Schaeffer, 1992); equal elements are ordered by member and index.
 #pragma once
 
 #include <situ/runtime/collective.h>
@@ -30,7 +30,7 @@
 
 namespace situ {
 
-// This member's part of all elements in order. Equal elements may change places. cost: see above.
+// Sorts all members' elements and returns this member's part. Equal elements may change places. cost: see above.
 template <class T, class Compare = std::less<>>
 [[nodiscard]] std::vector<T> sort(std::vector<T> mine, Compare before = {}, const team& members = world(),
                                   std::source_location where = std::source_location::current()) {
@@ -38,8 +38,8 @@ template <class T, class Compare = std::less<>>
       std::move(mine), [&](T* first, T* last) { std::sort(first, last, std::ref(before)); }, before, members, where);
 }
 
-// The same, and equal elements stay in the order in which they were: those of a member among each other, behind those
-// of the members before it. cost: as sort, with std::stable_sort.
+// Sorts as sort(), and keeps equal elements in their order: by member, then by index in that member's vector. cost: as
+// sort, with std::stable_sort.
 template <class T, class Compare = std::less<>>
 [[nodiscard]] std::vector<T> stable_sort(std::vector<T> mine, Compare before = {}, const team& members = world(),
                                          std::source_location where = std::source_location::current()) {
@@ -48,8 +48,8 @@ template <class T, class Compare = std::less<>>
       where);
 }
 
-// Whether the members' elements, put end to end, are in order; the same answer at all. cost: std::is_sorted of each
-// member's, and an all_gather of two elements.
+// Returns true at all members if the concatenation of their elements is sorted, else false. cost: std::is_sorted of
+// each member's elements, and an all_gather of two elements.
 template <class T, class Compare = std::less<>>
 [[nodiscard]] bool is_sorted(const std::vector<T>& mine, Compare before = {}, const team& members = world(),
                              std::source_location where = std::source_location::current()) {

@@ -1,28 +1,29 @@
-// task_pool: tasks that any member of a team may run, and that may add further ones.
+// task_pool: tasks that any member of a team may run, and that may add further tasks.
 //
 //   void visit(situ::task_pool& pool, node n) { for (node child : children(n)) pool.add(visit, child); }
 //
 //   situ::task_pool pool;                                  // at each place, together
 //   if (situ::here().index() == 0) pool.add(visit, root);
 //   pool.run();                                            // at each place: until no task is left anywhere
-//   long found = pool.run(0L, std::plus<>{});              // the same, where tasks return a long: the sum of them all
+//   long found = pool.run(0L, std::plus<>{});              // the same for tasks that return a long: their sum
 //
-// A task is a function with arguments as async_at takes them (at.h): it captures and takes what travels, and finds the
-// state of the place where it runs by itself (thread_local). Its first parameter may be the pool. A place runs its
-// newest task first and leaves the oldest to the others; who has none takes some of somebody's, without that one's
-// help, and sleeps where nobody has any. Each task runs once, at one place; nothing else is known of where and when.
+// A task is a function with arguments as async_at takes them (at.h): it captures and takes values that travel, and
+// finds the state of the place that runs it by itself (thread_local). Its first parameter may be the pool. A place runs
+// its newest task first and leaves its oldest to the others. A place without tasks steals some from another place,
+// without that place's help, and sleeps if no place has any. Each task runs once, at one place; when and where is
+// unspecified.
 //
-// A task may wait; its place then takes in messages, but runs no other task of the pool before it goes on, so it must
-// not wait for what another task does. Other code of a place may add tasks, too, during a run. Messages of other places
-// are taken in between tasks, now and then (situ::progress()).
+// A task may wait; its place then handles messages, but runs no other task of the pool, so a task must not wait for an
+// effect of another task. Other code of a place may add tasks during a run, too. Places handle messages between tasks,
+// now and then (situ::progress()).
 //
-// Collective: the members of a team construct, run and destroy it together, in the same order. Belongs to the thread
-// that made it. Memory: what has been added and not begun, in chunks of 8 KiB of the segment of who added it; a tree's
-// nodes come to its depth times its width. Errors: what a task throws comes out of run() at the place that ran it, at
-// the end, and the first of them where there are several. When a member is lost nobody knows which of its tasks were
-// done: run() throws place_lost_error at every other, then and later, and what was in the pool is dropped. The others
-// may go on with a pool of a team of their own. The loss of a place that is no member ends run() once, as any wait; it
-// may be called again, and goes on.
+// Collective: the members of a team construct, run and destroy it together, in the same order. It belongs to the thread
+// that made it. Memory: tasks that have been added and have not begun, in chunks of 8 KiB in the segment of the place
+// that added them; the nodes of a tree take its depth times its width. Errors: if tasks throw, run() rethrows the first
+// exception of this place's tasks at the end of the run. If a member is lost, it is unknown which of its tasks were
+// done: run() throws place_lost_error at all other members, then and later, and the remaining tasks are dropped. The
+// remaining members may make another pool with a team of their own. The loss of a place that is not a member ends run()
+// once, as it ends any wait; run() may be called again and continues.
 #pragma once
 
 #include <situ/base/detail/type_name.h>
@@ -48,7 +49,7 @@ class task_pool;
 
 namespace detail {
 
-// How a task of F with these arguments is written, and run.
+// Encodes a task that calls F with these arguments, and runs it.
 template <class F, class... Arguments>
 struct pool_task {
   static constexpr bool takes_pool = std::is_invocable_v<F&, task_pool&, Arguments...>;
@@ -77,16 +78,16 @@ struct pool_task {
 
 }  // namespace detail
 
-// Tasks that are run by whichever member is free; see above.
+// Tasks that any member may run; see above.
 class task_pool {
  public:
-  // Collective. cost: an all_gather.
+  // Makes an empty pool. Collective. cost: an all_gather.
   explicit task_pool(const team& members = world()) : core_{this, members} {}
   task_pool(const task_pool&) = delete;
   task_pool& operator=(const task_pool&) = delete;
 
-  // Adds a task, which runs f(arguments...), or f(pool, arguments...), once: in the run that goes on, or in the next.
-  // Throws out_of_memory. cost: some ns and the copy.
+  // Adds a task, which calls f(arguments...) or f(pool, arguments...) once, in the current run or in the next. Throws
+  // out_of_memory. cost: some ns and the copy.
   template <class F, class... Arguments>
   void add(F f, const Arguments&... arguments) {
     [&]<class... As>(detail::type_list<As...>) {
@@ -99,20 +100,20 @@ class task_pool {
     }(detail::type_list<detail::travelling_t<const Arguments&>...>{});
   }
 
-  // Runs tasks until none is left at any member. Collective. Throws what the header says. cost: of a task some ns; of
-  // chunks that other places take, some hundred ns each; of the end, an atomic for each member.
+  // Runs tasks until none is left at any member. Collective. Throws as described above. cost: some ns a task; some
+  // hundred ns for each chunk that another place takes; an atomic for each member at the end.
   void run() { core_.run(); }
-  // The same, and what its tasks return is combined, in any order: operation(...) over `identity` and all results, at
-  // every member. A task returns a T (or a future<T>), or nothing; of a task that returns something else the run throws
-  // bad_argument. Where run() throws at one member, the others' result is without what its tasks threw. pre: the
-  // operation is associative and commutative, the same at all members, and identity changes nothing. cost: as run(), a
-  // call of the operation for each task, and an all_reduce.
+  // Runs tasks as run(), and combines their results in any order: returns operation(...) over `identity` and all
+  // results, at every member. A task returns a T (or a future<T>), or nothing; if a task returns another type, the run
+  // throws bad_argument. If run() throws at one member, the results at the others omit the tasks that threw. pre: the
+  // operation is associative and commutative, the same at all members, and `identity` is its neutral element. cost: as
+  // run(), a call of the operation for each task, and an all_reduce.
   template <class T, class Operation>
   [[nodiscard]] T run(T identity, Operation operation, std::source_location where = std::source_location::current());
 
-  // How many tasks this place has run so far. cost: a load.
+  // Returns how many tasks this place has run so far. cost: a load.
   [[nodiscard]] std::uint64_t ran() const noexcept { return core_.ran(); }
-  // How often this place has taken tasks from another. cost: a load.
+  // Returns how often this place has taken tasks from another place. cost: a load.
   [[nodiscard]] std::uint64_t steals() const noexcept { return core_.stolen(); }
 
  private:
@@ -147,11 +148,11 @@ T task_pool::run(T identity, Operation operation, std::source_location where) {
               }};
   std::exception_ptr failure;
   try {
-    failure = core_.run_to_its_end();  // a task may have lost who is no member
-  } catch (const place_lost_error&) {  // the run goes on: whoever is told comes back
+    failure = core_.run_to_its_end();  // a task's error may be the loss of a place that is not a member
+  } catch (const place_lost_error&) {  // the run is not over: the caller may call run() again
     throw;
   } catch (...) {
-    failure = std::current_exception();  // the others wait for this member's part of the result
+    failure = std::current_exception();  // the other members wait for this member's part of the result
   }
   T all = all_reduce(std::move(mine.value), operation, core_.members(), where);
   if (failure) std::rethrow_exception(failure);
@@ -166,7 +167,7 @@ void detail::pool_task<F, Arguments...>::run(void* pool, const std::byte* at, st
   std::apply([&](Arguments&... each) { run_with(*static_cast<task_pool*>(pool), f, each...); }, arguments);
 }
 
-// A future that the task returns is part of it.
+// If the task returns a future, the task ends when that future is ready.
 template <class F, class... Arguments>
 void detail::pool_task<F, Arguments...>::run_with(task_pool& pool, F& f, Arguments&... arguments) {
   const auto call = [&]() -> decltype(auto) {
