@@ -11,8 +11,8 @@
 namespace situ::detail {
 namespace {
 
-// HDF5 is not thread-safe: where places are threads of one process, one of them uses it at a time. Nobody waits for
-// another place while he holds it.
+// HDF5 is not thread-safe: if places are threads of one process, one of them uses it at a time. No thread waits for
+// another place while it holds the lock.
 std::mutex one_thread;
 
 using how = hdf5_access::how;
@@ -34,7 +34,7 @@ std::vector<hsize_t> extents_of(const hdf5_part& part) {
   return extents;
 }
 
-// Calls f(run of each dimension) for all that together are the part.
+// Calls f(one run per dimension) for each combination of runs; together they are the part.
 template <class F>
 void for_each_slab(const hdf5_part& part, std::vector<const hdf5_run*>& runs, const F& f) {
   if (runs.size() == part.axes.size()) return f();
@@ -45,7 +45,7 @@ void for_each_slab(const hdf5_part& part, std::vector<const hdf5_run*>& runs, co
   }
 }
 
-// Calls move(space in memory, space in the file), each with the same elements selected, in the same order.
+// Calls move(memory space, file space) for each slab, with the same elements selected in both, in the same order.
 template <class Move>
 void for_each_slab(const hdf5_part& part, hid_t dataset, const Move& move) {
   std::vector<const hdf5_run*> runs;
@@ -69,7 +69,7 @@ void for_each_slab(const hdf5_part& part, hid_t dataset, const Move& move) {
   });
 }
 
-// What went wrong, as text that travels; empty where nothing did.
+// Runs `work` and returns its error as text, which travels; empty if it succeeded.
 template <class Work>
 std::string failure_of(const Work& work) {
   try {
@@ -84,7 +84,7 @@ std::string failure_of(const Work& work) {
 }  // namespace
 
 void write_hdf5_part(const std::string& path, const std::string& name, const hdf5_part& part, const team& members) {
-  barrier(members);  // what others have put into this part is there
+  barrier(members);  // waits for the values that other places have put into this part
   for (std::uint32_t turn = 0; turn < members.size(); ++turn) {
     std::string failure;
     if (turn == members.index()) {
@@ -98,16 +98,16 @@ void write_hdf5_part(const std::string& path, const std::string& name, const hdf
             file.check(H5Dwrite(set, native(part), here, there, H5P_DEFAULT, part.memory), "cannot be written", name);
           });
         }
-        file.close();  // once the dataset is
+        file.close();  // after the dataset is closed
       });
     }
-    failure = broadcast(std::move(failure), turn, members);  // hands the turn on
+    failure = broadcast(std::move(failure), turn, members);  // passes the turn on
     if (!failure.empty()) throw_error(errc::bad_file, failure);
   }
 }
 
 void read_hdf5_part(const std::string& path, const std::string& name, const hdf5_part& part, const team& members) {
-  barrier(members);  // nobody uses what is read over any more
+  barrier(members);  // the other places no longer use the elements that are overwritten
   const std::string failure = failure_of([&] {
     hdf5_access file;
     file.open(path, how::read);

@@ -19,8 +19,8 @@
 namespace situ::detail {
 namespace {
 
-// All of a part is written at once, so its memory costs nothing more on huge pages, and is there sooner. Rounding to
-// 2 MiB stays below an eighth.
+// Parts of at least this size use huge pages. All of a part is written at once, so huge pages take no more memory, and
+// are mapped sooner. Rounding to 2 MiB adds less than an eighth.
 constexpr std::size_t large_part_bytes = std::size_t{16} << 20;
 
 }  // namespace
@@ -64,9 +64,9 @@ array_part::~array_part() {
   if (parts_.empty()) return;  // moved from
   if (current->runtime == nullptr || std::uncaught_exceptions() != exceptions_before_) return;
   try {
-    barrier(members_);  // nobody reads here any more
+    barrier(members_);  // no member reads this part afterwards
     deallocate(parts_[members_.index()]);
-  } catch (...) {  // told to the finish scope, as a destructor cannot
+  } catch (...) {  // reported to the finish scope, since a destructor cannot throw
     future_state<void> unheard;
     unheard.fail(std::current_exception());
     report_unheard(unheard, current->scheduler->task(), 1);
@@ -88,7 +88,7 @@ std::vector<ghost_reach> find_reaches(const cut_axis& axis, std::uint32_t place,
     end = std::min(end, axis.extent);
   }
   while (at < end) {
-    // The copy of the dimension, of those that lie end to end, in which `at` lies.
+    // The offset of the period that contains `at`, if copies of the dimension are laid end to end.
     const std::ptrdiff_t image = (at >= 0 ? at / axis.extent : -((axis.extent - 1 - at) / axis.extent)) * axis.extent;
     const std::ptrdiff_t up_to = std::min(end, image + axis.extent);
     axis.for_each_piece(at - image, up_to - image, [&](const axis_piece& piece) {

@@ -13,7 +13,7 @@
 namespace situ {
 namespace {
 
-constexpr std::int64_t numbers_of_a_block = 64;  // times n, where there is no end
+constexpr std::int64_t numbers_of_a_block = 64;  // times n, if there is no end
 constexpr std::uint64_t most_numbers = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
@@ -37,7 +37,7 @@ counter::~counter() {
   if (end_of_all_.come()) deallocate(own_);
 }
 
-// Only this place's thread writes it; others read.
+// Only this place's thread writes the word; others read it.
 void counter::add_here(std::int64_t n) {
   const std::atomic_ref<std::int64_t> word{own_.local()->value};
   word.store(word.load(std::memory_order_relaxed) + n, std::memory_order_release);
@@ -69,7 +69,7 @@ number_range counter::take(Share share) {
     const auto left = static_cast<std::int64_t>(std::min(distance, most_numbers));
     return std::min(share(left), left);
   };
-  if (atomic_load(common_) >= end_) return {};  // nobody writes any more
+  if (atomic_load(common_) >= end_) return {};  // the counter has reached its end: no more atomics are needed
   const std::int64_t first = detail::fetch_change(common_, [&](std::int64_t at) { return at + of(at); });
   return {first, first + of(first)};
 }
@@ -84,7 +84,7 @@ number_range counter::next(std::int64_t n) {
     });
     block_first_ = block.first;
     block_last_ = block.last;
-    add_here(block_first_ - block_last_);  // taken, not handed out
+    add_here(block_first_ - block_last_);  // reserved, not handed out
   }
   const std::int64_t first = block_first_;
   block_first_ += std::min(n, block_last_ - block_first_);

@@ -18,7 +18,7 @@ namespace situ::detail {
 namespace {
 
 constexpr std::uint32_t looks_before_progress = 64;
-constexpr std::size_t looked_ahead = 16;  // items whose lines are fetched before the first of them runs
+constexpr std::size_t looked_ahead = 16;  // items whose cache lines are prefetched before the first of them runs
 
 struct received_item {
   map_operation operation;
@@ -33,7 +33,7 @@ struct received_item {
                           left));
 }
 
-// Every size is held against what is left.
+// Checks every size against the bytes left.
 received_item read_item(const std::byte*& at, const std::byte* end) {
   const auto left = static_cast<std::size_t>(end - at);
   map_item item{};
@@ -64,7 +64,8 @@ map_core& find_map(const object_id& id) {
 }
 
 void map_core::drain(const std::source_location& where) {
-  const std::exception_ptr failure = outbox_.settle_to_its_end();  // a function may have lost who is no member
+  const std::exception_ptr failure =
+      outbox_.settle_to_its_end();  // a function's error may be the loss of a place that is not a member
   barrier(members_, where);
   if (failure) std::rethrow_exception(failure);
 }
@@ -88,7 +89,7 @@ map_core::~map_core() {
   std::exception_ptr failure;
   if (std::uncaught_exceptions() == exceptions_before_) {
     try {
-      outbox_.drain(members_);  // ends with a barrier of its own: nobody reads here any more
+      outbox_.drain(members_);  // ends with a barrier of its own: no member reads this table afterwards
       table_.clear();
     } catch (...) {
       failure = std::current_exception();

@@ -10,11 +10,11 @@
 #include <utility>
 
 #if defined(__SANITIZE_THREAD__)
-// What changes meanwhile is thrown away (invariant 2). The heap writes its own words into free blocks, so that is not
-// to be told by atomics on our side alone.
+// Readers discard data that changes during a read (invariant 2). The heap writes its own words into free blocks, so
+// atomics in this file alone cannot make the reads known to the sanitizer.
 #define SITU_READS_WHAT_CHANGES __attribute__((no_sanitize("thread"), noinline))
 #elif defined(__SANITIZE_ADDRESS__)
-// The record may have been given back, and its memory poisoned, since its address was read.
+// The record may have been freed, and its memory poisoned, since its address was read.
 #define SITU_READS_WHAT_CHANGES __attribute__((no_sanitize("address"), noinline))
 #else
 #define SITU_READS_WHAT_CHANGES
@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::uint32_t most_depth = 40;
 
-// A change of one bucket: odd, the change, even.
+// The scope of a change to a bucket: makes the version odd before the change, and even after it.
 class bucket_change {
  public:
   explicit bucket_change(map_bucket& bucket) noexcept : bucket_{bucket} {
     bucket.version.store(bucket.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);  // the odd version is seen before the change
+    std::atomic_thread_fence(std::memory_order_release);  // readers see the odd version before the change
   }
-  ~bucket_change() {  // release: the change is seen before the even version
+  ~bucket_change() {  // release: readers see the change before the even version
     bucket_.version.store(bucket_.version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   bucket_change(const bucket_change&) = delete;
@@ -46,7 +46,7 @@ template <class T>
 T* allocate_zeroed(std::size_t bytes) {
   const ptr<std::byte> memory = situ::allocate_bytes(bytes, {.alignment = 64});
   std::memset(memory.local(), 0, bytes);
-  flush(memory.local(), bytes);  // from now on it is words that others read
+  flush(memory.local(), bytes);  // from now on other places read it
   return reinterpret_cast<T*>(memory.local());
 }
 void give_back(void* block) noexcept {
@@ -74,7 +74,7 @@ map_record* make_record(const key_view& key, std::span<const std::byte> value) {
   return record;
 }
 
-// A word that another place may be writing.
+// Reads a word that another place may be writing.
 SITU_READS_WHAT_CHANGES std::uint64_t read_word(const std::uint64_t* word) noexcept {
   return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
@@ -183,7 +183,7 @@ bool map_table::erase(const key_view& key) {
       if (moved == nullptr) break;
       const std::uint64_t hash = next.hash.load(std::memory_order_relaxed);
       const std::uint32_t home = map_bucket::home(hash);
-      // Whether its home lies behind the hole, on the way to where it is: then it stays.
+      // If the entry's home lies between the hole and its slot, the entry stays.
       if (hole < i ? hole < home && home <= i : hole < home || home <= i) continue;
       bucket.slots[hole].hash.store(hash, std::memory_order_relaxed);
       bucket.slots[hole].record.store(moved, std::memory_order_relaxed);
@@ -209,8 +209,8 @@ void map_table::double_directory() {
   outgrown_.push_back(old);
 }
 
-// The upper half of a bucket's hashes moves to a new one. Who reads the old one meanwhile finds it changing, then, that
-// it does not hold the hash, and by then the directory names the new one.
+// Moves the upper half of a bucket's hashes to a new bucket. A concurrent reader of the old bucket finds it changing,
+// and later finds that it does not hold the hash; by then the directory points to the new bucket.
 void map_table::split(map_bucket& bucket) {
   const std::uint32_t depth = bucket.depth.load(std::memory_order_relaxed);
   if (depth == most_depth)
@@ -251,7 +251,7 @@ read_outcome read_entry(const map_root& root, const key_view& key, word_buffer& 
   const map_bucket& bucket = root.bucket_of(key.hash);
   const std::uint64_t version = bucket.version.load(std::memory_order_acquire);
   const auto has_changed = [&] {
-    std::atomic_thread_fence(std::memory_order_acquire);  // what was read before is older than this look
+    std::atomic_thread_fence(std::memory_order_acquire);  // orders the reads before the second load of the version
     return bucket.version.load(std::memory_order_relaxed) != version;
   };
   if ((version & 1) != 0) return read_outcome::changing;
@@ -265,7 +265,7 @@ read_outcome read_entry(const map_root& root, const key_view& key, word_buffer& 
     if (record == nullptr) return has_changed() ? read_outcome::changing : read_outcome::absent;
     if (slot.hash.load(std::memory_order_relaxed) != key.hash) continue;
     const std::uint64_t sizes = read_word(reinterpret_cast<const std::uint64_t*>(record));
-    if (has_changed()) return read_outcome::changing;  // else the sizes are this record's
+    if (has_changed()) return read_outcome::changing;  // otherwise the sizes are this record's
     map_record head;
     std::memcpy(&head, &sizes, sizeof(head));
     const auto* const words = reinterpret_cast<const std::uint64_t*>(record) + 1;
@@ -280,7 +280,7 @@ read_outcome read_entry(const map_root& root, const key_view& key, word_buffer& 
       count_reads(reinterpret_cast<std::uintptr_t>(record), 1, head.value_bytes);
     return read_outcome::found;
   }
-  return read_outcome::changing;  // no free slot: only a bucket that changes looks so
+  return read_outcome::changing;  // no free slot: the bucket is changing
 }
 
 void prefetch_slot(const map_root& root, std::uint64_t hash) noexcept {

@@ -24,8 +24,9 @@ void handle_batch(const object_id& id, ptr<const std::byte> items, std::uint64_t
   find_outbox(id).handle(items.local(), bytes);
 }
 
-// Begins to be handled at the other place. Batches of a sender are handled in their order: where they are not read
-// where they lie, they come with their call, since a wait for them would let the next one pass.
+// Sends a batch, to be handled at the other place. A sender's batches are handled in order. If the receiver cannot read
+// them in place, they are sent with their calls, because waiting for one batch's bytes would let the next batch
+// overtake it.
 future<> send_batch(place to, const object_id& id, ptr<const std::byte> items, std::uint64_t bytes) {
   if (is_far(*current, to.index()))
     return async_at(
@@ -41,7 +42,7 @@ future<> send_batch(place to, const object_id& id, ptr<const std::byte> items, s
 
 }  // namespace
 
-// Sends what lies in buffers when the place comes to it: when the code that pushes waits.
+// Sends the buffered items when the scheduler runs it, that is, when the code that pushes waits.
 struct outbox::flusher final : continuation {
   outbox* self;
   bool paused = false;
@@ -53,7 +54,7 @@ struct outbox::flusher final : continuation {
 
   static void flush(ready_task* task) {
     std::unique_ptr<flusher> mine{static_cast<flusher*>(task)};
-    if (mine->self != nullptr && mine->self->waiting_ != 0) {  // who waits for a buffer goes on to push
+    if (mine->self != nullptr && mine->self->waiting_ != 0) {  // the pushes that wait for a buffer go on first
       mine.release()->paused = true;
       return;
     }
@@ -78,7 +79,7 @@ outbox::outbox(const object_id& id, batch_handler handler, void* self, std::size
 }
 
 outbox::~outbox() {
-  if (current->runtime == nullptr) return;  // the segment has gone with it, or is a parent's
+  if (current->runtime == nullptr) return;  // the segment is gone with the runtime, or is a parent's
   unregister_object(id_);
   if (flusher_ != nullptr) {
     flusher_->self = nullptr;
@@ -103,7 +104,7 @@ void outbox::make_room(lane& to, std::size_t bytes) {
   if (scope_ != running_scope()) enter_scope();
   if (bytes <= static_cast<std::size_t>(to.end - to.at)) return;
   send(to);
-  // Other code may have pushed while this waited: taken the buffer's room, or put items of its scope there.
+  // Other code may have pushed during the wait, and taken the buffer's room or buffered items of its own scope.
   while (true) {
     if (scope_ != running_scope()) enter_scope();
     if (bytes <= static_cast<std::size_t>(to.end - to.at)) return;
@@ -111,7 +112,7 @@ void outbox::make_room(lane& to, std::size_t bytes) {
   }
 }
 
-// What lies in buffers belongs to another scope: it goes first, as that scope's. By calls, so that no handler runs in
+// Sends the buffered items of another scope first, as that scope's. Sends them as calls, so that no handler runs in
 // between and pushes.
 void outbox::enter_scope() {
   while (flusher_ != nullptr) flush_now(*flusher_, own_items::called);
@@ -122,7 +123,7 @@ void outbox::enter_scope() {
   current->scheduler->spawn(flusher_);
 }
 
-// The flusher is then a task with nothing to do.
+// Afterwards, the flusher is a task with nothing to do.
 void outbox::flush_now(flusher& of, own_items how) {
   of.self = nullptr;
   flusher_ = nullptr;
@@ -137,7 +138,7 @@ void outbox::flush_now(flusher& of, own_items how) {
   of.go_on();
 }
 
-// Never waits for a buffer, only for room in the channel. What cannot be sent is dropped: its target is lost.
+// Never waits for a buffer, only for room in the channel. Drops items that cannot be sent: their target is lost.
 void outbox::send(lane& to, own_items how) {
   buffer items = std::exchange(to.filling, {});
   const auto bytes = static_cast<std::size_t>(std::exchange(to.at, nullptr) - items.at.local());
@@ -155,7 +156,8 @@ void outbox::send(lane& to, own_items how) {
   }
 }
 
-// At once, by the running task. A batch all the same: others may settle while a handler waits.
+// Handles a batch at once, in the running task. It is kept as a batch, because other tasks may settle while a handler
+// waits.
 void outbox::handle_own(lane& here, buffer items, std::size_t bytes) {
   promise<> handled;
   here.under_way.push_back({items, handled.get_future()});
@@ -185,7 +187,7 @@ bool outbox::outcome::keep(Step step) {
   return is_loss;
 }
 
-// One lane after the other, whatever goes wrong with one.
+// Sends one lane after the other, even if some fail.
 void outbox::send_lanes(own_items how, outcome& all) {
   for (lane& to : lanes_)
     if (to.filling.at != nullptr && to.at != to.filling.at.local()) all.is_ended |= all.keep([&] { send(to, how); });
@@ -197,7 +199,7 @@ void outbox::send_all(own_items how) {
   if (all.first) std::rethrow_exception(all.first);
 }
 
-// Takes buffers back that have been handled. Throws what went wrong with one.
+// Reclaims the buffers of handled batches. Throws the error of a batch.
 void outbox::collect(lane& to) {
   while (!to.under_way.empty() && to.under_way.front().handled.is_ready()) {
     batch done = std::move(to.under_way.front());
@@ -221,7 +223,7 @@ void outbox::get_buffer(lane& to, std::size_t bytes) {
     oldest.wait();
     collect(to);
   }
-  if (to.filling.at != nullptr) {  // pushed by other code meanwhile
+  if (to.filling.at != nullptr) {  // pushed by other code during the wait
     if (bytes <= static_cast<std::size_t>(to.end - to.at)) return;
     send(to);
   }
@@ -260,7 +262,7 @@ void outbox::settle(lane& to, outcome& all) {
       all.is_ended = true;
       break;
     }
-    all.keep([&] { collect(to); });  // a loss is what became of a batch
+    all.keep([&] { collect(to); });  // a loss that collect() throws is a batch's result, not the end of this wait
   }
 }
 
@@ -272,7 +274,7 @@ void outbox::settle(std::uint32_t target) {
 
 outbox::outcome outbox::settle_lanes() {
   outcome all;
-  send_lanes(own_items::handled, all);  // to all, before it waits for one
+  send_lanes(own_items::handled, all);  // sends to all targets before it waits for one
   for (lane& to : lanes_) settle(to, all);
   return all;
 }
@@ -287,13 +289,14 @@ std::exception_ptr outbox::settle_to_its_end() {
   return all.first;
 }
 
-// Waves: what was counted in one is handled in the next, before its barrier, so what handlers have pushed by then is
-// counted there. Where two counts are equal nothing was pushed between them, and all that was pushed before is handled.
+// Works in waves: items counted in one wave are handled in the next, before its barrier, so items that handlers have
+// pushed by then are counted there. If two counts are equal, nothing was pushed between them, and all items pushed
+// before are handled.
 void outbox::drain(const team& members) {
   std::exception_ptr failure;
   std::uint64_t before = 0;
   for (bool is_first = true;; is_first = false) {
-    // The others wait for this place: it goes on. (Where a member is lost, the barrier throws.)
+    // This place must go on after an error, because the others wait for it. (If a member is lost, the barrier throws.)
     if (const std::exception_ptr failed = settle_to_its_end(); failed && !failure) failure = failed;
     barrier(members);
     const std::uint64_t all = all_reduce(pushed_, std::plus<>{}, members);
@@ -321,7 +324,7 @@ void outbox::give_up(std::exception_ptr failure) noexcept {
   for (lane& to : lanes_) {
     for (batch& each : to.under_way) {
       future_state<void>& state = *each.handled.state().get();
-      if (!state.ready) continue;  // its target may read the buffer yet: it stays until the job ends
+      if (!state.ready) continue;  // its target may still read the buffer, which stays until the job ends
       report(state, state.references);
       retire(to, each.items);
     }

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t chunk_bytes = 8192 - sizeof(pool_chunk);
 constexpr std::size_t most_free_chunks = 8;
 constexpr std::int64_t first_ring = 64;                    // chunks
-constexpr std::uint32_t tasks_between_polls = 16;          // a look at the channels costs as much as a small task
+constexpr std::uint32_t tasks_between_polls = 16;          // polling the channels costs as much as a small task
 constexpr std::uint64_t one_run = std::uint64_t{1} << 32;  // in pool_state::active
 
 template <class T>
@@ -81,7 +81,7 @@ pool_core::pool_core(void* pool, const team& members)
   }
 }
 
-// What was never run is dropped.
+// Drops tasks that were never run.
 pool_core::~pool_core() {
   if (!end_of_all_.come()) return;
   while (pool_chunk* const left = take_back()) give_back(left);
@@ -105,7 +105,9 @@ std::exception_ptr pool_core::run_to_its_end() {
     pool_core& self;
     explicit running(pool_core& of) : self{of} { self.is_running_ = true; }
     ~running() {
-      if (self.is_idle_) (void)self.stop_idling();  // an exception: it may come back
+      if (self.is_idle_)
+        (void)
+            self.stop_idling();  // after an exception the place is active again, since the caller may call run() again
       self.is_running_ = self.is_idle_ = false;
     }
   };
@@ -132,7 +134,7 @@ void pool_core::run_tasks() {
     }
     if (is_nothing_shared() && !is_alone) share_older_half();
     run_newest();
-    own.apply_unless_own();  // what a task sets ends with it
+    own.apply_unless_own();  // settings that a task changes end with the task
     if (n % tasks_between_polls == 0) current->scheduler->progress();
   }
 }
@@ -145,10 +147,10 @@ void pool_core::run_newest() {
   try {
     const void* code = find_function(trailer.code);
     if (code == nullptr) [[unlikely]]
-      code = find_received_function(trailer.code);  // which throws
+      code = find_received_function(trailer.code);  // throws
     reinterpret_cast<task_code>(const_cast<void*>(code))(pool_, top_, trailer.bytes - sizeof(trailer));
   } catch (const place_lost_error&) {
-    check_not_ended(end_of_all_.members());  // a member's ends the run
+    check_not_ended(end_of_all_.members());  // the loss of a member ends the run
     note_failure();
   } catch (...) {
     note_failure();
@@ -161,7 +163,7 @@ void pool_core::note_failure() {
   failure_ = std::current_exception();
 }
 
-// What is full is shared, older half first.
+// Makes room for a task: shares full chunks, older half first.
 void pool_core::make_room(std::size_t bytes) {
   if (has_private()) share_older_half();
   if (bytes <= static_cast<std::size_t>(end_ - top_)) return;
@@ -176,7 +178,7 @@ void pool_core::make_room(std::size_t bytes) {
   open(next);
 }
 
-// False where there is one task only. Splits in bytes, so that of many small tasks and a large one both go on.
+// Returns false if there is one task only. Splits by bytes, so that a large task does not keep many small ones with it.
 bool pool_core::share_older_half() {
   const auto half = (top_ - begin_) / 2;
   std::byte* at = top_;
@@ -225,7 +227,7 @@ void pool_core::recycle(pool_chunk* chunk) noexcept {
   if (chunk->capacity == chunk_bytes && free_.size() < most_free_chunks) {
     free_.push_back(chunk);
   } else {
-    flush(chunk, sizeof(pool_chunk) + chunk->capacity);  // it may be another place's
+    flush(chunk, sizeof(pool_chunk) + chunk->capacity);  // the chunk may belong to another place
     give_back(chunk);
   }
 }
@@ -244,12 +246,12 @@ bool pool_core::is_full() const noexcept {
   return bottom - root_->top.load(std::memory_order_acquire) > rings_.back()->mask;
 }
 
-// pre: it is not full.
+// pre: the ring is not full.
 void pool_core::share(pool_chunk* chunk) {
-  flush(chunk, sizeof(pool_chunk) + chunk->capacity);  // what tasks that have run left above, too
+  flush(chunk, sizeof(pool_chunk) + chunk->capacity);  // includes the bytes of finished tasks above the shared ones
   const std::int64_t bottom = root_->bottom.load(std::memory_order_relaxed);
   rings_.back()->slot(bottom).store(chunk, std::memory_order_relaxed);
-  root_->bottom.store(bottom + 1, std::memory_order_seq_cst);  // invariant 4; and the chunk is seen with it
+  root_->bottom.store(bottom + 1, std::memory_order_seq_cst);  // invariant 4; also publishes the chunk
   if (roots_.size() > 1) wake_one();
 }
 
@@ -267,13 +269,13 @@ void pool_core::grow() {
 pool_chunk* pool_core::take_back() noexcept {
   if (is_nothing_shared()) return nullptr;
   const std::int64_t last = root_->bottom.load(std::memory_order_relaxed) - 1;
-  root_->bottom.store(last, std::memory_order_seq_cst);  // before the look at what thieves have taken
+  root_->bottom.store(last, std::memory_order_seq_cst);  // before the load of `top`, which thieves advance
   std::int64_t top = root_->top.load(std::memory_order_seq_cst);
   pool_chunk* chunk = nullptr;
   if (top <= last) {
     chunk = rings_.back()->slot(last).load(std::memory_order_relaxed);
     if (top < last) return chunk;
-    // The last one: a thief may be at it.
+    // It is the last chunk: a thief may be taking it.
     if (!root_->top.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst)) chunk = nullptr;
   }
   root_->bottom.store(last + 1, std::memory_order_release);
@@ -320,19 +322,19 @@ bool pool_core::others_share() const noexcept {
   return false;
 }
 
-// --- who is idle, and the end ---
+// --- idle places, and the end of a run ---
 
 bool pool_core::is_over() const noexcept {
   return static_cast<std::uint32_t>(state_->active.load(std::memory_order_acquire) / one_run) != runs_;
 }
 
-// False where the run is over. pre: no task is left here.
+// Returns false if the run is over. pre: this place has no tasks.
 bool pool_core::find_tasks() {
   if (steal_some()) return true;
-  if (is_over()) return false;  // it had ended while an exception was on its way out of it
+  if (is_over()) return false;  // the run ended while an exception left an earlier call
   start_idling();
   while (!is_over()) {
-    if (!is_idle_) return true;  // somebody has added a task here meanwhile
+    if (!is_idle_) return true;  // other code has added a task here
     check_not_ended(end_of_all_.members());
     if (!others_share()) {
       sleep();
@@ -352,23 +354,24 @@ void pool_core::start_idling() {
   std::uint64_t now = state_->active.fetch_sub(1, std::memory_order_acq_rel) - 1;
   if (now % one_run != 0) return;
   const std::uint64_t next = (now / one_run + 1) * one_run + roots_.size();
-  if (!state_->active.compare_exchange_strong(now, next, std::memory_order_acq_rel)) return;  // who came, ends it
+  if (!state_->active.compare_exchange_strong(now, next, std::memory_order_acq_rel))
+    return;  // a place became active again, and will end the run
   for (std::uint32_t i = 0; i < roots_.size(); ++i)
     if (i != index_) call(i);
 }
 
-// False where the run is over.
+// Returns false if the run is over.
 bool pool_core::stop_idling() {
   const std::uint64_t before = state_->active.fetch_add(1, std::memory_order_acq_rel);
   if (static_cast<std::uint32_t>(before / one_run) != runs_) {
-    state_->active.fetch_sub(1, std::memory_order_acq_rel);  // this place counts for the next run already
+    state_->active.fetch_sub(1, std::memory_order_acq_rel);  // `active` already counts this place for the next run
     return false;
   }
   is_idle_ = false;
   return true;
 }
 
-// Until there may be something to steal, the run is over, or somebody has added a task here.
+// Sleeps until there may be something to steal, the run is over, or other code has added a task here.
 void pool_core::sleep() {
   const std::uint64_t bit = std::uint64_t{1} << index_ % 64;
   std::atomic<std::uint64_t>& asleep = state_->asleep[index_ / 64];

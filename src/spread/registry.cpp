@@ -20,7 +20,7 @@ constexpr std::uint64_t is_name = std::uint64_t{1} << 63;
 
 struct entry {
   std::uint64_t type;
-  void* part;  // null: was there
+  void* part;  // null: the part was removed
 };
 
 struct key {
@@ -32,11 +32,11 @@ struct key_hash {
   std::size_t operator()(const key& k) const noexcept { return k.team * 0x9e3779b97f4a7c15 ^ k.number; }
 };
 
-// The parts of this place. A numbered part that is gone leaves no entry: numbers rise, so a number up to the team's
-// last without an entry was there once.
+// The parts of this place. A numbered part that was removed leaves no entry: numbers rise, so a number without an entry
+// that is at most the team's last number was registered once.
 struct registry final : place_extension {
   std::unordered_map<key, entry, key_hash> parts;
-  std::unordered_map<std::uint64_t, std::uint64_t> last_number;  // of each team
+  std::unordered_map<std::uint64_t, std::uint64_t> last_number;  // for each team
 };
 
 registry& registry_here() {

@@ -76,9 +76,9 @@ class counter {
   // Adds n to the counter. cost: a store if the counter is spread, else an atomic on one line shared by all.
   void add(std::int64_t n = 1);
 
-  // Returns the sum of all numbers added and handed out. During concurrent updates, a counter at one place returns its
-  // value at one moment; a spread counter may include some of the updates and miss others. cost: a load; of a spread
-  // counter a load for each member.
+  // Returns the counter's value: its initial value, plus all numbers added, plus how many numbers next() has handed
+  // out. During concurrent updates, a counter at one place returns its value at one moment; a spread counter may
+  // include some of the updates and miss others. cost: a load; of a spread counter a load for each member.
   [[nodiscard]] std::int64_t read() const;
 
   // Returns the next n numbers, which no other call gets. Returns fewer at the end, or (spread) at the end of a block,

@@ -40,8 +40,7 @@ namespace situ {
 
 // Limits of a queue.
 struct queue_options {
-  std::size_t capacity =
-      std::numeric_limits<std::size_t>::max();  // elements, beyond which push waits; memory grows up to it
+  std::size_t capacity = std::numeric_limits<std::size_t>::max();  // elements; push waits beyond it
 };
 
 // A queue at one place for the members of a team; see above.

@@ -81,7 +81,7 @@ struct pool_task {
 // Tasks that any member may run; see above.
 class task_pool {
  public:
-  // Makes an empty pool. Collective. cost: an all_gather.
+  // Makes an empty pool. Throws not_supported if the members are on several hosts. Collective. cost: an all_gather.
   explicit task_pool(const team& members = world()) : core_{this, members} {}
   task_pool(const task_pool&) = delete;
   task_pool& operator=(const task_pool&) = delete;

@@ -1,5 +1,5 @@
-// What a distributed_array is made of, without its types: this place's part in its segment, where the others' are, and
-// whether these places are still there. Not thread-safe: belongs to its place's thread.
+// The engine of a distributed_array, without its types: this place's part in its segment, the addresses of the others'
+// parts, and checks whether their places are lost. Not thread-safe: it belongs to its place's thread.
 #pragma once
 
 #include <situ/memory/ptr.h>
@@ -16,20 +16,21 @@ namespace situ::detail {
 
 class array_part {
  public:
-  // make(part, elements) begins the elements of this place's part, before anybody else may touch them. Collective; the
-  // team it makes of the members is the array's own. Throws out_of_memory at every member where one has no room.
+  // make(part, elements) initializes the elements of this place's part, before any other place may access them.
+  // Collective; the constructor splits off a team of the same members for the array. Throws out_of_memory at every
+  // member if one has no room.
   array_part(std::size_t elements, std::size_t element_bytes, std::size_t alignment,
              void (*make)(void* part, std::size_t elements), const team& members);
-  // Collective, unless an exception or a loss ends its scope: then its memory stays until the job ends.
+  // Collective, unless an exception or a loss ends its scope: then the memory stays allocated until the job ends.
   ~array_part();
-  // What was moved from has no part, and may only be assigned to or end.
+  // A moved-from object has no part, and may only be assigned to or destroyed.
   array_part(array_part&&) noexcept = default;
   array_part& operator=(array_part&& other) noexcept;
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
   [[nodiscard]] std::byte* of(std::uint32_t member) const noexcept { return parts_[member].local(); }
   [[nodiscard]] place place_of(std::uint32_t member) const noexcept { return places_[member]; }
-  // Throws place_lost_error where the member's place has ended.
+  // Throws place_lost_error if the member's place has ended.
   void check_there(std::uint32_t member) const {
     if (failure_epoch_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       check_there_slow(member);
@@ -39,22 +40,22 @@ class array_part {
   void check_there_slow(std::uint32_t member) const;
 
   int exceptions_before_;
-  const std::atomic<std::uint32_t>* failure_epoch_;  // of the job
+  const std::atomic<std::uint32_t>* failure_epoch_;  // counts failures in the job
   team members_;
   std::vector<place> places_;
   std::vector<ptr<std::byte>> parts_;
 };
 
-// A range of a dimension around one place's elements, as far as one place has it.
+// The piece of a range around one place's elements that another place owns.
 struct ghost_reach {
-  std::uint32_t place;    // along the dimension
-  std::ptrdiff_t source;  // in that place's part
-  std::ptrdiff_t target;  // in this place's part: below 0 or behind its elements
+  std::uint32_t place;    // index of that place along the dimension
+  std::ptrdiff_t source;  // position in that place's part
+  std::ptrdiff_t target;  // position in this place's part: below 0 or beyond its elements
   std::ptrdiff_t length;
 };
 
-// Who has [from, to) of this place's local positions. What lies outside of the dimension comes from its other end where
-// that is `periodic`, else from nobody. pre: axis.has_single_blocks().
+// Finds the owners of this place's local positions [from, to). If the dimension is `periodic`, positions outside of it
+// wrap around; otherwise they have no owner. pre: axis.has_single_blocks().
 [[nodiscard]] std::vector<ghost_reach> find_reaches(const cut_axis& axis, std::uint32_t place, std::ptrdiff_t from,
                                                     std::ptrdiff_t to, bool is_periodic);
 

@@ -1,9 +1,11 @@
-// One dimension of a distribution: its elements in blocks, which go around the places along it.
+// One dimension of a distribution: its elements are cut into blocks, which are dealt round-robin to the places along
+// it.
 //
 //   block      0     1     2     3     4            k-th block: place k % places, as its block number k / places
 //   elements | b   | b   | b   | b   | rest |       local position: (k / places) * b + position in the block
 //
-// Whole, block and cyclic are the cases places = 1, one block for each place, and b = 1. Values; constexpr.
+// An uncut dimension has places = 1, a block cut has one block for each place, and a cyclic cut has b = 1. Values;
+// constexpr.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +15,8 @@
 
 namespace situ::detail {
 
-// Divides by a number that only the run knows, by a multiplication and a shift (Granlund and Montgomery, 1994). With
-// l = ceil(log2 d) the multiplier is 2^(63 + l) / d, rounded up to more: exact for every n < 2^63.
+// Divides by a number known only at run time, with a multiplication and a shift (Granlund and Montgomery, 1994). With l
+// = ceil(log2 d), the multiplier is the smallest integer above 2^(63 + l) / d: exact for every n < 2^63.
 class divisor {
  public:
   constexpr divisor() noexcept = default;
@@ -28,19 +30,20 @@ class divisor {
 
  private:
   __extension__ using wide = unsigned __int128;
-  std::uint32_t shift_ = 63;  // by 1
+  std::uint32_t shift_ = 63;  // divides by 1
   std::uint64_t multiplier_ = (std::uint64_t{1} << 63) + 1;
 };
 
-// What one place has of a range of a dimension: `blocks` runs of `length` elements. In its part the runs are a block
-// apart, and their elements side by side; in the range the runs are as far apart as the place's turns.
+// The elements of a range of a dimension that one place owns: `blocks` runs of `length` elements. In the place's part
+// the runs start a block apart, and the elements of a run are contiguous; in the range the runs start a round of blocks
+// apart.
 struct axis_piece {
-  std::uint32_t place;    // along the dimension
-  std::ptrdiff_t local;   // of the first element, in the place's part
-  std::ptrdiff_t offset;  // of the same, from the range's begin
+  std::uint32_t place;    // index of the owner along the dimension
+  std::ptrdiff_t local;   // position of the first element in the owner's part
+  std::ptrdiff_t offset;  // position of the first element in the range
   std::ptrdiff_t blocks;
   std::ptrdiff_t length;
-  std::ptrdiff_t stride;  // in the range, from an element of a run to the next
+  std::ptrdiff_t stride;  // in the range, from one element of a run to the next
 };
 
 struct cut_axis {
@@ -72,17 +75,18 @@ struct cut_axis {
     const std::ptrdiff_t round = by_block.quotient(local);
     return (round * places + place) * block + (local - round * block);
   }
-  // How many elements a place has.
+  // Returns how many elements a place owns.
   [[nodiscard]] constexpr std::ptrdiff_t count(std::uint32_t place) const noexcept {
     const std::ptrdiff_t cycle = block * places;
     const std::ptrdiff_t rounds = extent / cycle;
     return rounds * block + std::clamp<std::ptrdiff_t>(extent - rounds * cycle - place * block, 0, block);
   }
-  // Whether no place has more than one block.
+  // Returns true if no place has more than one block.
   [[nodiscard]] constexpr bool has_single_blocks() const noexcept { return block * places >= extent; }
 
-  // Calls f(axis_piece) for what makes up [low, high): one piece for each place, and others for its first and last
-  // block where those are cut off. Blocks of one element are one run. pre: 0 <= low <= high <= extent.
+  // Calls f(axis_piece) for the pieces of [low, high): one for each place, and separate ones for its first and last
+  // block if they are cut off. If blocks have one element, a place's elements form one run. pre: 0 <= low <= high <=
+  // extent.
   template <class F>
   constexpr void for_each_piece(std::ptrdiff_t low, std::ptrdiff_t high, F&& f) const {
     if (low >= high) return;

@@ -1,5 +1,5 @@
-// What a distributed_map is made of, without its types: the table of this place, the roots of the others', and the way
-// to them. Not thread-safe: belongs to its place's thread.
+// The engine of a distributed_map, without its types: this place's table, the roots of the others' tables, and the
+// outbox for operations on them. Not thread-safe: it belongs to its place's thread.
 #pragma once
 
 #include <situ/fabric/detail/function_id.h>
@@ -18,7 +18,7 @@
 
 namespace situ::detail {
 
-// A one-way operation, run at the owner of its key; `operand` lies at a word.
+// A one-way operation, run at the owner of its key; `operand` is aligned to a word.
 using map_operation = void (*)(map_table& table, const key_view& key, std::span<const std::byte> operand);
 
 void insert_entry(map_table& table, const key_view& key, std::span<const std::byte> value);
@@ -27,9 +27,9 @@ void erase_entry(map_table& table, const key_view& key, std::span<const std::byt
 
 class map_core {
  public:
-  // Collective.
+  // Makes an empty map. Collective.
   map_core(std::uint64_t type, std::size_t buffer_bytes, std::uint32_t buffers, const team& members);
-  // Collective, unless an exception or a loss ends its scope: then its memory stays until the job ends.
+  // Collective, unless an exception or a loss ends its scope: then the memory stays allocated until the job ends.
   ~map_core();
   map_core(const map_core&) = delete;
   map_core& operator=(const map_core&) = delete;
@@ -39,27 +39,28 @@ class map_core {
   }
   [[nodiscard]] std::uint32_t owner_of(std::uint64_t hash) const noexcept { return places_[owner_index(hash)]; }
 
-  // Has an operation run at the key's owner, after all that this place asked of that owner before; write(std::byte*)
+  // Runs an operation at the key's owner, after all earlier operations of this place at that owner; write(std::byte*)
   // fills its operand.
   template <class Write>
   void start(map_operation operation, const key_view& key, std::size_t operand_bytes, Write write);
 
-  // Reads a key's value into `value`, wherever it is; false where there is none. What this place asked of the owner
-  // before is done first.
+  // Reads a key's value into `value`, from any place; returns false if the key has none. Waits first for this place's
+  // earlier operations at the owner.
   [[nodiscard]] bool read(const key_view& key, word_buffer& value);
-  // Whether a key's owner is on another host: its table is read there, by a call.
+  // Returns true if a key's owner is on another host: its table is then read there, by a call.
   [[nodiscard]] bool is_far(std::uint64_t hash) const noexcept { return has_far_ && is_far_[owner_index(hash)]; }
   using far_value = std::optional<std::vector<std::byte>>;
-  // Begins such a call, once what this place asked of that owner before is done; nothing where the key has no value.
+  // Starts such a call, after this place's earlier operations at the owner are done; its result is nullopt if the key
+  // has no value.
   [[nodiscard]] future<far_value> read_far(const key_view& key);
-  // Before some reads, see map_table.h. pre: not is_far(hash).
+  // Prefetch for a read; see map_table.h. pre: not is_far(hash).
   void prefetch_slot(std::uint64_t hash) const noexcept { detail::prefetch_slot(root_of(hash), hash); }
   void prefetch_record(std::uint64_t hash) const noexcept { detail::prefetch_record(root_of(hash), hash); }
 
-  // Sends what is on its way to a key's owner, so that a call behind it comes later.
+  // Sends the buffered operations for a key's owner, so that a call made afterwards runs after them.
   void send_to_owner(std::uint64_t hash) { outbox_.send(owner_of(hash)); }
   void flush() { outbox_.settle_all(); }
-  // Collective: the others are not left waiting where this place's operations threw.
+  // Collective: waits for the others even if this place's operations threw.
   void drain(const std::source_location& where);
 
   [[nodiscard]] std::uint64_t size() const;
@@ -72,16 +73,16 @@ class map_core {
 
   int exceptions_before_;
   team members_;
-  std::vector<std::uint32_t> places_;   // of the members
-  std::vector<const map_root*> roots_;  // theirs; to be read where they are of this host
-  std::vector<bool> is_far_;            // of another one
+  std::vector<std::uint32_t> places_;   // one for each member
+  std::vector<const map_root*> roots_;  // one for each member; readable if the member is on this host
+  std::vector<bool> is_far_;            // one for each member: it is on another host
   bool has_far_ = false;
   map_table table_;
   object_id id_;
   outbox outbox_;
 };
 
-// This place's part of the map of this identity. Throws as find_object().
+// Returns this place's part of the map with this identity. Throws as find_object().
 [[nodiscard]] map_core& find_map(const object_id& id);
 
 struct map_item {

@@ -1,20 +1,21 @@
-// One place's part of a distributed_map: a hash table in its segment that other places read while it changes.
+// One place's part of a distributed_map: a hash table in its segment that other places read while the owner changes it.
 //
 //   root -> directory, by the first `depth` bits of a hash -> bucket -> slots (hash, record) -> record (key, value)
 //
-// Extendible hashing (Fagin, Nievergelt, Pippenger, Strong, 1979): a full bucket is split in two, so that growing costs
-// one bucket at a time, and the directory, of 8 bytes for some 140 entries, is doubled now and then. Each bucket is a
-// seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012). Invariants
-//   1. Only the owner's thread writes. `version` of a bucket is odd while it, or a record of it, changes.
-//   2. A reader takes for true what it has read of a bucket and its records where `version` was even before and is the
-//      same after, and `prefix` says that the bucket holds the hash.
-//   3. Buckets and directories stay where they are until the map ends (an outgrown directory is half as large as the
-//      next, so all of them are no more than one). Records go back to the heap at once: what is read of one is thrown
-//      away unless invariant 2 holds, and its sizes are held against it before they are used.
+// Extendible hashing (Fagin, Nievergelt, Pippenger, Strong, 1979): a full bucket is split in two, so that the table
+// grows one bucket at a time, and the directory, of 8 bytes for some 140 entries, is doubled now and then. Each bucket
+// is a seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012). Invariants
+//   1. Only the owner's thread writes. A bucket's `version` is odd while the bucket or one of its records changes.
+//   2. A reader accepts data from a bucket and its records only if `version` was even before and is the same after, and
+//      `prefix` says that the bucket holds the hash.
+//   3. Buckets and directories stay allocated until the map ends (an outgrown directory is half as large as the next,
+//      so all of them together are smaller than the current one). Records are freed at once: a reader discards what it
+//      read of a record unless invariant 2 holds, and checks the record's sizes by it before it uses them.
 //   4. Equal keys have equal bytes (serialize.h), so keys are compared and hashed as bytes. Key and value begin at
 //      words, and are padded with zeroes.
-// Within a bucket slots are probed one after another from where the hash points; erasing moves later ones up, so a free
-// slot ends every search.
+//
+// Within a bucket, slots are probed linearly from the hash's home slot; erase moves later entries back, so a free slot
+// ends every search.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -31,10 +32,10 @@ namespace situ::detail {
 
 [[nodiscard]] constexpr std::size_t words_for(std::size_t bytes) noexcept { return (bytes + 7) / 8; }
 
-// Bytes in words, the last padded with zeroes; short ones without an allocation.
+// Bytes in words, of which the last is padded with zeroes; short contents need no allocation.
 class word_buffer {
  public:
-  // Room for so many bytes; what was there is gone.
+  // Makes room for `bytes` bytes and discards the old contents.
   std::byte* resize(std::size_t bytes) {
     bytes_ = bytes;
     const std::size_t words = words_for(bytes);
@@ -58,14 +59,14 @@ class word_buffer {
   std::vector<std::uint64_t> more_;
 };
 
-// A key as the table sees it: words, and their hash.
+// A key as the table handles it: its words, and their hash.
 struct key_view {
   const std::uint64_t* words;
   std::uint32_t bytes;
   std::uint64_t hash;
 };
 
-__extension__ typedef unsigned __int128 two_words;  // as no standard names it
+__extension__ typedef unsigned __int128 two_words;  // the standard has no name for it
 
 // Multiply and fold, as in wyhash (Wang Yi, 2019).
 [[nodiscard]] inline std::uint64_t fold_multiply(std::uint64_t a, std::uint64_t b) noexcept {
@@ -93,17 +94,17 @@ static_assert(sizeof(map_record) == 8);
 
 struct map_slot {
   std::atomic<std::uint64_t> hash;
-  std::atomic<map_record*> record;  // null: free
+  std::atomic<map_record*> record;  // null: the slot is free
 };
 
 struct alignas(64) map_bucket {
-  static constexpr std::uint32_t slot_count = 252;  // so that it is a page
-  static constexpr std::uint32_t most = 190;        // three quarters: then a search looks at two lines
+  static constexpr std::uint32_t slot_count = 252;  // makes the bucket a page
+  static constexpr std::uint32_t most = 190;        // three quarters: then a search reads two lines
 
   std::atomic<std::uint64_t> version;
-  std::atomic<std::uint64_t> prefix;  // of the hashes that belong here: the first `depth` bits
+  std::atomic<std::uint64_t> prefix;  // the first `depth` bits of the hashes in this bucket
   std::atomic<std::uint32_t> depth;
-  std::atomic<std::uint32_t> used;  // of the owner alone; no plain word may share a line with atomics (coherence.h)
+  std::atomic<std::uint32_t> used;  // owner only; no plain word may share a line with atomics (coherence.h)
   alignas(64) map_slot slots[slot_count];
 
   [[nodiscard]] static std::uint32_t home(std::uint64_t hash) noexcept {
@@ -121,10 +122,10 @@ static_assert(sizeof(map_bucket) == 4096);
 
 struct map_directory {
   std::uint64_t depth;
-  std::atomic<map_bucket*> buckets[1];  // 1 << depth of them
+  std::atomic<map_bucket*> buckets[1];  // 1 << depth entries
 };
 
-// What others know of a part.
+// The part of a table that other places read.
 struct alignas(64) map_root {
   std::atomic<map_directory*> directory;
   alignas(64) std::atomic<std::uint64_t> entries;
@@ -136,27 +137,27 @@ struct alignas(64) map_root {
   }
 };
 
-// The owner's side. Throws out_of_memory where its segment has no room; the table is then as it was.
+// The owner's interface. Throws out_of_memory if its segment has no room; the table is then unchanged.
 class map_table {
  public:
   map_table();
-  // Leaves its memory to the job; see clear().
+  // Leaves the memory to the job; see clear().
   ~map_table() = default;
   map_table(const map_table&) = delete;
   map_table& operator=(const map_table&) = delete;
 
   [[nodiscard]] const map_root& root() const noexcept { return *root_; }
-  // Gives all memory back. pre: nobody reads any more.
+  // Frees all memory. pre: no place reads the table any more.
   void clear() noexcept;
 
-  // The record of a key, or null; good until the table changes.
+  // Returns the record of a key, or null; valid until the table changes.
   [[nodiscard]] map_record* find(const key_view& key) const noexcept;
-  // Sets a key's value. False, and nothing done, where `only_new` and it has one.
+  // Sets a key's value. Returns false and changes nothing if `only_new` is set and the key has a value.
   bool store(const key_view& key, std::span<const std::byte> value, bool only_new);
   bool erase(const key_view& key);
 
-  // Calls visit(record) for each entry of the bucket that holds hash `from`; returns the first hash behind it, 0 at the
-  // end of all.
+  // Calls visit(record) for each entry of the bucket that holds hash `from`; returns the first hash after that bucket,
+  // or 0 after the last bucket.
   template <class Visit>
   std::uint64_t visit_bucket(std::uint64_t from, Visit visit) const {
     map_bucket& bucket = root_->bucket_of(from);
@@ -166,7 +167,7 @@ class map_table {
     return depth == 0 ? 0 : (bucket.prefix.load(std::memory_order_relaxed) + 1) << (64 - depth);
   }
 
-  // For who calls functions of the program on values: until then the table stays as it is.
+  // Forbids changes of the table while the program's functions are called on its values.
   void freeze(bool on) noexcept { frozen_ = on; }
 
  private:
@@ -181,14 +182,15 @@ class map_table {
   bool frozen_ = false;
 };
 
-// Reads a key's value at any place, beside its owner.
+// Reads a key's value from any place, concurrently with its owner.
 enum class read_outcome : std::uint8_t {
   found,
   absent,
-  changing,  // look again
+  changing,  // the caller must try again
 };
 [[nodiscard]] read_outcome read_entry(const map_root& root, const key_view& key, word_buffer& value);
-// Steps that a look at many keys takes for all of them before the next, so that they wait for memory together.
+// The steps of a look-up of many keys: the caller takes each step for all keys before the next, so that cache misses
+// overlap.
 void prefetch_slot(const map_root& root, std::uint64_t hash) noexcept;
 void prefetch_record(const map_root& root, std::uint64_t hash) noexcept;
 

@@ -1,5 +1,5 @@
-// What the members of a team who have made something together must know of each other: who of them has ended, and when
-// all are done with it.
+// Checks of the places of a team that share an object, and the collective end of such an object: have places ended, and
+// have all members stopped using the object.
 #pragma once
 
 #include <situ/runtime/team.h>
@@ -9,24 +9,25 @@
 
 namespace situ::detail {
 
-// Throws place_lost_error where this place has ended. cost: a load where no place has.
+// Throws place_lost_error if the place has ended. cost: a load if no place has.
 void check_not_ended(std::uint32_t place);
-// The same of all members.
+// Throws place_lost_error if any member has ended.
 void check_not_ended(const team& members);
-// Throws bad_argument where the place is no member.
+// Throws bad_argument if the place is not a member.
 void check_member(const team& members, place at);
-// The same team. Throws not_supported where its members are of several hosts, so that not all of them reach `what` in
-// memory; instead: what to do then.
+// Returns `members`. Throws not_supported if the members are on several hosts and so cannot all access `what` in
+// memory; `instead` tells the user what to do then.
 [[nodiscard]] const team& check_one_host(const team& members, std::string_view what, std::string_view instead);
-// Throws place_lost_error of the first lost place. pre: one was lost.
+// Throws place_lost_error for the first lost place. pre: a place was lost.
 [[noreturn]] void throw_loss_here();
 
-// The end of what the members of a team have made together: nobody touches another's part once all have come.
+// The collective end of an object with a part at each member: after it, no member accesses another's part.
 class joint_end {
  public:
   explicit joint_end(const team& members);
-  // Waits for the others; whether all have come. Not where an exception ends the scope, nor after a loss: then memory
-  // that others may touch stays until the job ends. What went wrong is thrown by the running finish scope.
+  // Waits for the other members; returns true if all have come. Returns false without waiting if an exception ends the
+  // scope or after a loss: memory that others may access must then stay allocated until the job ends. Errors are
+  // reported to the running finish scope.
   [[nodiscard]] bool come() noexcept;
   [[nodiscard]] const team& members() const noexcept { return members_; }
 

@@ -1,19 +1,19 @@
-// What a conveyor is made of: buffers of items, one that is being filled for each target, and some on their way.
+// The engine of a conveyor: for each target a buffer that is being filled, and buffers that are under way.
 //
 //   push -> | items ...      free | --- full, or the place idle: a call with the buffer's address ---> read in place,
 //             in this segment                                                                          then free again
 //
 // Invariants
 //   1. Items from a place to a target are handled in the order in which they were pushed (calls of one channel begin in
-//      order), unless a handler waits. What a place pushes to itself outside of handlers needs no call: it is handled
-//      where it would be sent. (Whoever asks handles_here() may handle an item without a buffer.)
-//   2. A target has at most `buffers` buffers: who pushes outside of handlers waits for one. Handlers do not wait,
-//   since
-//      two places whose handlers wait for each other's buffers would do so for ever: they get further buffers.
-//   3. What lies in buffers belongs to one finish scope, that of flusher_, a task of it which sends them once the place
-//      comes to it. So a scope does not end before its items are handled.
-// A buffer is read where it lies: on one host nothing is copied. The address is held against the sender's segment.
-// Not thread-safe: belongs to its place's thread.
+//      order), unless a handler waits. Items that a place pushes to itself outside of handlers need no call: the outbox
+//      handles them where it would send them. (A caller that asks handles_here() may handle an item without a buffer.)
+//   2. A target has at most `buffers` buffers: a push outside of a handler waits for one. Handlers do not wait but get
+//      further buffers, since two places whose handlers wait for each other's buffers would deadlock.
+//   3. All buffered items belong to one finish scope, that of flusher_. The flusher is a task of that scope and sends
+//      the items when the scheduler runs it, so the scope does not end before its items are handled.
+//
+// The receiver reads a buffer in place: on one host nothing is copied. It checks the address against the sender's
+// segment. Not thread-safe: an outbox belongs to its place's thread.
 #pragma once
 
 #include <situ/memory/ptr.h>
@@ -39,18 +39,18 @@ class outbox {
 
   outbox(const object_id& id, batch_handler handler, void* self, std::size_t buffer_bytes, std::uint32_t buffers,
          const team& members);
-  // pre: settled, or given up.
+  // pre: all batches are settled, or given up.
   ~outbox();
   outbox(const outbox&) = delete;
   outbox& operator=(const outbox&) = delete;
 
-  // Throws bad_argument where a place is none, or none of the team's.
+  // Throws bad_argument if `to` is not a place, or not a member of the team.
   void check_target(place to) const {
     if (to.index() >= lanes_.size() || !lanes_[to.index()].is_member) [[unlikely]]
       throw_no_target(to);
   }
-  // Room for one item, to be written before anything else is done. May wait. Throws place_lost_error, out_of_memory,
-  // and what an earlier batch's handler threw.
+  // Returns room for one item, which the caller must write before it does anything else. May wait. Throws
+  // place_lost_error, out_of_memory, and errors of earlier batches' handlers.
   [[nodiscard]] std::byte* reserve(std::uint32_t target, std::size_t bytes) {
     lane& to = lanes_[target];
     if (bytes > static_cast<std::size_t>(to.end - to.at) || scope_ != running_scope()) [[unlikely]]
@@ -60,37 +60,38 @@ class outbox {
     to.at += bytes;
     return at;
   }
-  // Whether an item for this place is to be handled at once; note_handled() counts it.
+  // Returns true if the caller should handle an item for this place at once, and count it with note_handled().
   [[nodiscard]] bool handles_here(std::uint32_t target) const noexcept {
     return target == current->place && (handling_.empty() || !is_handling());
   }
   void note_handled() noexcept { ++pushed_; }
 
-  // Sends what lies in buffers, to one place or to all.
+  // Sends the buffered items, to one place or to all.
   void send(std::uint32_t target);
   void send_all() { send_all(own_items::handled); }
-  // Waits until what this place has pushed, for one target or for all, is handled. Throws what first went wrong, when
-  // all is over.
+  // Waits until all items that this place has pushed, for one target or for all, are handled. Throws the first error
+  // when all are done.
   void settle(std::uint32_t target);
   void settle_all();
-  // The same of all, but returns what went wrong with batches, be it the loss of a place: then all is handled. Throws
-  // where a loss has ended a wait of its own: then it may not be.
+  // As settle_all(), but returns the first error of a batch, which may be the loss of a place: then all items are
+  // handled. Throws if a loss has ended a wait of this place itself: then some items may not be handled.
   [[nodiscard]] std::exception_ptr settle_to_its_end();
-  // Whether items for a target are not known to be handled.
+  // Returns true if items for a target are not known to be handled.
   [[nodiscard]] bool is_pending(std::uint32_t target) noexcept;
-  // Ends what is under way without waiting. `failure`, if any, and those that nobody was told of go to the running
+  // Abandons the batches under way without waiting. `failure`, if there is one, and unreported errors go to the running
   // finish scope.
   void give_up(std::exception_ptr failure) noexcept;
-  // Waits until all that the members of a team have pushed is handled, with what handlers push. Collective: a handler's
-  // error is thrown when all are through, also if it has lost a place that is no member.
+  // Waits until all items that the members of a team have pushed are handled, including those that handlers push.
+  // Collective: throws a handler's error when all members are done, even if the error is the loss of a place that is
+  // not a member.
   void drain(const team& members);
 
-  // Whose items these are.
+  // The object that the handler is called with.
   [[nodiscard]] void* self() const noexcept { return self_; }
-  // Bytes of buffers at this moment.
+  // Size of the buffers that are allocated now, in bytes.
   [[nodiscard]] std::size_t buffer_bytes() const noexcept { return held_bytes_; }
 
-  // For the call that carries a batch.
+  // Handles a batch; for the call that carries it.
   void handle(const std::byte* items, std::size_t bytes);
 
  private:
@@ -112,14 +113,15 @@ class outbox {
     bool is_member = false;
   };
   struct flusher;
-  // A batch for this place itself: handled by who sends it, where all before it are, or by a call as any.
+  // How send() treats a batch for this place itself: the sender handles it if all earlier ones are handled, or it is
+  // sent as a call.
   enum class own_items : std::uint8_t { handled, called };
 
-  // What first went wrong, and whether a loss has ended what this place itself did: a wait, or a call.
+  // The first error, and whether a loss has ended an operation of this place itself: a wait, or a call.
   struct outcome {
     std::exception_ptr first;
     bool is_ended = false;
-    // Whether the step has thrown the loss of a place.
+    // Runs a step and records its error; returns true if the step has thrown place_lost_error.
     template <class Step>
     bool keep(Step step);
   };
@@ -141,12 +143,12 @@ class outbox {
   void retire(lane& to, buffer& b) noexcept;
 
   std::vector<lane> lanes_;
-  std::uint64_t scope_ = no_scope_;  // that what lies in buffers belongs to
+  std::uint64_t scope_ = no_scope_;  // the finish scope of the buffered items
   flusher* flusher_ = nullptr;
-  std::vector<const void*> handling_;  // tasks that handle batches
+  std::vector<const void*> handling_;  // the tasks that are handling batches
   std::uint64_t pushed_ = 0;
   std::size_t held_bytes_ = 0;
-  std::uint32_t waiting_ = 0;  // pushes that wait for a buffer: then the place is not idle
+  std::uint32_t waiting_ = 0;  // pushes that wait for a buffer; while there are any, the place is not idle
   object_id id_;
   batch_handler handler_;
   void* self_;

@@ -1,4 +1,4 @@
-// The points of one place's part of a distribution, in the order in which they lie in memory: counted, not divided.
+// The points of one place's part of a distribution, in memory order; computed by counting, without divisions.
 #pragma once
 
 #include <situ/spread/distribution.h>
@@ -11,13 +11,13 @@
 
 namespace situ::detail {
 
-// What a walk through a part counts with.
+// The constants of a walk through a part.
 template <std::size_t D>
 struct part_walk {
-  point<D> count{};  // elements of the part
-  point<D> first{};  // the part's first element
-  point<D> block{};  // elements of a block
-  point<D> gap{};    // from behind a block to the next block of this part
+  point<D> count{};  // extents of the part
+  point<D> first{};  // the part's first point
+  point<D> block{};  // elements per block
+  point<D> gap{};    // from the end of a block to the start of this part's next block
 
   constexpr part_walk() noexcept = default;
   constexpr part_walk(const distribution<D>& of, std::uint32_t member) noexcept {
@@ -80,7 +80,7 @@ class part_points {
     const part_walk<D>* walk_ = nullptr;
     point<D> at_{};
     point<D> local_{};
-    point<D> left_{};  // of the running block
+    point<D> left_{};  // in the current block
   };
 
   constexpr explicit part_points(const part_walk<D>& walk) noexcept : walk_{&walk} {}
@@ -91,8 +91,8 @@ class part_points {
   const part_walk<D>* walk_;
 };
 
-// Calls f(point, element) or f(element) for the elements of a part, whose first is at `data`; `strides` lead to the
-// next in each dimension but the last, where they lie side by side.
+// Calls f(point, element) or f(element) for each element of a part, whose first element is at `data`. `strides` are the
+// distances between elements in each dimension but the last, in which elements are contiguous.
 template <class T, std::size_t D, class F, std::size_t Dimension = 0>
 void for_each_in_part(const part_walk<D>& walk, T* data, const std::array<std::ptrdiff_t, D - 1>& strides, F& f,
                       point<D> at = {}) {

@@ -1,22 +1,23 @@
-// A task pool without the types of its tasks: at each place a deque of tasks, from which the others steal.
+// A task pool without the types of its tasks: each place has a deque of tasks, from which the other places steal.
 //
 //   private:  | chunk: arguments, trailer | arguments, trailer | ... top_     end_ |    last in, first out
 //                        ^ older half, whenever nothing is shared
 //   shared:   ring  | chunk | chunk | chunk |                                         in the place's segment
 //                     ^ top: thieves take the oldest    ^ bottom: the owner takes the newest back
 //
-// The owner's way to a task is a pointer and two loads of a line that changes when somebody has stolen. The ring is
+// To reach a task, the owner needs a pointer and two loads of a cache line that changes only after a steal. The ring is
 // the deque of Chase and Lev (2005) in the C11 form of Le and others (2013), of chunks instead of tasks. Invariants
-//   1. A chunk belongs to whoever took it out of a ring, or made it: its tasks, and its memory, which stays in the
-//      segment that it was allocated in.
-//   2. `active` counts the places that are not idle. An idle place has no tasks: it becomes active before it takes
-//   some,
-//      or is given some. So where `active` is 0 no task is left anywhere, and none comes: the run is over.
-//   3. The same word counts the runs that are over. Whoever brings it to 0 makes it the next run's, with all places
-//      active, by one compare-exchange: who is late finds that its run is over, and has taken nothing of the next.
-//   4. A place says in `asleep` that it is about to sleep, and looks at the rings then; who shares a chunk looks at
-//      `asleep` afterwards. Both are sequentially consistent, so one of them sees the other.
-// Not thread-safe: belongs to its place's thread, but for what lies in the segment.
+//   1. A chunk belongs to the place that took it out of a ring or made it: both its tasks and its memory, which stays
+//      in the segment in which it was allocated.
+//   2. `active` counts the places that are not idle. An idle place has no tasks: it becomes active before it takes or
+//      gets some. So if `active` is 0, no task is left anywhere and none can appear: the run is over.
+//   3. The same word counts the finished runs. The place that brings `active` to 0 starts the next run's count, with
+//      all places active, by one compare-exchange: a late place finds that its run is over, and has taken no task of
+//      the next one.
+//   4. A place announces in `asleep` that it is about to sleep, and then looks at the rings; a place that shares a
+//      chunk looks at `asleep` afterwards. Both are sequentially consistent, so at least one of them sees the other.
+//
+// Not thread-safe: a core belongs to its place's thread, except for the data in the segment.
 #pragma once
 
 #include <situ/fabric/detail/function_id.h>
@@ -34,17 +35,17 @@
 
 namespace situ::detail {
 
-// Tasks one behind another.
+// Tasks in contiguous memory.
 struct pool_chunk {
-  std::uint64_t used;      // bytes; written when it is shared
+  std::uint64_t used;      // bytes; written when the chunk is shared
   std::uint64_t capacity;  // bytes
   [[nodiscard]] std::byte* tasks() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-// What stands behind the arguments of a task.
+// Follows the arguments of a task.
 struct pool_trailer {
   function_id code;
-  std::uint64_t bytes;  // of the arguments, in words, and this
+  std::uint64_t bytes;  // of the arguments, rounded up to words, and of the trailer
 };
 
 struct pool_ring {
@@ -53,21 +54,21 @@ struct pool_ring {
   [[nodiscard]] std::atomic<pool_chunk*>& slot(std::int64_t at) noexcept { return chunks[at & mask]; }
 };
 
-// What others see of a place's part.
+// The part of a place's state that other places access.
 struct alignas(64) pool_root {
-  std::atomic<std::int64_t> top;  // thieves move it
+  std::atomic<std::int64_t> top;  // thieves advance it
   alignas(64) std::atomic<std::int64_t> bottom;
   std::atomic<pool_ring*> ring;
   alignas(64) std::uint64_t called;  // awaited: changes when there may be something to steal, and at the end of a run
 };
 
-// At the first member.
+// Shared state of the pool, at the first member.
 struct alignas(64) pool_state {
   std::atomic<std::uint64_t> active;                 // | runs that are over: 32 | places that are not idle: 32 |
   alignas(64) std::atomic<std::uint64_t> asleep[1];  // a bit for each member, 64 a word
 };
 
-// Where the results of tasks go, in a run that collects them.
+// Collects the results of tasks, in a run that has results.
 struct pool_results {
   std::uint64_t type = 0;
   std::string_view type_name;
@@ -78,7 +79,7 @@ struct pool_results {
 
 class pool_core {
  public:
-  // Runs a task, whose arguments lie here until another is added; `pool` is who owns the core.
+  // Runs a task, whose arguments stay valid until another task is added; `pool` is the core's owner.
   using task_code = void (*)(void* pool, const std::byte* arguments, std::size_t bytes);
 
   pool_core(void* pool, const team& members);
@@ -86,7 +87,7 @@ class pool_core {
   pool_core(const pool_core&) = delete;
   pool_core& operator=(const pool_core&) = delete;
 
-  // Room for the arguments of a task, to be written at once. Throws out_of_memory.
+  // Returns room for the arguments of a task, which the caller must write at once. Throws out_of_memory.
   [[nodiscard]] std::byte* reserve(function_id code, std::size_t bytes) {
     const std::size_t whole = (bytes + 7) / 8 * 8 + sizeof(pool_trailer);
     if (whole > static_cast<std::size_t>(end_ - top_)) [[unlikely]]
@@ -101,7 +102,8 @@ class pool_core {
   }
 
   void run();
-  // The same, but returns what tasks threw: then the run is over. What it throws ended it here, and may not elsewhere.
+  // As run(), but returns what tasks threw: then the run is over. An exception that it throws ended the run here, but
+  // perhaps not elsewhere.
   [[nodiscard]] std::exception_ptr run_to_its_end();
 
   [[nodiscard]] const team& members() const noexcept { return end_of_all_.members(); }
@@ -133,7 +135,7 @@ class pool_core {
   bool steal_some();
   [[nodiscard]] bool others_share() const noexcept;
 
-  // --- who is idle, and the end
+  // --- idle places, and the end of a run
   [[nodiscard]] bool find_tasks();
   void start_idling();
   bool stop_idling();
@@ -145,18 +147,18 @@ class pool_core {
   void* pool_;
   joint_end end_of_all_;
   std::uint32_t index_;
-  std::vector<pool_root*> roots_;  // of each member
+  std::vector<pool_root*> roots_;  // one for each member
   pool_root* root_ = nullptr;
   pool_state* state_ = nullptr;
-  std::vector<pool_ring*> rings_;  // the last is in use; thieves may look into earlier ones
+  std::vector<pool_ring*> rings_;  // the last is in use; thieves may still read earlier ones
   std::vector<pool_chunk*> free_;
 
   pool_chunk* chunk_ = nullptr;
-  std::byte* begin_ = nullptr;  // of its tasks
+  std::byte* begin_ = nullptr;  // start of the open chunk's tasks
   std::byte* top_ = nullptr;
   std::byte* end_ = nullptr;
 
-  std::uint32_t runs_ = 0;  // that are over, as this place knows
+  std::uint32_t runs_ = 0;  // runs that are over, as far as this place knows
   bool is_running_ = false;
   bool is_idle_ = false;
   std::uint64_t ran_ = 0;

@@ -1,10 +1,10 @@
-// A queue at its place, without the ways to it. Belongs to that place's thread.
+// The state of a queue at its place, without the calls that reach it. It belongs to that place's thread.
 //
 // Invariants
 //   1. Tasks wait for elements only while there are none, and for room only while there are `capacity`: not both.
-//   2. Who waits is served in order, by whoever makes it possible, before that one's operation is over: an element is
-//      in the queue, or one waiting task's, at any moment. A wait that ends otherwise (a deadline, a loss) and has been
-//      served meanwhile counts as served.
+//   2. Waiting tasks are served in FIFO order, by the task that makes it possible and before its operation ends: at any
+//      moment an element is either in the queue or held by one waiting task. A task whose wait ends otherwise (a
+//      deadline, a loss) but that has already been served counts as served.
 #pragma once
 
 #include <situ/runtime/deadline.h>
@@ -27,7 +27,7 @@ namespace situ::detail {
 
 enum class push_outcome : std::uint8_t { taken, late, closed };
 
-// False: late. Throws bad_argument where the queue is closed.
+// Returns false for `late`. Throws bad_argument if the queue is closed.
 bool was_taken(push_outcome outcome);
 void check_capacity(std::size_t capacity);
 
@@ -35,14 +35,14 @@ void check_capacity(std::size_t capacity);
   return std::chrono::steady_clock::time_point{std::chrono::nanoseconds{0}};
 }
 
-// Waits for a call's answer, which comes unless its place is lost.
+// Waits for a call's answer, which arrives unless its place is lost.
 void await_answer(const future_state_base& state, place from, const std::source_location& where);
 template <class T>
 void await_answer(const future<T>& answer, place from, const std::source_location& where) {
   if (!answer.is_ready()) await_answer(*answer.state().get(), from, where);
 }
 
-// Sets the running task aside until w is resumable. Throws place_lost_error where a loss ended the wait and `served` is
+// Suspends the running task until w is resumable. Throws place_lost_error if a loss ended the wait and `served` is
 // still false.
 void await_service(waiter& w, const bool& served);
 
@@ -94,12 +94,12 @@ class queue_core {
   }
 
  private:
-  // A task that waits: to push `element`, or for one. On its stack.
+  // A task that waits to push `element`, or to pop one into it. It is on that task's stack.
   struct waiting : waiter {
     std::optional<T> element;
     bool served = false;
   };
-  // In the row of those who wait.
+  // Keeps a waiting task in the row of waiting tasks.
   struct in_row {
     std::deque<waiting*>& row;
     waiting& one;

@@ -1,7 +1,8 @@
-// How an object that has one part at each place is found at another: by an identity that all its parts share.
+// Finds an object that has one part at each place: all its parts share an identity, by which each place looks its part
+// up.
 //
-// Parts are made collectively, so that the n-th of a team has number n everywhere, or under a name. Not thread-safe: a
-// place's registry belongs to its thread.
+// Parts are made collectively, so that the n-th object of a team has number n everywhere, or under a name. Not
+// thread-safe: a place's registry belongs to its thread.
 #pragma once
 
 #include <situ/base/detail/type_name.h>
@@ -14,20 +15,20 @@ namespace situ::detail {
 
 struct object_id {
   std::uint64_t team = 0;
-  std::uint64_t number = 0;  // which of the team; for a name its hash, with the highest bit set
-  std::uint64_t type = 0;    // name_hash of its type: what the places make must be the same
+  std::uint64_t number = 0;  // the object's number within the team; for a name its hash, with the highest bit set
+  std::uint64_t type = 0;    // name_hash of its type, which must be the same at all places
   friend bool operator==(const object_id&, const object_id&) = default;
 };
 
-// The identity of the next object that the members of a team make together. Collective, without a message.
+// Returns the identity of the next object that the members of a team make together. Collective, without a message.
 [[nodiscard]] object_id next_object_id(const team& members, std::uint64_t type);
 [[nodiscard]] object_id named_object_id(const team& members, std::string_view name, std::uint64_t type);
 
-// This place's part, from now on. Throws bad_argument where the name is taken.
+// Registers this place's part. Throws bad_argument if the name is taken.
 void register_object(const object_id& id, void* part);
-// No longer: who asks for it later gets bad_argument. Does nothing outside a runtime.
+// Removes this place's part: later calls of find_object() for it get bad_argument. Does nothing outside a runtime.
 void unregister_object(const object_id& id) noexcept;
-// This place's part; waits until it is registered. Throws bad_argument where it is there no more, or of another type.
+// Returns this place's part; waits until it is registered. Throws bad_argument if it was removed or has another type.
 [[nodiscard]] void* find_object(const object_id& id);
 
 }  // namespace situ::detail

@@ -1,7 +1,8 @@
 // The steps of a sort over the members of a team. Part of sort.h.
 //
-// Elements are ordered by value, then by the member who has them, then by their index there: so no two are equal, a cut
-// between two members' parts may lie within a run of equal values, and the sort is stable where each member's own is.
+// Elements are ordered by value, then by the member that has them, then by their index there. So no two are equal, a
+// cut between two members' parts may lie within a run of equal values, and the sort is stable if each member's own sort
+// is.
 #pragma once
 
 #include <situ/base/error.h>
@@ -26,10 +27,10 @@ namespace situ::detail {
 template <class T>
 struct sorted_ends {
   bool is_in_order;
-  std::vector<T> first_and_last;  // none where there are no elements
+  std::vector<T> first_and_last;  // empty if there are no elements
 };
 
-// An element of all, by what orders it.
+// An element's key in the global order.
 template <class T>
 struct sort_key {
   const T* value;
@@ -37,14 +38,14 @@ struct sort_key {
   std::size_t index;
 };
 
-// Every so many elements of a member one is a sample, so that a part misses its size by two for each member at most: a
-// sixteenth of it. Few elements are all samples, and parts are exact.
+// Every sample_step-th element of a member is a sample, so a part's size is off by at most two steps for each member: a
+// sixteenth of its size. If there are few elements, all are samples, and the parts are exact.
 [[nodiscard]] inline std::size_t sample_step(std::uint64_t elements, std::uint32_t members) noexcept {
   const std::uint64_t of_each = std::max<std::uint64_t>(512, std::uint64_t{32} * members);
   return static_cast<std::size_t>(std::max<std::uint64_t>(1, elements / (of_each * members)));
 }
 
-// Where this member's sorted elements are cut: those of member i are [cuts[i], cuts[i + 1]).
+// Returns the cuts of this member's sorted elements: [cuts[i], cuts[i + 1]) go to member i.
 template <class T, class Compare>
 std::vector<std::size_t> find_cuts(std::span<const T> sorted, Compare& before, const team& members,
                                    const std::source_location& where) {
@@ -77,7 +78,7 @@ std::vector<std::size_t> find_cuts(std::span<const T> sorted, Compare& before, c
   return cuts;
 }
 
-// Merges runs that lie one behind the other and end at `ends`, in place and stably, two and two.
+// Merges adjacent sorted runs, which end at `ends`, in place and stably, pairwise.
 template <class T, class Compare>
 void merge_runs(std::vector<T>& all, std::vector<std::size_t> ends, Compare& before) {
   const auto at = [&](std::size_t n) { return all.begin() + static_cast<std::ptrdiff_t>(n); };
@@ -93,8 +94,8 @@ void merge_runs(std::vector<T>& all, std::vector<std::size_t> ends, Compare& bef
   }
 }
 
-// This member's elements where the others fetch them: in its segment. Its memory stays until the job ends where an
-// exception ends its scope, since others may be reading it then.
+// This member's elements in its segment, from which the others fetch. The memory stays allocated until the job ends if
+// an exception ends its scope, since other members may still be reading it.
 template <class T>
 struct sort_offer {
   ptr<T> elements;
@@ -103,10 +104,10 @@ struct sort_offer {
 
 [[noreturn]] void throw_no_room_to_sort(const team& members, std::uint32_t member);
 
-// A copy of the elements in this place's segment; null where it has no room.
+// Copies the elements to this place's segment; returns null if the segment has no room.
 template <class T>
 ptr<T> copy_to_segment(const std::vector<T>& mine) {
-  constexpr std::size_t large_bytes = std::size_t{16} << 20;  // as parts of a distributed_array
+  constexpr std::size_t large_bytes = std::size_t{16} << 20;  // as for parts of a distributed_array
   try {
     const ptr<T> copy = situ::allocate<T>(mine.size(), {.huge_pages = mine.size() * sizeof(T) >= large_bytes});
     std::uninitialized_copy(mine.begin(), mine.end(), copy.local());
@@ -136,7 +137,7 @@ std::vector<T> sort_plain(std::vector<T> mine, Sort sort, Compare& before, const
   for (std::size_t end = 0; const sort_offer<T>& each : offers)
     ends.push_back(end += each.cuts[me + 1] - each.cuts[me]);
   mine.resize(ends.back());
-  for (std::uint32_t i = 0; i < n; ++i) {  // each begins with its neighbour, so that no member is everybody's first
+  for (std::uint32_t i = 0; i < n; ++i) {  // each member starts at its neighbour: no member is the first target of all
     const std::uint32_t from = (me + 1 + i) % n;
     const std::size_t begin = from == 0 ? 0 : ends[from - 1];
     get(mine.data() + begin, offers[from].elements + static_cast<std::ptrdiff_t>(offers[from].cuts[me]),
