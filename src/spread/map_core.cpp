@@ -64,8 +64,7 @@ map_core& find_map(const object_id& id) {
 }
 
 void map_core::drain(const std::source_location& where) {
-  const std::exception_ptr failure =
-      outbox_.settle_to_its_end();  // a function's error may be the loss of a place that is not a member
+  const std::exception_ptr failure = outbox_.settle_to_its_end();  // may be the loss of a place that is no member
   barrier(members_, where);
   if (failure) std::rethrow_exception(failure);
 }

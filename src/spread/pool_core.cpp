@@ -105,9 +105,7 @@ std::exception_ptr pool_core::run_to_its_end() {
     pool_core& self;
     explicit running(pool_core& of) : self{of} { self.is_running_ = true; }
     ~running() {
-      if (self.is_idle_)
-        (void)
-            self.stop_idling();  // after an exception the place is active again, since the caller may call run() again
+      if (self.is_idle_) (void)self.stop_idling();  // after an exception: the caller may call run() again
       self.is_running_ = self.is_idle_ = false;
     }
   };
@@ -354,8 +352,7 @@ void pool_core::start_idling() {
   std::uint64_t now = state_->active.fetch_sub(1, std::memory_order_acq_rel) - 1;
   if (now % one_run != 0) return;
   const std::uint64_t next = (now / one_run + 1) * one_run + roots_.size();
-  if (!state_->active.compare_exchange_strong(now, next, std::memory_order_acq_rel))
-    return;  // a place became active again, and will end the run
+  if (!state_->active.compare_exchange_strong(now, next, std::memory_order_acq_rel)) return;  // another place ends it
   for (std::uint32_t i = 0; i < roots_.size(); ++i)
     if (i != index_) call(i);
 }
