@@ -10,7 +10,7 @@
 namespace situ::detail {
 namespace {
 
-// Less is made before a thread has begun.
+// The thread starts once this many pieces are wanted; faults make the pages of fewer pieces.
 constexpr std::size_t least_pieces = 4;
 
 }  // namespace
@@ -25,7 +25,8 @@ page_maker::~page_maker() {
 
 void page_maker::want_piece(std::size_t piece) {
   push(piece);
-  // Who goes through memory, up or down, is at the piece's pages before the thread is.
+  // A caller that walks through memory, up or down, reaches the next piece's pages before the thread, so that piece is
+  // wanted, too.
   const std::size_t next = piece + (piece - last_);
   const bool goes_on = last_ != no_more && (piece == last_ + 1 || last_ == piece + 1);
   last_ = piece;
@@ -36,7 +37,7 @@ void page_maker::push(std::size_t piece) {
   is_wanted_[piece] = true;
   wanted_[count_++] = static_cast<std::uint32_t>(piece);
   if (count_ < least_pieces) return;
-  pushed_.store(count_, std::memory_order_release);  // the thread reads what lies before it
+  pushed_.store(count_, std::memory_order_release);  // publishes the entries of wanted_ to the thread
   if (count_ != least_pieces) return pushed_.notify_one();
   try {
     thread_ = start_quiet_thread([this](const std::stop_token&) { run(); });

@@ -1,4 +1,4 @@
-// Graphs of ordinary memory, copied into a pool.
+// Copies graphs of ordinary memory into a pool.
 #include <situ/base/error_code.h>
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace situ::detail {
 namespace {
 
-// A level of the transaction that is taken back unless it is kept.
+// A level of the transaction that is rolled back unless keep() is called.
 class part_of_transaction {
  public:
   explicit part_of_transaction(open_pool& of) : of_{of}, level_{of.begin()} {}
@@ -37,7 +37,7 @@ class part_of_transaction {
                           path, type.name, what, instead));
 }
 
-// The name of a value's type, of one that an object of this type may hold.
+// Returns the type name of a value that an object with these operations may hold, or an empty name if there is none.
 std::string_view value_in(const std::vector<op>& ops) {
   for (const op& each : ops) {
     if (each.kind == op_kind::value) return each.value->type;

@@ -22,7 +22,7 @@ namespace situ::detail {
 namespace {
 
 constexpr std::uintptr_t line_bytes = 64;
-// More ranges than these, and one call for the whole file is cheaper than one for each.
+// With more ranges than these, one call for the whole file is cheaper than one for each.
 constexpr std::size_t most_ranges = 8;
 
 #if defined(__x86_64__)
@@ -142,7 +142,7 @@ int persistence::sync_file() const noexcept { return ::fdatasync(descriptor_) ==
 
 void persistence::fence_slow(pool_step step) {
   const bool has_failed_before = has_failed_;
-  has_failed_ = true;  // unless it comes back
+  has_failed_ = true;  // until the fence returns
   if (recorder_ != nullptr) {
     recorder_->fence(step);
   } else if (primitive_ == flush_primitive::fdatasync) {
@@ -179,7 +179,8 @@ void persistence::sync_pages() {
   noted_.resize(last + 1);
   int failed = 0;
   if (noted_.size() > most_ranges) {
-    // msync writes what any mapping has dirtied, and so does fdatasync: the pages are one page cache's.
+    // msync and fdatasync both write pages that were dirtied through any mapping, because all mappings share the page
+    // cache.
     if (::fdatasync(descriptor_) != 0) failed = errno;
   } else {
     for (const page_range& each : noted_)

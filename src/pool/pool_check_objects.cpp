@@ -1,4 +1,4 @@
-// Objects of a pool that has checks of them, looked at: all, or those that a root reaches.
+// Checks the objects of a pool that has object checks: all objects, or those that one root reaches.
 #include <situ/base/error_code.h>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ void open_pool::check_objects(pool_findings& into, const reachability* reached) 
     into.notes.emplace_back("objects are not looked at until its structures are sound");
     return;
   }
-  // Only a walk by types makes objects whole of which some pointers are moved.
+  // After an interrupted move, only a walk by types completes the objects whose pointers were moved in part.
   if (file_.is_moving() && reached == nullptr) {
     into.notes.emplace_back(
         "objects are not looked at, since they were being moved to other addresses, and that was cut: open it for "

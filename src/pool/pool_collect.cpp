@@ -1,4 +1,4 @@
-// What no root reaches: counted, or given back.
+// Finds the objects that no root reaches: counts them, or frees them.
 #include <situ/base/error_code.h>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ bool open_pool::unlink(std::size_t level, std::string_view name) {
   return was_there;
 }
 
-// Types are told apart by their fingerprints, as roots are.
+// Matches types by their fingerprints, as roots are matched.
 void open_pool::reach_from_roots(std::span<const pool_type> types, reachability& into) {
   std::string unknown;
   for (std::uint32_t i = 0; i < pool_root_count; ++i) {
@@ -34,7 +34,7 @@ void open_pool::reach_from_roots(std::span<const pool_type> types, reachability&
                              each.fingerprint);
       continue;
     }
-    (void)root(each.text(), *type);  // checks it, and makes pointers right where the pool lies elsewhere
+    (void)root(each.text(), *type);  // checks it, and relocates pointers if the pool is mapped elsewhere
     into.add_root(each.offset, *type->descriptor);
   }
   if (!unknown.empty())
@@ -79,7 +79,7 @@ pool_collected open_pool::collect(std::span<const pool_type> types, std::uint64_
 
 void open_pool::look_by_words(pool_findings& into) const {
 #if defined(SITU_STORE_HOOKS)
-  return;  // the tests of crashes look at some ten thousand states, and count each load
+  return;  // the crash tests check some ten thousand states, and count each load
 #endif
   if (level_count_ != 0 || !into.damage.empty()) return;
   const block_table blocks{file_, chunks_now()};
@@ -102,7 +102,7 @@ pool_findings open_pool::check_all(std::span<const pool_type> types) {
   pool_findings found = check_structures();
   if (!found.damage.empty()) return found;
   look_by_words(found);
-  found.unreached_blocks = found.unreached_bytes = 0;  // types tell it exactly
+  found.unreached_blocks = found.unreached_bytes = 0;  // the walk by types counts exactly
   const block_table blocks{file_, chunks_now()};
   reachability reached{file_, blocks};
   reach_from_roots(types, reached);

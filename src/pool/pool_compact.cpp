@@ -1,11 +1,12 @@
-// Fewer chunks: what is free at the end of a heap is cut off, and what is free within it becomes holes.
+// Shrinks a pool: cuts off the free chunks at the end of the heap, and punches holes into the free chunks within it.
 //
-// Objects stay where they are: to move one, whatever leads to it must be found, and only types tell. Order, so that a
+// Objects stay where they are: moving one needs all pointers to it, which only types reveal. The order is such that a
 // crash between any two steps leaves a sound pool:
-//   1. the shorter length in both copies of the state, and where it stays
-//   2. the file is cut: nothing leads behind its end any more
-//   3. the note that there are holes, and where it stays: who takes chunks gives them room again first
-//   4. holes
+//   1. Write the shorter length to both copies of the state, and make it durable.
+//   2. Cut the file: nothing refers beyond its end any more.
+//   3. Set the note that there are holes, and make it durable: from then on, an allocation of chunks first fills their
+//      holes.
+//   4. Punch the holes.
 #include <situ/pool/pool.h>
 
 #include <fcntl.h>
@@ -35,7 +36,7 @@ struct free_run {
   std::uint32_t chunks;
 };
 
-// By rising first chunk.
+// Returns the free runs, by rising first chunk.
 std::vector<free_run> free_runs(const pool_file& file) {
   const auto* const map = file.at<const std::uint64_t>(file.map_offset());
   std::vector<free_run> free;
@@ -61,7 +62,7 @@ void cut_end(pool_file& file, std::uint32_t chunks) {
     throw_refused(file.path(), fmt::format("cannot be cut at byte {}: {}", file.end(), std::strerror(errno)));
 }
 
-// How many bytes became holes; 0 where the file system knows of none.
+// Punches holes into free runs. Returns how many bytes became holes; 0 if the file system does not support holes.
 std::uint64_t punch(pool_file& file, const std::vector<free_run>& free) {
   auto* const note = file.at<std::uint64_t>(pool_holes_offset);
   __atomic_store_n(note, 1, __ATOMIC_RELAXED);
@@ -84,7 +85,7 @@ std::uint64_t punch(pool_file& file, const std::vector<free_run>& free) {
 }  // namespace
 
 compacted_pool compact_pool(const std::string& path) {
-  (void)pool::open(path);  // what its last writer left incomplete is taken back
+  (void)pool::open(path);  // rolls back the last writer's incomplete transaction
   pool_file file = pool_file::open(path, {.access = pool_access::exclusive}, {});
   file.read_state();
   if (!file.is_redo()) {
@@ -97,7 +98,7 @@ compacted_pool compact_pool(const std::string& path) {
   const std::uint64_t before = bytes_on_disk(file.descriptor());
   std::vector<free_run> free = free_runs(file);
   if (!free.empty() && free.back().first + free.back().chunks == file.chunks()) {
-    // One chunk stays, for a heap has at least that.
+    // Keep one chunk, because a heap has at least one.
     const std::uint32_t chunks = std::max<std::uint32_t>(free.back().first, 1);
     done.cut_bytes = (file.chunks() - chunks) * chunk_bytes;
     free.back().chunks = chunks - free.back().first;

@@ -1,4 +1,4 @@
-// Containers in pools: what is no template of them.
+// Containers in pools: the code that is not in templates.
 #include <situ/base/error_code.h>
 #include <situ/pool/pool_map.h>
 #include <situ/pool/pool_string.h>
@@ -25,7 +25,7 @@ void throw_pool_keys_alike(std::size_t keys) {
                           keys));
 }
 
-// As wyhash has it: 16 bytes a step, the rest in two loads that may overlap.
+// Hashes like wyhash: 16 bytes a step, the rest in two loads that may overlap.
 std::uint64_t hash_pool_bytes(const void* at, std::size_t bytes) noexcept {
   constexpr std::uint64_t factors[] = {0xa0761d6478bd642f, 0xe7037ed1a0b428db};
   const auto load = [](const std::byte* from, std::size_t n) {

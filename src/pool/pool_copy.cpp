@@ -1,4 +1,4 @@
-// Copies of pools, and how two of them differ.
+// Copies pools, and compares two of them.
 #include <situ/base/error.h>
 #include <situ/pool/pool.h>
 
@@ -43,7 +43,7 @@ pool_header header_of_pool(const std::string& path) { return header_of(open_desc
 
 std::uint64_t base_of_pool(const std::string& path) { return header_of_pool(path).base; }
 
-// A hole that was room before would be no room in the copy: whoever wrote there on a full disk would get a signal.
+// Allocates disk blocks for the holes of a copy: a writer that stores into a hole on a full disk would get a signal.
 void give_room(int descriptor, const pool_info& of, const std::string& path) {
   const std::uint64_t log_bytes = log_bytes_of(header_of(descriptor, path));
   const std::uint64_t heap = pool_heap_offset(of.most_bytes, log_bytes);
@@ -56,7 +56,7 @@ void give_room(int descriptor, const pool_info& of, const std::string& path) {
 
 namespace {
 
-// Where those meet who have the pool open: nobody has the copy.
+// Clears the area that openers of a pool share: the copy has no openers yet.
 void clear_area(int descriptor, const std::string& path) {
   const std::vector<std::byte> zeroes(pool_area_bytes);
   if (::pwrite(descriptor, zeroes.data(), zeroes.size(), pool_area_offset) != static_cast<ssize_t>(zeroes.size()))
@@ -78,7 +78,7 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
   if (done.bytes > longest_file()) throw_too_long(to, done.bytes);
   done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
   if (!has_feature(header_of(file.number, from), redo_log_feature))
-    clear_area(copy.descriptor(), to);  // else a log lies there
+    clear_area(copy.descriptor(), to);  // otherwise the log is stored there
   give_room(copy.descriptor(), source.info(), to);
   ::fchmod(copy.descriptor(), status.st_mode & 07777);
   try {
@@ -107,7 +107,7 @@ block_list blocks_of(const pool& of) {
 }
 
 struct lies_at {
-  std::uint64_t base;  // that the pointers of its objects have
+  std::uint64_t base;  // base of the pointers in its objects
   std::uint64_t reach;
 };
 
@@ -116,7 +116,7 @@ bool is_same_word(std::uint64_t first, std::uint64_t second, const lies_at& a, c
          (first - a.base < a.reach && second - b.base < b.reach && first - a.base == second - b.base);
 }
 
-// Blocks are of whole words.
+// pre: blocks consist of whole words.
 bool compare_block(std::span<const std::byte> first, std::span<const std::byte> second, const lies_at& a,
                    const lies_at& b, pool_difference& into) noexcept {
   std::uint64_t bytes = 0;

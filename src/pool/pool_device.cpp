@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first line of a file; empty where there is none.
+// Returns the first line of a file, or an empty string if there is none.
 std::string text_of(const fs::path& file) {
   std::ifstream stream{file};
   std::string line;
@@ -27,7 +27,7 @@ bool is_numbered(const std::string& name, std::string_view kind) {
                      [](unsigned char each) { return std::isdigit(each) != 0; });
 }
 
-// The region's folder, above that of one of its devices.
+// Returns the folder of the region that a device's folder lies in, or an empty path if there is none.
 fs::path region_above(fs::path folder) {
   for (; folder.has_relative_path(); folder = folder.parent_path())
     if (is_numbered(folder.filename().string(), "region") && !text_of(folder / "mappings").empty()) return folder;
@@ -69,7 +69,7 @@ pool_device find_device(std::uint64_t number, const fs::path& system) {
   found.size_bytes = text_of(region / "size");
   found.persistence_domain = text_of(region / "persistence_domain");
   found.numa_node = text_of(region / "numa_node");
-  // A personality (pfn, btt, dax) stands between the disk and its namespace, and names it.
+  // A personality (pfn, btt, dax) sits between the disk and its namespace, and stores the namespace's name.
   const std::string behind = text_of(device / "namespace");
   found.namespace_name = behind.empty() ? device.filename().string() : behind;
   const fs::path space = region / found.namespace_name;

@@ -103,7 +103,7 @@ pool_file::pool_file(pool_file&& other) noexcept
       persist_{std::move(other.persist_)} {}
 
 pool_file::~pool_file() {
-  // A child of the process has no mapping: what lies there is something else.
+  // A child of the process does not inherit the mapping: its addresses may hold something else.
   if (base_ != nullptr && ::getpid() == process_) {
     ::munmap(base_, mapped_bytes_);
     if (area_ != nullptr) ::munmap(area_, pool_area_bytes);
@@ -123,7 +123,8 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
   if (options.sync_every < std::chrono::milliseconds{0} || options.sync_every > longest)
     throw_error(errc::bad_argument, fmt::format("pool {}: sync_every is {} ms; it is from 0 to {}", path,
                                                 options.sync_every.count(), longest.count()));
-  // Without a name until it is whole, where the file system can: who is killed leaves nothing.
+  // The file has no name until it is complete, if the file system supports that: a killed process then leaves nothing
+  // behind.
   int descriptor = above_standard(::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
   const bool is_nameless = descriptor >= 0;
   if (!is_nameless && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
@@ -136,7 +137,8 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
   try {
     if (!made.openers_.pass_gate(made.patience_ns_))
       throw_refused(path, fmt::format("cannot be locked: {}", std::strerror(errno)));
-    // In place where a flush is of cache lines or of nothing: one for each snapshot. Where it is a call, one for all.
+    // If a flush writes cache lines or does nothing, changes are made in place, with a flush for each snapshot. If a
+    // flush is a system call, the pool gets a redo log, with one flush for all changes.
     const pool_medium medium = overrides.medium.value_or(made.look_for_medium());
     made.is_redo_ = options.promise == pool_promise::batched ||
                     (options.promise == pool_promise::machine && medium == pool_medium::page_cache);
@@ -210,7 +212,7 @@ void pool_file::open_for_writer(const pool_header& header, const pool_opening& h
 pool_file pool_file::open(const std::string& path, const pool_opening& how, const pool_overrides& overrides) {
   const bool may_write = how.access != pool_access::read;
   const auto open_for = [&](int flags) { return above_standard(::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY)); };
-  // A reader, too, tells who writes that it reads.
+  // Readers open the file for writing, too, because they announce themselves to writers.
   int descriptor = open_for(O_RDWR);
   const bool is_writable = descriptor >= 0;
   if (!is_writable && !may_write && (errno == EACCES || errno == EPERM || errno == EROFS))
@@ -225,7 +227,7 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
     throw_refused(path, fmt::format("cannot be looked at: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   opened.pass_gate();
-  // Who has it open may have made it longer meanwhile.
+  // Another opener may have made the file longer in the meantime.
   if (::fstat(descriptor, &status) != 0) throw_refused(path, std::strerror(errno));
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   opened.most_log_bytes_ = overrides.most_log_bytes;
@@ -243,7 +245,7 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
 
 // --- who else has it ---
 
-// Of the kernel's locks nobody can tell which process has them.
+// The messages cannot name the other process, because the kernel's locks do not reveal their holders.
 void pool_file::pass_gate() const {
   constexpr std::uint64_t tell_after_ns = 1'000'000'000;
   const std::uint64_t first_ns = std::min(patience_ns_, tell_after_ns);
@@ -260,7 +262,7 @@ void pool_file::pass_gate() const {
 }
 
 pool_company pool_file::company_for(pool_access access, pool_promise promise) const noexcept {
-  // Where a device is waited for, who writes has pages that others do not see as he does.
+  // If commits wait for the device, the writer has private pages that other processes do not see.
   const bool is_shared = !is_redo_ && (promise == pool_promise::process || persist_.medium() == pool_medium::dax);
   if (access == pool_access::read) return is_shared && is_writable_ ? pool_company::reading : pool_company::still;
   return is_shared && access == pool_access::write ? pool_company::writing : pool_company::alone;
@@ -277,7 +279,7 @@ void pool_file::come_in(pool_company as) {
   company_ = as;
 }
 
-// What keeps this opener from sharing the pool; empty: nothing does.
+// Returns the reason why this opener cannot share the pool; empty if it can share it.
 std::string pool_file::why_unshared() const {
   if (access_ != pool_access::exclusive && company_for(pool_access::write, promise()) == pool_company::alone)
     return fmt::format(
@@ -347,13 +349,13 @@ void pool_file::read_state() {
 }
 
 void pool_file::settle() {
-  // Who was killed while it grew has written one of them.
+  // A process killed while it grew the pool has written only one of the copies.
   const auto* const first = at<const pool_state_record>(pool_state_offset);
   const auto* const second = at<const pool_state_record>(pool_state_offset + pool_state_distance);
   if (std::memcmp(first, second, sizeof *first) != 0) write_state(chunks_);
   const auto writer = static_cast<std::uint64_t>(::getpid());
   *at<std::uint64_t>(pool_writer_offset) = writer;
-  // It may stay unwritten: nothing depends on it.
+  // The write may fail: nothing depends on it.
   if (is_redo_ && ::pwrite(descriptor_, &writer, sizeof writer, pool_writer_offset) < 0) return;
 }
 

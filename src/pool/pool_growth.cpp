@@ -1,4 +1,4 @@
-// Room for a pool's heap: on the disk first, then in the state of the file.
+// Allocates room for a pool's heap: first on the disk, then in the state of the file.
 #include <situ/base/units.h>
 
 #include <fcntl.h>
@@ -27,7 +27,8 @@
 namespace situ::detail {
 namespace {
 
-// 0, or errno's value. A limit on the size of files is looked at first: the kernel would send a signal.
+// Allocates disk blocks for [from, to). Returns 0 or errno's value. Checks the limit on file sizes first, because the
+// kernel would send a signal.
 int allocate_range(int descriptor, std::uint64_t from, std::uint64_t to) noexcept {
   if (to > longest_file()) return EFBIG;
   int failed = 0;
@@ -48,8 +49,8 @@ struct byte_range {
   std::uint64_t to;
 };
 
-// Whether each byte of a range has room on the disk, written or not. nullopt: the file system does not tell.
-// cost: a system call for each 64 extents.
+// Returns true if each byte of a range has room on the disk, written or not; nullopt if the file system does not report
+// it. cost: a system call for each 64 extents.
 std::optional<bool> has_room(int descriptor, const byte_range& range) noexcept {
   constexpr std::uint32_t at_once = 64;
   alignas(fiemap) std::byte room[sizeof(fiemap) + at_once * sizeof(fiemap_extent)];
@@ -71,8 +72,9 @@ std::optional<bool> has_room(int descriptor, const byte_range& range) noexcept {
   return true;
 }
 
-// Of a part of the file that others may be writing: so by the kernel, never by writing zeroes. 0, or errno's value;
-// 0 also where the file system cannot, which then has no room that a hole could lack.
+// Allocates disk blocks for a range that other processes may be writing: so it lets the kernel do that, and never
+// writes zeroes. Returns 0 or errno's value; also returns 0 if the file system cannot allocate blocks, since holes then
+// lack no room.
 int fill_range(int descriptor, const byte_range& range) noexcept {
   if (range.to > longest_file()) return EFBIG;
   while (::fallocate(descriptor, 0, static_cast<off_t>(range.from), static_cast<off_t>(range.to - range.from)) != 0)
@@ -112,8 +114,8 @@ int pool_file::get_room(std::uint32_t chunks) const noexcept {
   return failed;
 }
 
-// Zeroes that are written, not a hole: a record that is written over them changes nothing of where the file lies, so a
-// wait for it is one for its bytes alone.
+// Writes zeroes rather than leaving a hole: a record that overwrites them does not change where the file's blocks are
+// on the disk, so a wait for the record is a wait for its bytes alone.
 int pool_file::write_empty_log() const noexcept {
   static constexpr std::byte zeroes[65536]{};
   for (std::uint64_t at = pool_log_offset; at != map_offset(); at += sizeof zeroes)
@@ -129,7 +131,7 @@ void pool_file::lengthen(std::uint64_t to) {
   }
 }
 
-// It may stay as long as it is: nothing depends on it.
+// The file may stay longer: nothing depends on its length.
 void pool_file::cut() const noexcept {
   if (::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return;
 }
@@ -141,10 +143,11 @@ std::uint64_t pool_file::length() const {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-// Whatever this opener may store to: a store into a hole of a full disk would be a signal.
+// Allocates room for all that this opener may store to: a store into a hole of a full disk would raise a signal.
 void pool_file::take_room() const {
   if (is_new_) return;
-  // What is written by calls has to lie within the limit on the size of files: beyond it the kernel sends a signal.
+  // Bytes that are written by system calls must lie within the limit on file sizes: beyond it the kernel sends a
+  // signal.
   if (is_redo_ && length() > longest_file()) throw_too_long(path_, length());
   std::vector<byte_range> stored{{0, map_offset() + std::uint64_t{chunks_} * 8}};
   const bool may_have_holes = *at<const std::uint64_t>(pool_holes_offset) != 0;
@@ -186,7 +189,7 @@ void pool_file::fill_holes(std::uint32_t first, std::uint32_t chunks) const {
   if (failed != 0) throw_no_room(path_, descriptor_, chunks * chunk_bytes, failed);
 }
 
-// One copy after the other: a copy is torn by a crash only while the other one is whole.
+// Writes one copy after the other: a crash can tear a copy only while the other one is whole.
 void pool_file::write_state(std::uint32_t chunks) {
   auto* const first = at<pool_state_record>(pool_state_offset);
   auto* const second = at<pool_state_record>(pool_state_offset + pool_state_distance);
@@ -228,7 +231,7 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
     failed = get_room(chunks_ + more);
   }
   if (failed != 0) throw_no_room(path_, descriptor_, more * chunk_bytes, failed);
-  // The new length of the file has to be there before the state says so.
+  // The file's new length must be durable before the state contains it.
   if (persist_.primitive() != flush_primitive::none && ::fsync(descriptor_) != 0) {
     const int failed_with = errno;
     persist_.fail();
@@ -237,8 +240,9 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
   write_state(chunks_ + more);
 }
 
-// Written by the kernel the pages are made in large pieces, and no fault has to find each alone. Where flushes are
-// needed it would be a second way for each page to the device; a page that cannot be had is a fault's to report.
+// Lets the kernel write zeroes, so that it makes the pages in large pieces, and no fault has to find each alone. If
+// flushes are needed, this would send each page to the device twice. Errors are ignored: if a page cannot be had, a
+// later fault reports it.
 void pool_file::make_pages(std::uint32_t first, std::uint32_t chunks) noexcept {
   if (persist_.is_needed() || persist_.medium() != pool_medium::page_cache) return;
   alignas(page_bytes) static constexpr std::byte zeroes[chunk_bytes] = {};

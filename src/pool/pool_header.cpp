@@ -1,4 +1,4 @@
-// What a pool's header says, and whether this build reads such a pool: docs/formats/pool.md lists what is looked at.
+// Reads and checks a pool's header: docs/formats/pool.md lists the checks.
 #include <situ/base/error_code.h>
 
 #include <fmt/format.h>
@@ -22,7 +22,8 @@ ssize_t read_again(int descriptor, void* to, std::size_t bytes, std::uint64_t fr
 
 }  // namespace
 
-// By the names that its maker has written there: this build has none for them.
+// Reports unknown features by the names that the pool's maker wrote into the header, because this build has no names
+// for them.
 void check_pool_features(const pool_header& header, const std::string& path) {
   const std::uint64_t unknown = features_of(header) & ~known_pool_features;
   if (unknown == 0) return;
@@ -35,7 +36,7 @@ void check_pool_features(const pool_header& header, const std::string& path) {
                           path, offsetof(pool_header, features), unknown, names.empty() ? "without names" : names));
 }
 
-// The header, checked; of one that is being moved as it was before.
+// Reads and checks the header. If the pool is being moved, returns the header as it was before the move.
 pool_header pool_file::read_header(std::uint64_t file_bytes) {
   pool_header header{};
   const ssize_t got = file_bytes < pool_map_offset ? 0 : read_again(descriptor_, &header, sizeof header, 0);

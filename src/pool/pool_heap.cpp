@@ -13,7 +13,7 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::size_t largest_slab_alignment = 64;  // what sizeof(slab_header) keeps
+constexpr std::size_t largest_slab_alignment = 64;  // sizeof(slab_header) is a multiple of it
 constexpr std::size_t largest_alignment = 4096;
 
 }  // namespace
@@ -90,13 +90,14 @@ run_entry pool_heap::entry_of(std::uint32_t chunk) const {
   return entry;
 }
 
-// Each run of the map, in order. Most entries say the same as the one before, so most of the time goes to their checks.
+// Visits each run of the map, in order. Most entries have the same contents as the previous one, so most of the time
+// goes to their checks.
 template <class Visit>
 inline void pool_heap::for_each_run(Visit visit) const {
   const std::uint64_t* const map = map_word(0);
   const std::uint32_t chunks = file_.chunks();
   const std::uint64_t salt = file_.salt();
-  std::uint64_t last_number = ~std::uint64_t{0};  // that none has
+  std::uint64_t last_number = ~std::uint64_t{0};  // differs from the number of any entry
   run_entry entry;
   for (std::uint32_t i = 0; i < chunks;) {
     const std::uint64_t word = map[i];
@@ -116,7 +117,8 @@ inline void pool_heap::for_each_run(Visit visit) const {
 
 void pool_heap::read() {
   const std::uint32_t chunks = file_.chunks();
-  // Who reads at the pool's own addresses asks for no block: tables would be some bytes a chunk, and most of the time.
+  // A reader at the pool's own addresses allocates no blocks and needs no tables, which would take some bytes a chunk,
+  // and most of the time.
   if (!file_.may_write() && !file_.is_moved()) return for_each_run([](std::uint32_t, const run_entry&) {});
   first_of_.assign(chunks, 0);
   class_of_slab_.assign(chunks, 0);
@@ -158,7 +160,7 @@ pool_heap::slab& pool_heap::load(std::uint32_t first) {
   read->first = first;
   read->size_class = class_of_slab_[first];
   read->is_published = true;
-  read->is_listed = true;  // as all that have not been read
+  read->is_listed = true;  // like all slabs that have not been read
   make_place(*read);
   const std::uint32_t blocks = read->blocks;
   bool is_sound = header.check == slab_header::right_check(file_.salt(), first, read->size_class);
@@ -244,8 +246,8 @@ void pool_heap::free_slab(slab& of) {
   free_.insert(first, chunks);
 }
 
-// The pages of a slab that was just taken, and those behind it that nobody has: in a heap that grows they are the next
-// ones. Twice as many each time, so that at most as many are made as are used.
+// Makes the pages of a new slab, and of the free chunks behind it, which are the next ones in a growing heap. Doubles
+// the number each time, so that at most as many pages are made ahead as are used.
 void pool_heap::make_pages(std::uint32_t first, std::uint32_t chunks) {
   constexpr std::uint32_t most_ahead = 16;  // 256 KiB: longer ones gain nothing (docs/decisions/0026-pool-bench.md)
   const std::uint32_t behind = std::min(file_.chunks() - first, chunks + free_.chunks_at(first + chunks));
@@ -298,7 +300,7 @@ inline void pool_heap::note_fresh(std::byte* block, slab& of, std::uint32_t inde
 }
 
 inline std::byte* pool_heap::take_of(slab& from) {
-  // One of its blocks is free, so the first bit that is not set is a block's: those that stand for none come last.
+  // One of the slab's blocks is free, so the first clear bit belongs to a block: bits without a block come last.
   std::uint32_t word = from.hint;
   while (from.taken[word] == ~std::uint64_t{0}) ++word;
   from.hint = word;
@@ -307,7 +309,8 @@ inline std::byte* pool_heap::take_of(slab& from) {
   ++from.used;
   const std::uint32_t index = word * 64 + bit;
   std::byte* const block = from.first_block + std::size_t{index} * from.block_bytes;
-  // What is behind the object is zero: mostly some of the last 16 bytes, whose others the object is yet to set.
+  // The bytes after the object must be zero. Mostly they are among the last 16 bytes, and the caller sets the rest of
+  // these.
   std::memset(block + from.block_bytes - smallest_block_bytes, 0, smallest_block_bytes);
   note_fresh(block, from, index);
   return block;
@@ -327,8 +330,8 @@ std::byte* pool_heap::take_large(std::size_t bytes) {
 
 // --- a transaction's blocks ---
 
-// Most blocks are of a small class, of a slab that has room for them; all else is left to take_any, as the last thing
-// that it does: so nothing is saved across a call.
+// Fast path for a block of a small class whose slab has room. Leaves all other cases to take_any in tail position, so
+// that no register is saved across a call.
 std::byte* pool_heap::take(std::size_t bytes, std::size_t alignment) {
   if (bytes - 1 >= 1024 || alignment - 1 >= smallest_block_bytes || (alignment & (alignment - 1)) != 0) [[unlikely]]
     return take_any(bytes, alignment);
@@ -344,7 +347,7 @@ std::byte* pool_heap::take_any(std::size_t bytes, std::size_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > largest_alignment)
     throw_error(errc::bad_argument, fmt::format("pool {}: an alignment of {}; it is a power of two up to {}",
                                                 file_.path(), alignment, largest_alignment));
-  // A block of a class that is a multiple of the alignment has it.
+  // A block of a class whose size is a multiple of the alignment is aligned.
   const std::size_t asked = std::max<std::size_t>(bytes, 1);
   const std::size_t rounded = (asked + alignment - 1) & ~(alignment - 1);
   if (rounded > largest_class_bytes || alignment > largest_slab_alignment || rounded < asked) return take_large(asked);

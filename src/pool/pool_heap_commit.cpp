@@ -1,4 +1,4 @@
-// What a commit makes of the blocks that a transaction has taken and given back; and a look at all of a heap.
+// Commits the blocks that a transaction has allocated and freed; finds blocks; checks a whole heap.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,8 @@ void pool_heap::touch(const block_ref& blocks) {
 void pool_heap::plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words) {
   slab_header* const header = header_of(of.first);
   if (of.used == of.going) {
-    // Empty: off the map, unless it is the last of its class, which the next block would need again.
+    // The slab is empty: remove it from the map, unless it is the last of its class, which the next block would need
+    // again.
     const auto others =
         static_cast<std::uint32_t>(std::count_if(emptied_.begin(), emptied_.end(), [&](std::uint32_t each) {
           return slabs_[each]->size_class == of.size_class;
@@ -78,7 +79,7 @@ void pool_heap::plan_slab(slab& of, std::span<const std::uint64_t> touched, std:
 
 void pool_heap::for_each_fresh(const std::function<void(const std::byte*, std::size_t)>& visit) const {
   for (const std::uint32_t first : new_heads_) visit(address(first), sizeof(slab_header));
-  // Blocks that were taken one after the other mostly lie so.
+  // Blocks that were allocated in sequence are mostly adjacent.
   for (std::size_t i = 0; i < fresh_.size();) {
     const std::byte* const begin = fresh_[i].at;
     const std::byte* end = begin + fresh_[i].bytes;
@@ -121,7 +122,8 @@ void pool_heap::complete_all() {
 
 // --- finding ---
 
-// Each field by itself: a place that is read as a whole, right after, would wait for the stores of its parts.
+// Sets each field by itself: a place that is read as a whole right after its parts were stored would wait for those
+// stores.
 inline void pool_heap::set_place(place& into, std::uint32_t first, std::uint32_t index) const noexcept {
   const std::uint64_t run = file_.heap_offset() + std::uint64_t{first} * chunk_bytes;
   into.first = first;
@@ -149,7 +151,7 @@ pool_heap::place pool_heap::block_of(std::uint32_t first, std::uint32_t index) c
 bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
   const std::uint64_t in_heap = offset - file_.heap_offset();
   const std::uint64_t chunk = in_heap / chunk_bytes;
-  if (chunk >= first_of_.size()) return false;  // before the heap: far beyond its end
+  if (chunk >= first_of_.size()) return false;  // an offset before the heap wraps around to a large number
   if (first_of_[chunk] == 0) {
     const auto after = large_.upper_bound(static_cast<std::uint32_t>(chunk));
     if (after == large_.begin()) return false;
@@ -179,7 +181,7 @@ bool pool_heap::stays_live(const place& block) const noexcept {
     return run.is_published && run.state == large_state::live;
   }
   const slab* const read = slabs_[block.first].get();
-  if (read == nullptr) return is_live(block);  // nothing of it was taken or given back
+  if (read == nullptr) return is_live(block);  // no block of this slab was allocated or freed
   return read->is_published && is_live(block) && (read->leaving[block.index / 64] >> block.index % 64 & 1) == 0;
 }
 

@@ -1,6 +1,6 @@
-// What the transactions of other processes have made of the heap, taken over word by word: an entry of the map is a run
-// that has come or gone, or both; a word of a slab its blocks. What a word holds now counts, not what it held
-// meanwhile.
+// Applies the transactions of other processes to this process's tables, word by word: a word of the map stands for a
+// run that was freed or allocated, or both; a word of a slab for its blocks. Only the current value of a word counts,
+// not the values in between.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ void pool_heap::drop_run(std::uint32_t first) {
     free_.insert(first, found->second.chunks);
     large_.erase(found);
   } else if (first_of_[first] == first + 1) {
-    // Of a slab that was not read there is nothing but its place in the list.
+    // A slab that was not read has only its entry in the list.
     if (slabs_[first] == nullptr) {
       auto& listed = partial_[class_of_slab_[first]];
       listed.erase(std::find(listed.begin(), listed.end(), first));
@@ -32,7 +32,7 @@ void pool_heap::drop_run(std::uint32_t first) {
 void pool_heap::follow_slab(std::uint64_t offset) {
   const std::uint64_t in_heap = offset - file_.heap_offset();
   const auto first = static_cast<std::uint32_t>(in_heap / chunk_bytes);
-  if (first >= slabs_.size() || slabs_[first] == nullptr) return;  // it is read when it is needed
+  if (first >= slabs_.size() || slabs_[first] == nullptr) return;  // it will be read when it is needed
   slab& in = *slabs_[first];
   const std::uint64_t word = (in_heap % chunk_bytes - offsetof(slab_header, live)) / 8;
   if (word >= in.taken.size()) return;
@@ -52,7 +52,7 @@ void pool_heap::follow(std::vector<std::uint64_t>& offsets) {
   const auto chunk_of = [&](std::uint64_t offset) {
     return static_cast<std::uint32_t>((offset - file_.map_offset()) / sizeof(std::uint64_t));
   };
-  // First all that may have gone: a new run lies where others have been.
+  // Drops all runs that may be gone first, because a new run may overlap old ones.
   for (auto each = offsets.begin(); each != of_slabs; ++each) drop_run(chunk_of(*each));
   for (auto each = offsets.begin(); each != of_slabs; ++each) {
     const std::uint32_t chunk = chunk_of(*each);

@@ -1,4 +1,4 @@
-// Where a pool lies: its mapping, at its own addresses or elsewhere, and pages that are this process's own.
+// Maps a pool, at its own addresses or elsewhere, and makes pages private to this process.
 #include <situ/base/error.h>
 
 #include <fcntl.h>
@@ -26,16 +26,17 @@ namespace {
 constexpr std::uint64_t base_alignment = std::uint64_t{1} << 30;
 
 #if defined(__SANITIZE_THREAD__)
-// What ThreadSanitizer leaves a program, above the narrow bases of jobs (src/memory/job.cpp).
+// The range that ThreadSanitizer leaves to programs, above the narrow bases of jobs (src/memory/job.cpp).
 constexpr std::uint64_t lowest_base = 0x0040'0000'0000;
 constexpr std::uint64_t highest_end = 0x0078'0000'0000;
 #else
-// Above the bases that jobs try first (src/memory/job.cpp), and below where programs are loaded.
+// A range above the bases that jobs try first (src/memory/job.cpp), and below the addresses at which programs are
+// loaded.
 constexpr std::uint64_t lowest_base = 0x4000'0000'0000;
 constexpr std::uint64_t highest_end = 0x5400'0000'0000;
 #endif
 
-// What of this process lies within a range of addresses, as /proc/self/maps names it, and which file's it is.
+// A mapping of this process that overlaps a range of addresses: its name in /proc/self/maps, and its file's inode.
 struct neighbour {
   std::string name = "nothing that /proc/self/maps lists (is a limit on addresses set: ulimit -v?)";
   std::uint64_t inode = 0;
@@ -74,7 +75,7 @@ pool_medium medium_of(int descriptor, bool is_dax) noexcept {
 
 pool_medium pool_file::look_for_medium() const noexcept { return medium_of(descriptor_, is_on_dax(descriptor_)); }
 
-// At random, so that pools of one program rarely want the same addresses.
+// Chooses addresses at random, so that pools of one program rarely want the same ones.
 std::uint64_t pool_file::map_anywhere(std::uint64_t bytes, const pool_overrides& overrides) {
   const std::uint64_t choices =
       (highest_end - lowest_base - std::min(bytes, highest_end - lowest_base)) / base_alignment;
@@ -101,19 +102,20 @@ void pool_file::map_for_writer(std::uint64_t base, std::uint64_t bytes, const po
   bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor_);
   const int kind = is_redo_ ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
   got = ::mmap(wanted, bytes, writing, kind | MAP_FIXED_NOREPLACE, descriptor_, 0);
-  // In its place, since a kernel that validates flags does not know MAP_FIXED_NOREPLACE among them.
+  // Replaces the mapping, since a kernel that validates flags does not accept MAP_FIXED_NOREPLACE among them.
   if (got == wanted && is_dax && !is_redo_) {
     is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor_, 0) == wanted;
-    // Refused: its metadata is not where it stays by itself. The kernel may have taken away what lay there.
+    // The kernel refuses if the file's metadata is not durable by itself. It may have removed the old mapping.
     if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor_, 0);
   }
   const int failed = errno;
-  if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address for a hint
+  if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address as a hint
   if (got != wanted) refuse_mapping(base, bytes, got, failed);
   take_mapping(got, bytes, medium_of(descriptor_, is_dax));
 }
 
-// A private mapping of pages that nobody here has written is the file's, and shows what others write there.
+// Maps the file privately: as long as this process writes no page, the mapping shows the file, with the writes of other
+// processes.
 void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_bytes) {
   persist_.attach(descriptor_, nullptr, look_for_medium(), pool_promise::process, false, path_);
   pool_company as = company_for(pool_access::read, static_cast<pool_promise>(header.promise));
@@ -124,7 +126,7 @@ void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_byt
   if (got != MAP_FAILED && got != wanted) ::munmap(std::exchange(got, MAP_FAILED), bytes);
   if (is_moving_) as = pool_company::still;
   if (got == MAP_FAILED) {
-    // Its pointers are made right in pages of this process's own (relocation.h), which cannot follow who writes.
+    // The pool's pointers are relocated in private pages (relocation.h), which do not show a writer's changes.
     as = pool_company::still;
     bytes = file_bytes;
     got = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
@@ -145,7 +147,8 @@ void pool_file::map_area() {
 void pool_file::take_mapping(void* at, std::uint64_t bytes, pool_medium medium) {
   base_ = static_cast<std::byte*>(at);
   mapped_bytes_ = bytes;
-  // A child of this process has its locks, and would be a second writer behind them: it gets a fault instead.
+  // A child of this process would inherit its locks, and be a second writer behind them: without the mapping it gets a
+  // fault.
   ::madvise(at, bytes, MADV_DONTFORK);
   persist_.attach(descriptor_, base_, medium, pool_promise::process, is_redo_ && may_write(), path_);
 }

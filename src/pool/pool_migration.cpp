@@ -1,7 +1,8 @@
-// Roots whose types have changed: which steps are left, and each of them in transactions.
+// Migrates roots whose types have changed: finds the steps that are left, and runs each of them in transactions.
 //
-// While a step has several transactions, the root's record has a fingerprint of its own, made of both types': so it is
-// refused as either of them, and whoever goes on finds the step. The new object has a root of its own until then.
+// While a step takes several transactions, the root's record has a fingerprint of its own, made from those of both
+// types. So the root is refused as either type, and a process that resumes the migration finds the step. The new object
+// has a root of its own until the step ends.
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
 #include <situ/pool/migration.h>
@@ -49,7 +50,7 @@ std::vector<prints> prints_of(const std::vector<pool_migration_step>& steps, con
   return all;
 }
 
-// The last step that takes a root of this fingerprint, or goes on with it.
+// Returns the last step that takes a root of this fingerprint, or that resumes its migration.
 std::size_t step_for(std::uint64_t stored, const std::vector<pool_migration_step>& steps,
                      const std::vector<prints>& all, const std::string& path, std::string_view root) {
   for (std::size_t i = all.size(); i > 0; --i)

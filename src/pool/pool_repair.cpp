@@ -1,6 +1,6 @@
-// Mending what can be mended of a damaged pool, in a copy of it. Each part has its check, so a part with one bit
-// changed is put right by trying; what is lost is given up, and said. Order: what a part needs to be read is mended
-// before it.
+// Mends a damaged pool as far as possible, in a copy of it. Each part has its check, so a part with one changed bit is
+// mended by trying all bits; parts that are lost are given up and reported. Order: parts that are needed to read
+// another part are mended before it.
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 #include <situ/pool/pool.h>
@@ -32,7 +32,7 @@ class mending {
   mending(std::byte* at, std::uint64_t bytes, const std::string& path, std::vector<std::string>& done)
       : at_{at}, bytes_{bytes}, path_{path}, done_{done} {}
 
-  // All that a pool is opened by.
+  // Mends all structures that opening a pool needs.
   void mend_structures() {
     mend_header();
     mend_state();
@@ -40,10 +40,10 @@ class mending {
     mend_map();
     mend_slabs();
   }
-  // Once what the last writer left incomplete is taken back, which may be roots, and objects.
+  // For use after the last writer's incomplete transaction was rolled back, which may change roots and objects.
   void mend_objects();
   void mend_roots();
-  // Of the file, once all is mended.
+  // Returns the end of the file, once all is mended.
   [[nodiscard]] std::uint64_t end() const noexcept { return heap_ + std::uint64_t{chunks_} * chunk_bytes; }
 
  private:
@@ -56,7 +56,7 @@ class mending {
     done_.push_back(fmt::format("byte {}: {}", offset, fmt::format(what, std::forward<Arguments>(arguments)...)));
   }
 
-  // Changes the one bit with which all is right. Where several would do, or none, nothing, and false.
+  // Flips the one bit that makes is_right() true. If no bit or several bits do, changes nothing and returns false.
   template <class IsRight>
   bool put_bit_right(std::uint64_t offset, std::uint64_t bytes, IsRight is_right) {
     std::optional<std::uint64_t> found;
@@ -84,7 +84,7 @@ class mending {
   void mend_slabs();
   void mend_slab(std::uint32_t first, std::uint8_t size_class);
   void put_aside(std::uint32_t number, const char* why);
-  // Calls visit(offset, bytes, where its check lies) for each live block, by rising offset.
+  // Calls visit(offset, bytes, offset of its check) for each live block, by rising offset.
   template <class Visit>
   void for_each_live(Visit visit) const;
   [[nodiscard]] bool fits(std::uint32_t chunk, std::uint64_t word, run_entry& entry) const noexcept {
@@ -121,7 +121,7 @@ void mending::mend_header() {
     throw_damaged(path_, bytes_, "the file ends before its heap: it cannot be mended");
 }
 
-// The copy with the larger generation that is right; if none is, as long as the file.
+// Takes the valid copy with the larger generation. If neither is valid, takes the size from the length of the file.
 void mending::mend_state() {
   auto* const first = part<pool_state_record>(pool_state_offset);
   auto* const second = part<pool_state_record>(pool_state_offset + pool_state_distance);
@@ -153,7 +153,7 @@ void mending::mend_sequence() {
   auto* const word = part<std::uint64_t>(pool_sequence_offset);
   if (is_sealed(*word, salt_)) return;
   if (put_bit_right(pool_sequence_offset, 8, [&] { return is_sealed(*word, salt_); })) return;
-  // A number that no entry of an old log can have.
+  // Takes a number that no entry of an old log can have.
   *word = seal(std::uint64_t{1} << 46, salt_);
   say(pool_sequence_offset,
       "the number of the log's transaction was damaged; if its last writer left one incomplete, that cannot be taken "
@@ -172,7 +172,8 @@ void mending::mend_entry(std::uint32_t chunk, std::uint64_t& word) {
     return say(offset, "the entry of chunk {} was damaged; by its head it is a slab of blocks of {} bytes", chunk,
                size_classes[each].bytes);
   }
-  // Taken for larger than it is, its memory is kept; taken for smaller, it would be given to somebody else.
+  // If the run is taken as larger than it is, its memory stays unused; if as smaller, memory in use would be allocated
+  // again.
   std::uint32_t end = chunk + 1;
   while (end < chunks_ && part<std::uint64_t>(map_offset_)[end] == 0) ++end;
   word = run_entry{run_kind::large, 0, end - chunk}.pack(chunk, salt_);
@@ -268,7 +269,8 @@ void mending::for_each_live(Visit visit) const {
   }
 }
 
-// Of short blocks, which no transaction changes once they are wrong. What has changed otherwise is left, and told of.
+// Mends blocks of up to most_verified_bytes, which no transaction changes once their check is wrong. Leaves other
+// changed blocks to be reported by the check of the copy.
 void mending::mend_objects() {
   if (!has_checks_) return;
   for_each_live([&](std::uint64_t offset, std::uint64_t bytes, std::uint64_t check_offset) {
@@ -310,7 +312,7 @@ void mending::mend_roots() {
 
 // --- the file around it ---
 
-// Of a pool that nobody has open.
+// The file of a pool, locked so that no other process can have the pool open.
 class locked_file {
  public:
   explicit locked_file(const std::string& path)
@@ -343,7 +345,7 @@ class mapped_file {
   void* const at;
 };
 
-// Opens the copy; what its last writer left incomplete is taken back by that.
+// Opens the copy, which rolls back the last writer's incomplete transaction.
 pool open_copy(const whole_file& copy, const std::string& path) {
   try {
     return pool::open(copy.path_here());

@@ -1,4 +1,4 @@
-// Roots by name, and what a pool tells of itself.
+// Finds roots by name, and returns information about a pool.
 #include <situ/base/error_code.h>
 
 #include <fmt/format.h>
@@ -104,7 +104,7 @@ void open_pool::set_root(std::size_t level, std::string_view name, const void* o
 
 // --- what it tells of itself ---
 
-// In whole chunks. Who writes knows it, once it has caught up.
+// Counts whole chunks. A writer has the count in its tables, once it has caught up with other processes.
 std::uint64_t open_pool::free_bytes() {
   if (!file_.may_write() || sharing_.is_reading()) return heap_.count_free(chunks_now()) * chunk_bytes;
   const std::lock_guard guard{sharing_};

@@ -20,7 +20,7 @@ struct process_stat {
   std::uint64_t begun = 0;
 };
 
-// False where the kernel does not show it.
+// Returns false if the kernel does not show the file.
 bool read_stat(const char* path, process_stat& into) noexcept {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -45,7 +45,8 @@ bool read_stat(const char* path, process_stat& into) noexcept {
   return false;
 }
 
-// Whether /proc is there and numbers processes as this process's own name space does: a container may show another's.
+// Returns true if /proc is mounted and numbers processes as this process's own name space does: a container may show
+// another one's.
 bool is_own_proc() noexcept {
   char text[24];
   const ssize_t length = ::readlink("/proc/self", text, sizeof text - 1);
@@ -54,14 +55,14 @@ bool is_own_proc() noexcept {
   return std::strtoull(text, nullptr, 10) == static_cast<std::uint64_t>(::getpid());
 }
 
-// Looked at anew each time: a process may enter others. 0: not known.
+// Reads the name spaces again at each call, because a process may enter others. Returns 0 if they are unknown.
 std::uint64_t own_spaces() noexcept {
   struct stat of_numbers{};
   struct stat of_time{};
   if (!is_own_proc() || ::stat("/proc/self/ns/pid", &of_numbers) != 0) return 0;
   if (::stat("/proc/self/ns/time", &of_time) != 0) {
     if (errno != ENOENT) return 0;
-    of_time.st_ino = 1;  // a kernel without them, before 5.6, has one time for all
+    of_time.st_ino = 1;  // a kernel before 5.6 has no time name spaces
   }
   // Inode numbers of name spaces have 32 bits.
   return static_cast<std::uint64_t>(of_numbers.st_ino) + (static_cast<std::uint64_t>(of_time.st_ino) << 32);

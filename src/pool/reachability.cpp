@@ -79,7 +79,7 @@ void reachability::note_stray(std::uint64_t value, std::uint64_t from, const typ
         fmt::format("byte {}: a pointer to {} leads to {:#x}, where no object of the pool is", from, type.name, value));
 }
 
-// from: where it is reached from, in the file
+// `from` is the offset in the file at which the object was reached.
 void reachability::reach(std::uint64_t offset, const type_descriptor* type, std::uint64_t from) {
   const block_table::block at = blocks_.find(offset);
   if (at.number == block_table::none)

@@ -14,7 +14,7 @@
 namespace situ::detail {
 namespace {
 
-// A log with less room is brought to where it belongs: most records fit.
+// A log with less room is checkpointed: most records fit into this room.
 constexpr std::uint64_t least_room = 8192;
 
 void add(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
@@ -32,7 +32,7 @@ void redo_log::read() {
     throw_damaged(file_.path(), pool_sequence_offset, "the number of the log's first record is damaged");
   next_ = word >> 16;
   while (read_record()) ++replayed_;
-  // All of them are in the file; whether its device has them is not known.
+  // All records are in the file; it is unknown whether the device has them.
   appended_ = next_;
   synced_ = replayed_ == 0 ? next_ : 0;
 }
@@ -73,14 +73,14 @@ void redo_log::apply(const std::byte* body, std::uint64_t bytes, std::uint64_t w
   }
 }
 
-// What looks like the head of a later record is enough to clear the rest: numbers of objects may, and then it is
-// cleared for nothing.
+// Clears the rest of the log if a word in it looks like the head of a later record. Numbers in objects may look like
+// one, and then the rest is cleared needlessly.
 void redo_log::forget_rest() {
   std::vector<std::byte> rest(file_.map_offset() - here_);
   if (!file_.read_bytes(here_, rest.data(), rest.size()))
     throw_damaged(file_.path(), here_, "the log cannot be read to its end");
   const std::uint64_t most_records = rest.size() / sizeof(redo_record) + 1;
-  // So much is looked at before what might be a record is taken for one.
+  // Limits the bytes that are summed up: beyond it, a possible record is taken as a record without a check.
   std::uint64_t left_to_check = 16 * rest.size();
   std::uint64_t end = 0;
   for (std::uint64_t at = 0; at + sizeof(redo_record) <= rest.size(); at += 8) {
@@ -118,9 +118,10 @@ void redo_log::append(const std::vector<pool_range>& ranges) {
     record_.resize(record_.size() + pad_to_word(each.bytes) - each.bytes);
   }
   const std::uint64_t body = record_.size() - sizeof(redo_record);
-  // Before the record is written, so that nothing fails after it. To write a range that has not changed does no harm.
+  // Noted before the record is written, so that nothing can fail after the write. Writing a range that has not changed
+  // is harmless.
   dirty_.insert(dirty_.end(), ranges.begin(), ranges.end());
-  // Behind each record there is room for the head of one that lies elsewhere.
+  // Each record is followed by room for the head of a record whose body is stored elsewhere.
   const bool fits = here_ + record_.size() + sizeof(redo_record) <= log_end();
   if (!fits) file_.lengthen(spill_offset() + body);
   write_record(fits ? 0 : spill_offset());
@@ -184,7 +185,7 @@ void redo_log::checkpoint() {
   here_ = pool_log_offset;
   if (has_spilled_) file_.cut();
   has_spilled_ = false;
-  // What is in the file again need not be in pages of this process's own.
+  // Frees private pages whose contents are in the file again.
   for (const pool_range& each : dirty_) {
     const std::uint64_t from = each.offset / page_bytes * page_bytes;
     ::madvise(file_.base() + from, each.end() - from, MADV_DONTNEED);

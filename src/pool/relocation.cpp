@@ -52,8 +52,8 @@ std::uint64_t relocation::move_all(const std::vector<start>& roots, std::uint64_
   return visited_bytes_;
 }
 
-// Of a run that is about to be visited. In a reader's copy each page takes memory: where many of a piece's are wanted,
-// all of it is made; where few are, it would be for nothing.
+// Announces the pages of a block in a run that is about to be visited. In a reader's copy each page takes memory: if
+// many runs of a piece are wanted, all of the piece is made; if few are, making it would be a waste.
 void relocation::expect_writes(const pool_heap::place& block) {
   std::byte* const at = file_.base() + block.offset;
   if (is_flushed_ || block.bytes >= page_maker::piece_bytes) return pages_->want(at, block.bytes);
@@ -63,7 +63,7 @@ void relocation::expect_writes(const pool_heap::place& block) {
   if (++runs == many_runs) pages_->want(at, block.bytes);
 }
 
-// Behind the heap's last chunk there is no file.
+// The range ends with the heap's last chunk, since the file ends there.
 void relocation::expect_pages() {
   pages_.emplace(file_.base() + file_.heap_offset(), file_.end() - file_.heap_offset());
 }
@@ -109,7 +109,7 @@ void relocation::refuse(const pool_heap::place& block, std::uint64_t within, std
 void relocation::note(const start& target) {
   if (notes_made_ - notes_settled_ == most_notes) settle_note();
   waiting_note& next = notes_[notes_made_ % most_notes];
-  if (!heap_.locate(target.offset, next.block)) return;  // it leads to no object, here as there
+  if (!heap_.locate(target.offset, next.block)) return;  // it leads to no object, before and after the move
   next.within = target.offset - next.block.offset;
   next.type = target.type;
   ++notes_made_;
@@ -139,7 +139,7 @@ void relocation::settle_note() {
 }
 
 void relocation::move_queued() {
-  // In the order in which they came, so that a run has many blocks to visit when it is its turn.
+  // Visits runs in the order in which they were queued, so that a run has many blocks to visit by then.
   for (std::size_t next = 0;; ++next) {
     while (next == queue_.size() && notes_settled_ != notes_made_) settle_note();
     if (next == queue_.size()) break;
@@ -149,7 +149,7 @@ void relocation::move_queued() {
   queue_.clear();
 }
 
-// What its blocks lead to may lie in the run itself.
+// Repeats until no block is left, since the run's blocks may lead to other blocks of the run.
 void relocation::visit_run(std::uint32_t first) {
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
@@ -171,7 +171,7 @@ void relocation::visit_run(std::uint32_t first) {
 void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
   const pool_heap::place block = heap_.block_of(first, index);
   const type_descriptor& type = *types_[found_as_[blocks_before_[first] + index]];
-  if (!heap_.is_live(block)) return;  // what leads here leads to no object
+  if (!heap_.is_live(block)) return;  // the pointer to it leads to no object
   visited_bytes_ += block.bytes;
   if (!has_pointers(type)) return;
   if (file_.has_checks()) {
@@ -189,9 +189,9 @@ void relocation::move_objects(const pool_heap::place& block, const type_descript
   for (std::size_t i = 0; i < count; ++i) move_object(at + i * type.size, type);
 }
 
-// Where a move was cut, the block's pointers lead to either place, and its check is that of what it holds with all of
-// them at one of the two. A check that was wrong stays so, and by more than a bit: a wrong bit of a pointer is another
-// one once the pointer has moved, and must not be put right by it.
+// If a move was interrupted, the block's pointers lead to either place, and its check is that of the contents with all
+// pointers at one of the two. A wrong check stays wrong, by more than one bit: a wrong bit in a pointer becomes other
+// bits when the pointer moves, so a later repair must not take it for a single wrong bit.
 void relocation::move_checked(const pool_heap::place& block, const type_descriptor& type) {
   const auto difference_at = [&](std::uint64_t to) {
     move_objects(block, type, to);
@@ -230,7 +230,7 @@ void relocation::move_ops(std::byte* object, const std::vector<op>& ops) {
   }
 }
 
-// Elements that are gone are zeroes, so the whole block is walked, as any other; data is not.
+// Removed elements are zeroes, so the whole block is walked like any other block; blocks of data are not walked.
 void relocation::move_elements(std::byte* word, const type_descriptor& block) {
   if (block.kind == object_kind::data_block) {
     (void)move_word(word);
@@ -248,10 +248,10 @@ std::uint64_t relocation::move_word(std::byte* word) const {
   std::memcpy(&value, word, sizeof value);
   if (value == 0) return 0;
   std::uint64_t offset = value - file_.home();
-  if (offset >= file_.end()) offset = value - file_.moving_to();  // out of the pool where it is not being moved
+  if (offset >= file_.end()) offset = value - file_.moving_to();  // stays outside of the pool unless it is being moved
   if (offset < file_.heap_offset() || offset >= file_.end()) return 0;
   const std::uint64_t moved = to_ + offset;
-  if (moved != value) std::memcpy(word, &moved, sizeof moved);  // one store: a crash leaves either
+  if (moved != value) std::memcpy(word, &moved, sizeof moved);  // one store, so a crash cannot tear it
   return offset;
 }
 

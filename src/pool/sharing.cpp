@@ -26,7 +26,7 @@ constexpr unsigned slot_shift = 2;
 constexpr unsigned claim_shift = 9;
 static_assert(pool_slot_count <= 1u << (claim_shift - slot_shift));
 
-// Some thousand cycles: a transaction of a few objects is over by then.
+// Some thousand cycles, after which a transaction of a few objects is over.
 constexpr unsigned most_looks = 40;
 constexpr std::int64_t sleep_ns = 1'000'000;
 constexpr std::uint64_t impatient_after_ns = 500'000;
@@ -58,13 +58,14 @@ std::string name_of(std::uint64_t process) {
   return name.empty() ? fmt::format("process {}", process) : fmt::format("process {} ({})", process, name);
 }
 
-// Unless it is another's by now.
+// Frees a slot, unless another opener has it by now.
 void forget_slot(pool_slot& slot, std::uint32_t token) noexcept {
   for (std::uint64_t state = slot.state.load(); token_of_state(state) == token;)
     if (slot.state.compare_exchange_weak(state, 0)) return;
 }
 
-// The area of pools in a child of their process: somebody writes for ever, and whoever waits for that is told why.
+// The area of pools in a child of their process: it always has a writer, so a thread that waits for the pool gets the
+// reason.
 pool_area area_of_children;
 
 }  // namespace
@@ -101,7 +102,8 @@ void pool_sharing::enter(bool is_first, bool is_torn, std::uint32_t chunks) {
   if (is_first) {
     if (own_area_ == nullptr) std::memset(static_cast<void*>(area_), 0, sizeof *area_);
     area_->chunks.store(chunks);
-    // Somewhere: an opener that has lost its locks may still have a token of the area as it was set up before.
+    // Starts at a varying number, since an opener that has lost its locks may still have a token from before the area
+    // was set up again.
     area_->claims.store(static_cast<std::uint32_t>(steady_ns() / 64));
     area_->word.store(is_torn ? torn_bit : 0);
   }
@@ -116,7 +118,7 @@ void pool_sharing::enter(bool is_first, bool is_torn, std::uint32_t chunks) {
   slot_->state.store(own_state_);
 }
 
-// The kernel gives it, or nobody else has the area.
+// Takes a slot if the kernel grants its lock, or if no other process shares the area.
 bool pool_sharing::take_slot(std::uint32_t number) noexcept {
   pool_slot& slot = area_->slots[number];
   if (is_own(slot) || (own_area_ == nullptr && !openers_.take_slot(number))) return false;
@@ -135,7 +137,7 @@ bool pool_sharing::is_own(const pool_slot& slot) const noexcept {
   return false;
 }
 
-// The first thread that reads has the process's first slot; where no other is left, so have all.
+// The first thread that reads gets the process's first slot; if no other slot is free, all threads share it.
 pool_slot* pool_sharing::claim_lane(pool_thread_state& thread) {
   if (is_lost()) throw_lost();
   if (thread.lane == most_pool_lanes) thread.lane = threads_that_read.fetch_add(1) % most_pool_lanes;
@@ -174,9 +176,9 @@ void pool_sharing::claim() {
 bool pool_sharing::lives(std::uint32_t number, std::uint32_t token) const noexcept {
   if (token == token_) return true;
   const pool_slot& slot = area_->slots[number];
-  if (token_of_state(slot.state.load()) != token) return false;  // who came after it has its slot
+  if (token_of_state(slot.state.load()) != token) return false;  // a later opener has its slot
   if (!openers_.has_slot(number)) return false;
-  // Who holds the lock may be a child that it has left behind: children have its open files.
+  // The lock may be held by a child that the opener has left behind, because children inherit open files.
   return !has_ended({slot.process.load(), slot.begun.load(), slot.spaces.load()});
 }
 
@@ -213,7 +215,7 @@ void pool_sharing::give_up(std::uint64_t waited_ns, const std::string& who) cons
                                    who, static_cast<double>(waited_ns) / 1e9));
 }
 
-// Whoever sits before a program that waits learns why.
+// Tells the user why the program waits.
 void pool_sharing::tell(const std::string& who) const {
   log(log_level::warning, fmt::format("pool {}: waits for others: {}; gives up after {:.0f} s", path_, who,
                                       static_cast<double>(patience_ns_) / 1e9));
@@ -224,7 +226,7 @@ void pool_sharing::tell(const std::string& who) const {
 void pool_sharing::lose() noexcept {
   is_lost_.store(true);
   const std::lock_guard guard{claiming_};
-  for (auto& each : lanes_) each.store(nullptr);  // so whoever reads comes by claim_lane
+  for (auto& each : lanes_) each.store(nullptr);  // so readers go through claim_lane
 }
 
 void pool_sharing::note_loss(const char* what) noexcept {
@@ -256,7 +258,7 @@ void pool_sharing::leave_in_child() noexcept {
   slot_ = nullptr;
   for (auto& each : lanes_) each.store(nullptr);
   owner_.store(nullptr);
-  depth_ = ~std::size_t{0} / 2;  // what its parent has begun is not ended here
+  depth_ = ~std::size_t{0} / 2;  // the child does not end sections that its parent has begun
 }
 
 // --- waiting ---
@@ -265,8 +267,8 @@ struct pool_sharing::waiting {
   unsigned looks = 0;
   std::uint64_t begun = 0;
   bool is_impatient = false;
-  bool has_slept = false;  // and so looks whether those it waits for live
-  bool has_told = false;   // whom it waits for
+  bool has_slept = false;  // then it checks whether the processes it waits for live
+  bool has_told = false;   // it has logged which processes it waits for
 
   [[nodiscard]] bool looks_again() noexcept {
     if (looks >= most_looks) return false;
@@ -338,7 +340,7 @@ void pool_sharing::await_readers() {
       give_up(waited, who);
     }
     if (waited > tell_after_ns && !std::exchange(for_it.has_told, true)) tell(who_reads());
-    // Who stops reading after this store sees it, or is seen by the next look.
+    // A reader that leaves after this store sees it; one that left before is seen by the next look.
     if (area_->awaits_readers.exchange(1) == 0) continue;
     wait_on_word(area_->drained, seen, sleep_ns);
     if (area_->drained.load() == seen) forget_dead_readers();
@@ -410,7 +412,8 @@ void pool_sharing::enter_slowly(pool_slot& slot) {
 
 void pool_sharing::leave_slot(pool_slot& slot) noexcept {
   const std::uint64_t before = slot.state.fetch_sub(1);
-  // Its token above, and at least one reader below; else nobody counts it any more.
+  // The state must have this process's token above, and at least one reader below; otherwise no process counts this
+  // reader any more.
   if (((before ^ own_state_) - 1) >> 32 != 0) [[unlikely]] {
     slot.state.fetch_add(1);
     return note_loss("a read section");

@@ -14,13 +14,14 @@ void undo_log::read() {
   if (!is_sealed(sequence_, file_.salt()))
     throw_damaged(file_.path(), pool_sequence_offset, "the number of the log's transaction is damaged");
   begin_anew();
-  end_ = pool_map_offset;  // builds that did not share pools had no area behind it
+  end_ = pool_map_offset;  // builds that did not share pools had a log up to here, and no area
   read_entries();
   if (entries_.empty()) begin_anew();
 }
 
 void undo_log::read_entries() {
-  // Each part of the log is shorter than the file, so more bytes than that are parts that lead to each other.
+  // Each part of the log is shorter than the file, so if all parts are longer together, they link to each other in a
+  // ring.
   std::uint64_t left = file_.end();
   while (end_ - at_ >= sizeof(log_entry)) {
     const auto* const entry = file_.at<const log_entry>(at_);
@@ -45,7 +46,7 @@ void undo_log::read_entries() {
   }
 }
 
-// Parts get longer, so that a long transaction has few of them.
+// Continues the log in a new part. Parts get longer, so that a long transaction has few of them.
 void undo_log::go_on(std::uint64_t bytes, pool_step step) {
   const std::uint64_t wanted = std::max(bytes, 2 * part_bytes_);
   const std::uint64_t chunks = (wanted + chunk_bytes - 1) / chunk_bytes;

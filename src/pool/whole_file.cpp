@@ -47,7 +47,7 @@ std::string folder_of(const std::string& path) {
 
 std::string whole_file::path_here() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
-// rename replaces in one step, and needs a name; link is the only one that does not replace.
+// rename replaces the target in one step, but needs a name; link never replaces its target.
 void whole_file::give_temporary_name() {
   if (!temporary_.empty()) return;
   const std::string name = fmt::format("{}.new-{}", path_, ::getpid());
@@ -81,7 +81,7 @@ void whole_file::publish() {
 int sync_folder(const std::string& path) {
   const int folder = above_standard(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder < 0) return errno;
-  // Some file systems have nothing to bring anywhere for a folder.
+  // Some file systems have nothing to sync for a folder.
   const int failed = ::fsync(folder) == 0 || errno == EINVAL ? 0 : errno;
   ::close(folder);
   return failed;
@@ -89,7 +89,7 @@ int sync_folder(const std::string& path) {
 
 namespace {
 
-// One stretch without holes.
+// Copies one range without holes.
 void copy_stretch(int from, int to, std::uint64_t at, std::uint64_t end, const std::string& path) {
   std::vector<char> buffer(std::min<std::uint64_t>(end - at, 1 << 20));
   while (at < end) {
@@ -124,7 +124,7 @@ std::uint64_t copy_bytes(int from, int to, std::uint64_t bytes, const std::strin
     const off_t begin = ::lseek(from, static_cast<off_t>(at), SEEK_DATA);
     if (begin < 0 && errno == ENXIO) break;  // a hole to its end
     const off_t end = begin < 0 ? -1 : ::lseek(from, begin, SEEK_HOLE);
-    // Where a file system knows of no holes, all of it.
+    // If the file system does not report holes, copies everything.
     const std::uint64_t first = begin < 0 ? at : static_cast<std::uint64_t>(begin);
     const std::uint64_t last = end < 0 ? bytes : std::min(bytes, static_cast<std::uint64_t>(end));
     if (first >= last) break;

@@ -56,7 +56,7 @@ word_reach::block word_reach::link_of(const block& of) const noexcept {
   return is_one ? link : block{};
 }
 
-// Each block's links are followed once: until they end, meet what was followed before, or close a ring.
+// Follows each block's links once: until they end, meet a block that was followed before, or close a ring.
 std::vector<std::string> word_reach::find_endless_lists() const {
   enum color : std::uint8_t { unseen, on_path, done, in_ring };
   constexpr std::size_t most_told_of = 20;
@@ -70,7 +70,7 @@ std::vector<std::string> word_reach::find_endless_lists() const {
     high[it.number] = (as & 2) != 0;
   };
   std::vector<std::string> told;
-  std::vector<std::uint64_t> told_of;  // entries of rings
+  std::vector<std::uint64_t> told_of;  // entries of the reported rings
   const auto tell = [&](const block& entry, const block& from) {
     if (told.size() == most_told_of || std::find(told_of.begin(), told_of.end(), entry.number) != told_of.end()) return;
     told_of.push_back(entry.number);
@@ -89,7 +89,7 @@ std::vector<std::string> word_reach::find_endless_lists() const {
       at = link_of(at);
     }
     if (at.number != block_table::none && color_of(at) == on_path) {
-      // The one before the ring, if there is one.
+      // Finds the block before the ring, if there is one.
       before = {};
       for (block each = start; each.number != at.number; each = link_of(each)) before = each;
       for (block each = at; color_of(each) == on_path; each = link_of(each)) paint(each, in_ring);

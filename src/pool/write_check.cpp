@@ -24,14 +24,14 @@ namespace {
 constexpr std::size_t checked_page = 4096;
 constexpr long long trap_flag = 0x100;
 
-// Signals are the process's, so this is, too: who is checked, and the handlers that were there before.
+// Signals belong to the process, so this state does, too: the checked pools, and the handlers that were there before.
 constexpr std::size_t most_checked = 16;
 std::atomic<write_check*> checked_pools[most_checked];
 std::mutex checks_lock;
 int checks_installed = 0;
 struct sigaction before_fault, before_step;
 
-// Of a store that is being stepped over.
+// A store that is being single-stepped.
 struct step_state {
   write_check* of = nullptr;
   std::uintptr_t address = 0;
@@ -57,7 +57,7 @@ write_check* checked_at(std::uintptr_t address) noexcept {
 void pass_on(const struct sigaction& to, int signal, siginfo_t* info, void* context) noexcept {
   if ((to.sa_flags & SA_SIGINFO) != 0) return to.sa_sigaction(signal, info, context);
   if (to.sa_handler != SIG_DFL && to.sa_handler != SIG_IGN) return to.sa_handler(signal);
-  ::sigaction(signal, &to, nullptr);  // and it happens again
+  ::sigaction(signal, &to, nullptr);  // and returns, so that the signal is raised again
 }
 
 #if defined(__x86_64__)
@@ -97,7 +97,8 @@ void remove_step_handlers() {
 
 bool is_own_code(std::uintptr_t code) noexcept { return code - own_code.base - own_code.begin < own_code.bytes; }
 
-// Where a library's function was called from: the first word of its stack that is code of the program.
+// Returns the address from which a library's function was called: the first word on its stack that points into the
+// program's code.
 std::uintptr_t caller_on(const std::uintptr_t* stack) noexcept {
   constexpr int looked_at = 64;
   for (int i = 0; i < looked_at; ++i)
@@ -166,7 +167,7 @@ void write_check::begin_level() {
   owner_.store(thread_number());
 }
 
-// What an inner level has covered, the outer one has, too: its entries stay in the log.
+// If an inner level is kept, the outer one inherits its covered ranges, because their entries stay in the log.
 void write_check::end_level(bool is_kept) noexcept {
   close_pages();
   if (!is_kept) {
@@ -200,7 +201,7 @@ const std::byte* write_check::restore(const stray& each) noexcept {
 
 bool write_check::is_of_transaction() const noexcept { return owner_.load() == thread_number(); }
 
-// The last ones first: mostly one of these.
+// Searches from the newest range, since mostly one of the newest matches.
 bool write_check::is_covered(std::uintptr_t begin, std::uintptr_t end) const noexcept {
   if (!is_of_transaction()) return false;
   for (std::size_t i = covered_.size(); i > levels_.back().covered; --i)
@@ -263,7 +264,7 @@ void write_check::note_stray(std::uintptr_t at, std::size_t bytes, const std::by
   const std::size_t number = count.load(), first = is_inside ? levels_.back().strays : 0;
   if (stray* const last = all + number - 1; number > first && number <= most_strays && last->code == stepping.code &&
                                             at == last->at + last->bytes && last->bytes + bytes <= window_bytes) {
-    std::memcpy(last->before + last->bytes, before, bytes);  // the next part of a longer one
+    std::memcpy(last->before + last->bytes, before, bytes);  // continues the last stray store
     last->bytes += bytes;
   } else if (++count; number < most_strays) {
     stray& next = all[number];
