@@ -93,10 +93,10 @@ class distributed_array {
   // The name that standard containers have.
   using value_type = T;
 
-  // Makes an array of `extents` elements, cut in each dimension as `how` says (by default into blocks). Throws
-  // bad_argument if the distribution is impossible or if a dimension with ghost zones has several blocks per place;
-  // throws out_of_memory at every member if one of them has no room. cost: a split of the team, an all_gather, and the
-  // elements written once.
+  // Makes an array of `extents` elements, cut in each dimension as `how` says (by default into blocks).
+  // Throws bad_argument if the distribution is impossible or if a dimension with ghost zones has several blocks per
+  // place; throws out_of_memory at every member if one of them has no room. cost: a split of the team, an all_gather,
+  // and the elements written once.
   explicit distributed_array(const std::array<std::size_t, D>& extents, const std::array<cut, D>& how = {},
                              const ghost_zones<D>& ghosts = {}, const team& members = world())
       : how_{how},
@@ -111,7 +111,7 @@ class distributed_array {
 
   // Changes the extents and keeps the cuts. Elements within both the old and the new extents keep their values, others
   // are T{}; ghost elements are undefined until they are exchanged. Invalidates pointers and views, because the old
-  // memory is freed. Collective. Errors: as the constructor, which leaves the array unchanged. cost: a construction, a
+  // memory is freed. Collective. Errors: as the constructor; the array is then unchanged. cost: a construction, a
   // strided transfer for each block of dimension 0 and each place that owns some of it, two barriers.
   void resize(const std::array<std::size_t, D>& extents) {
     distributed_array other{extents, how_, ghosts_, members()};

@@ -1,4 +1,4 @@
-// sort, stable_sort, is_sorted: sort the elements of all members of a team into one global order.
+// sort, stable_sort, is_sorted: sort the elements of all members of a team into one global order, or check that order.
 //
 //   numbers = situ::sort(std::move(numbers));                                      // at each place, together
 //   orders = situ::stable_sort(std::move(orders), [](const order& a, const order& b) { return a.day < b.day; });

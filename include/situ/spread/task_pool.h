@@ -86,8 +86,8 @@ class task_pool {
   task_pool(const task_pool&) = delete;
   task_pool& operator=(const task_pool&) = delete;
 
-  // Adds a task, which calls f(arguments...) or f(pool, arguments...) once, in the current run or in the next. Throws
-  // out_of_memory. cost: some ns and the copy.
+  // Adds a task, which calls f(arguments...) or f(pool, arguments...) once, in the current run or in the next.
+  // Throws out_of_memory. cost: some ns and the copy.
   template <class F, class... Arguments>
   void add(F f, const Arguments&... arguments) {
     [&]<class... As>(detail::type_list<As...>) {
