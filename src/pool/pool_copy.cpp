@@ -107,7 +107,7 @@ block_list blocks_of(const pool& of) {
 }
 
 struct lies_at {
-  std::uint64_t base;  // base of the pointers in its objects
+  std::uint64_t base;  // address of the pool that its pointers assume
   std::uint64_t reach;
 };
 
