@@ -1,10 +1,10 @@
-// Who clients are: applications, each with a key of 256 bits that its clients and the servers know. A key file has a
-// line for each, `NAME KEY` or `NAME KEY operator`, the key as 64 hexadecimal digits; # begins a comment. Nobody but
-// its owner may read or write it (mode 0600), else it is refused.
+// Clients belong to applications, each with a key of 256 bits that its clients and the servers know. A key file has a
+// line for each application, `NAME KEY` or `NAME KEY operator`, with the key as 64 hexadecimal digits; # begins a
+// comment. A key file that anyone but its owner may read or write is refused (use mode 0600).
 //
 //   umask 077; situ rmem key packages >packages.key     for clients of `packages`; its line goes into the server's file
 //
-// Values; thread-safe as those are. cost: reading the file; a new key is 32 bytes of the kernel's random ones.
+// Values; as thread-safe as any. cost: reading the file; a new key takes 32 bytes from the kernel's random generator.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -22,19 +22,19 @@ namespace situ::rmem {
 struct application_key {
   std::string application;  // 1 to 23 characters of a-z, A-Z, 0-9, '.', '_', '-'
   std::array<std::byte, 32> key{};
-  bool is_operator = false;  // may link the names of servers, and see all regions
+  bool is_operator = false;  // may link names of servers, and list all regions
 
-  // A new one with a random key. Throws bad_argument for a name that is none.
+  // Makes a random key. Throws bad_argument if the name is not valid.
   [[nodiscard]] static application_key generate(std::string_view application, bool is_operator = false);
-  // Its line in a key file, without the newline.
+  // Returns the line for a key file, without the newline.
   [[nodiscard]] std::string to_line() const;
 };
 
-// The lines of a key file, in order. Throws bad_file where it cannot be read, is open to others, names an application
-// twice, or a line is no key; the error has the line's number and never the key.
+// Returns the keys of a file, in order. Throws bad_file if the file cannot be read, is open to others, names an
+// application twice, or has a malformed line; the error has the line's number and never the key.
 [[nodiscard]] std::vector<application_key> load_keys(const std::filesystem::path& file);
-// The key of an application in a key file; of its first line where no application is named. Throws as load_keys(), and
-// bad_argument where there is none.
+// Returns the key of an application in a key file, or of its first line if `application` is empty. Throws as
+// load_keys(), and bad_argument if the file has no such key.
 [[nodiscard]] application_key load_key(const std::filesystem::path& file, std::string_view application = {});
 
 }  // namespace situ::rmem

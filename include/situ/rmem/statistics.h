@@ -1,19 +1,19 @@
-// What a server counts, from its start on. A plain value.
+// Counters of a server since its start. A plain value.
 #pragma once
 
 #include <cstdint>
 
 namespace situ::rmem {
 
-// Counts of operations are of those that were done; one that is refused counts as what it was refused for.
+// Operation counters count successful operations. A refused operation increments the counter of its reason instead.
 struct statistics {
-  std::uint64_t capacity_bytes = 0;  // of memory for regions
-  std::uint64_t used_bytes = 0;      // by regions, in whole pages
+  std::uint64_t capacity_bytes = 0;  // memory for regions
+  std::uint64_t used_bytes = 0;      // memory of regions, in whole pages
   std::uint64_t regions = 0;
   std::uint64_t capabilities = 0;
   std::uint64_t names = 0;
   std::uint64_t clients = 0;  // connected now, and logged in
-  std::uint64_t logins = 0;   // that were accepted
+  std::uint64_t logins = 0;   // accepted logins
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t reads = 0;
@@ -25,12 +25,12 @@ struct statistics {
   std::uint64_t revocations = 0;
   std::uint64_t refused_logins = 0;  // unknown application, wrong key, wrong bytes
   std::uint64_t denied = 0;          // operations without the capability for them
-  std::uint64_t refused = 0;         // operations with values outside their domain, or names that nobody has
-  std::uint64_t full = 0;            // allocations, grants and names for which there was no room
-  std::uint64_t bad_messages = 0;    // connections that ended since what came was no request
+  std::uint64_t refused = 0;         // operations with values outside their domain, or names that are not linked
+  std::uint64_t full = 0;            // allocations, grants and names for which the server had no room
+  std::uint64_t bad_messages = 0;    // connections that ended because the received bytes were no request
   std::uint64_t cut_messages = 0;    // connections that ended within a message
   std::uint64_t timeouts = 0;        // connections that took longer than the patience for a message, or for an answer
-  std::uint64_t turned_away = 0;     // connections for which there was no room, and strangers that made room
+  std::uint64_t turned_away = 0;     // connections for which the server had no room, and strangers closed to make room
 };
 
 }  // namespace situ::rmem
