@@ -1,5 +1,5 @@
-// What a member of a chain hears from the one before it, without the socket: batches and copies in, acknowledgments
-// out.
+// A chain member's connection to the member before it, without the socket: it receives batches and copies, and sends
+// acknowledgments.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace situ::rmem::detail {
 
 class follower : public party {
  public:
-  // pre: the service is a replica's. source: who sends.
+  // pre: the service is a replica's. source: the node that sends.
   follower(service& of, std::uint64_t source);
   ~follower() override;
 
@@ -21,11 +21,11 @@ class follower : public party {
   void sent(std::size_t bytes) override;
   [[nodiscard]] bool has_ended() const noexcept override;
   [[nodiscard]] bool is_logged_in() const noexcept override { return true; }
-  [[nodiscard]] debt owes_bytes() const noexcept override { return {}; }  // the name server decides who is lost
+  [[nodiscard]] debt owes_bytes() const noexcept override { return {}; }  // the name server decides on losses
   [[nodiscard]] debt owes_taking() const noexcept override { return {}; }
   [[nodiscard]] bool is_within_message() const noexcept override { return false; }
   [[nodiscard]] bool is_held() const noexcept override { return true; }
-  // After something has changed: what is acknowledged is said.
+  // Sends an acknowledgment if the acknowledged position has changed.
   void look();
 
  private:
@@ -38,7 +38,7 @@ class follower : public party {
   std::size_t in_end_ = 0;
   stream_answer said_{~std::uint64_t{0}, 0};
   stream_answer out_{};
-  std::size_t out_left_ = 0;  // of it
+  std::size_t out_left_ = 0;  // bytes of out_ not yet sent
 };
 
 }  // namespace situ::rmem::detail

@@ -1,5 +1,5 @@
-// How client and server know each other: both prove that they have the application's key, over both nonces and all that
-// was said, so neither sends it and no proof is of use twice. HMAC-SHA-512-256 of libsodium.
+// The handshake: client and server each prove that they have the application's key, by a code over both nonces and all
+// bytes exchanged. So the key is never sent, and a proof cannot be replayed. The code is HMAC-SHA-512-256 of libsodium.
 #pragma once
 
 #include <situ/rmem/keys.h>
@@ -8,17 +8,17 @@
 
 namespace situ::rmem::detail {
 
-// Random bytes of the system.
+// Fills `to` with random bytes of the system.
 void fill_random(std::span<std::byte> to) noexcept;
-// In a time that does not depend on where they differ.
+// Compares in constant time, wherever the bytes differ.
 [[nodiscard]] bool same_secret(std::span<const std::byte> a, std::span<const std::byte> b) noexcept;
 
-// What client and server prove; the proof in `said` and `answered` themselves is left out.
+// Return the proofs of client and server. A proof does not cover the proof field in `said` or `answered` itself.
 [[nodiscard]] proof client_proof(const application_key& key, const hello& heard, const login& said) noexcept;
 [[nodiscard]] proof server_proof(const application_key& key, const hello& said, const login& heard,
                                  const welcome& answered) noexcept;
 
-// Whether a name may be an application's.
+// Returns true if the name is valid for an application.
 [[nodiscard]] bool is_application_name(std::string_view name) noexcept;
 
 }  // namespace situ::rmem::detail

@@ -1,6 +1,7 @@
-// A client's connection to one server: bytes there and back, one request at a time. It connects when it is first used,
-// and anew when the connection has ended. To a server number that a chain of replicas has (views.h) it sends a request
-// again where the first of them is lost, to whoever is first by then, which does it once. Not thread-safe.
+// A client's connection to one server: it sends one request at a time and receives the answer. It connects on first
+// use, and again when the connection has ended. If a chain of replicas (views.h) has the server number and its first
+// member is lost, the link sends the request again, to the new first member, and the chain does it once. Not
+// thread-safe.
 #pragma once
 
 #include <situ/rmem/client.h>
@@ -25,43 +26,46 @@ struct short_answer {
   std::vector<std::byte> body;
 };
 
-// Where a server is, by its name.
+// A server's endpoint, as its name resolves.
 struct server_place {
   std::string endpoint;
-  std::uint64_t epoch = 0;  // of the view of its chain; 0: it is no replica
+  std::uint64_t epoch = 0;  // of the view of its chain; 0: the server is no replica
   friend bool operator==(const server_place&, const server_place&) = default;
 };
 
 class link {
  public:
-  // where: asked when it connects; `anew` where what it said before leads nowhere any more. index: which server that
-  // has to be; none: whichever is there.
+  // where: called to connect; with `anew` if the endpoint that it returned last leads nowhere. index: the server number
+  // that the other end must have; nullopt: any.
   using finder = std::function<server_place(bool anew)>;
   link(finder where, std::optional<std::uint32_t> index, const application_key& key, const client_options& options)
       : where_{std::move(where)}, index_{index}, key_{key}, options_{options}, timeout_{options.timeout} {}
 
-  // What the server told when it was connected to; connects.
+  // Returns the server's welcome; connects if there is no connection.
   [[nodiscard]] const welcome& told();
-  // A request and its answer; throws what the answer says, and link_lost.
+  // Sends a request and returns its answer; throws the error in the answer, and link_lost.
   short_answer ask(request_head head, std::span<const std::byte> body = {});
-  // A read of head.bytes, and a write of them.
+  // Read or write head.bytes bytes.
   void read(request_head head, std::span<const std::byte> body, std::span<std::byte> to);
   void write(request_head head, std::span<const std::byte> body, std::span<const std::byte> from);
-  // A read whose answer is taken in later: by finish_read(), or before the next request goes out. One at a time; one
-  // before it is finished first. `to` lives until then. Throws link_lost where it cannot be sent.
+  // Sends a read whose answer is received later: by finish_read(), or before the next request goes out. At most one is
+  // under way: a second start_read() first finishes the first. `to` must live until then. Throws link_lost if the read
+  // cannot be sent.
   void start_read(request_head head, std::span<std::byte> to);
-  // Whether its bytes are there. It is not tried again: where it was lost or refused, a read says why.
+  // Returns true if the bytes of the started read have arrived. The link does not retry it: if it was lost or refused,
+  // a plain read reports the reason.
   [[nodiscard]] bool finish_read() noexcept;
-  // The file of a region's memory. None where it does not come: over TCP, from replicas, where the server has none to
-  // pass.
+  // Returns the file of a region's memory, or nullopt if the server passes none: over TCP, from replicas, or if its
+  // memory cannot be passed.
   [[nodiscard]] std::optional<descriptor> ask_for_memory(request_head head);
-  // Which connection to the server this is, whether it is the same one by now, and stands; throws link_lost where not.
+  // connection() numbers the connection to the server; is_still() returns true if that one still stands; demand()
+  // throws link_lost if not.
   [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
   [[nodiscard]] bool is_still(std::uint64_t connection) noexcept;
   void demand(std::uint64_t connection);
-  // Whether the last server was one of a chain.
+  // Returns true if the last server was a member of a chain.
   [[nodiscard]] bool is_to_replicas() const noexcept { return epoch_ != 0; }
-  // The connection, which is this link's no more, with what has come by it and nobody has read.
+  // A released connection, with the bytes that were received and not yet read.
   struct taken_socket {
     descriptor socket;
     std::vector<std::byte> come;
@@ -69,7 +73,7 @@ class link {
   [[nodiscard]] taken_socket release();
 
  private:
-  // Calls `once` until it comes to an end; where replicas are lost, more than once.
+  // Calls `once` until it completes: more than once if replicas are lost.
   template <class Once>
   auto carry_on(request_head& head, const Once& once);
   void connect();
@@ -96,24 +100,24 @@ class link {
   std::optional<std::uint32_t> index_;
   const application_key& key_;
   const client_options& options_;
-  std::chrono::milliseconds timeout_;  // without any progress; shorter towards replicas, who may have been replaced
+  std::chrono::milliseconds timeout_;  // without any progress; shorter towards replicas, which may have been replaced
   std::string endpoint_;
   std::uint64_t epoch_ = 0;
-  std::uint64_t client_ = 0;   // its number at replicas
-  bool has_enrolled_ = false;  // at one of them
-  bool is_sent_ = false;       // some of the request that goes on
-  bool was_closed_ = false;    // the last connection that was lost, by the server
+  std::uint64_t client_ = 0;   // this client's number at replicas
+  bool has_enrolled_ = false;  // at one of the replicas
+  bool is_sent_ = false;       // a part of the current request has been sent
+  bool was_closed_ = false;    // the server closed the last connection that was lost
   std::uint64_t silent_since_ns_ = 0;
   descriptor socket_;
-  std::uint64_t connection_ = 0;   // how many there have been
-  descriptor passed_;              // that has come, and nobody has taken
-  bool lacks_descriptor_ = false;  // one came, and this process had none for it
+  std::uint64_t connection_ = 0;   // number of connections so far
+  descriptor passed_;              // received, and not yet taken
+  bool lacks_descriptor_ = false;  // a descriptor came, and this process had no number for it
   welcome told_{};
   std::uint64_t last_id_ = 0;
-  std::optional<request_head> coming_;  // of start_read(), until it is taken in
+  std::optional<request_head> coming_;  // of start_read(), until its answer is received
   std::span<std::byte> coming_to_;
   bool has_come_ = false;
-  std::array<std::byte, 8192> in_;  // bytes that came with others
+  std::array<std::byte, 8192> in_;  // bytes received and not yet read
   std::size_t in_begin_ = 0;
   std::size_t in_end_ = 0;
 };

@@ -1,6 +1,6 @@
-// What keeps a server in its chain: it tells the name server of itself some times a lease, hears the view, and connects
-// to the member before it. Two threads, since no beat may wait for a connection; all that they know they ask the
-// server's own thread for, so one that stands still does not beat.
+// Keeps a server in its chain: it sends beats to the name server several times a lease, receives the view, and connects
+// to the member before the server. It has two threads, since a beat must not wait for a connection. Both ask the
+// server's own thread for all state, so a server whose thread stands still does not beat.
 #pragma once
 
 #include <situ/rmem/keys.h>
@@ -21,15 +21,16 @@ namespace situ::rmem::detail {
 
 class membership {
  public:
-  // Has the server's own thread call a function soon.
+  // Makes the server's own thread call a function soon.
   using poster = std::function<void(std::function<void()>)>;
-  // What is asked for there.
+  // The functions that run on the server's thread.
   struct calls {
     std::function<beat_entry()> beat;
     std::function<void(const view_entry&, std::uint64_t asked_ns)> told;
-    // Whom it should be connected to and is not (node 0: nobody), and what it says there.
+    // Returns the member that the server should connect to and is not connected to (node 0: none), and what to send
+    // there.
     std::function<std::pair<member_entry, follow_entry>()> wish;
-    // A connection to the one before, and what has come by it already.
+    // Receives a connection to the member before, and the bytes that it has brought already.
     std::function<void(std::uint64_t node, descriptor, std::vector<std::byte>)> connected;
   };
   membership(std::string names, application_key key, poster post, calls to);
@@ -40,7 +41,7 @@ class membership {
  private:
   void beat(const std::stop_token& stop);
   void connect(const std::stop_token& stop);
-  // What `call` returns on the server's thread; nothing where that has ended.
+  // Runs `call` on the server's thread and returns its result; nullopt if that thread has ended.
   template <class Call>
   auto ask(const std::stop_token& stop, Call call) -> std::optional<decltype(call())>;
 

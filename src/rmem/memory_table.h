@@ -3,20 +3,20 @@
 // Invariants
 //   1. A byte of a region is reached through `reach` alone, which compares number and secret, range, rights and
 //      application with the server's own entry, on every call. Nothing that a client sent is used as an address.
-//   2. A number is never used twice: its low half is the slot, its high half counts how often the slot was.
-//   3. A capability has no more range and rights than the one that it was made from, and ends with it.
+//   2. A number is never used twice: its low half is the slot, its high half counts the uses of the slot.
+//   3. A capability has no more range and rights than its parent, and ends with it.
 //   4. Regions do not overlap; a byte between any two belongs to none, nor does address 0 of any server.
-//   5. A region's pages are zero when it begins, and gone from the machine when it ends, unless somebody has them
-//   mapped.
-//   6. Memory itself is passed to be written to one connection alone: the one that the region ends with, by the
-//      capability that it got first. Nobody else ends either from then on, so nothing that it may do by its mapping has
-//      been taken from it. The file is the region's own, and its size and seals are fixed: what it does there damages
-//      nobody else.
-//   7. It is passed to be read instead, by a capability to read all of it. Then nobody writes to the file but by the
-//      mapping that is here already (F_SEAL_FUTURE_WRITE). When such a capability ends, the region moves to another
-//      file, which has been ready since, so this cannot fail: what readers have does not change any more, and says so.
-//   8. A file that has no region any more, but is open or mapped somewhere, counts as a region of its owner until the
-//      kernel says that nobody has it.
+//   5. A region's pages are zero when it begins. When it ends the server releases them, unless another process has
+//      them mapped.
+//   6. The server passes memory for writing to one connection alone: the one that the region ends with, by the region's
+//      first capability. From then on nobody else ends the region or that capability, so the mapping never gives more
+//      than the holder may do. The file is the region's own, with fixed size and seals: its stores damage nothing else.
+//   7. Alternatively the server passes memory for reading, by a capability to read the whole region. From then on only
+//      the server's own mapping can write to the file (F_SEAL_FUTURE_WRITE). When such a capability ends, the region
+//      moves to another file, which was reserved at the first sharing, so the move cannot fail: the readers' file no
+//      longer changes, and its notice says so.
+//   8. A file without a region that is still open or mapped somewhere counts as a region of its owner until the kernel
+//      reports that nobody has it.
 #pragma once
 
 #include <situ/memory/memory_kind.h>
@@ -40,69 +40,71 @@ namespace situ::rmem::detail {
 using application_index = std::uint32_t;
 inline constexpr application_index any_application = ~0U;
 
-// What a call came to, where it is refused with the text of it.
+// The result of a call: a status and, if it was refused, a text.
 struct outcome {
   detail::status status = status::ok;
   std::string text;
   [[nodiscard]] bool is_ok() const noexcept { return status == status::ok; }
 };
 
-// Of one server. Not thread-safe.
+// The table of one server. Not thread-safe.
 class memory_table {
  public:
-  static constexpr std::uint32_t most_regions = 4096;       // an application's
-  static constexpr std::uint32_t most_capabilities = 4096;  // a region's
-  static constexpr std::uint32_t most_slots = 1U << 24;     // that another table may have
+  static constexpr std::uint32_t most_regions = 4096;       // of an application
+  static constexpr std::uint32_t most_capabilities = 4096;  // of a region
+  static constexpr std::uint32_t most_slots = 1U << 24;     // the limit for slots taken over from another table
 
   memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind);
   ~memory_table();
   memory_table(const memory_table&) = delete;
   memory_table& operator=(const memory_table&) = delete;
 
-  // session: whose end frees it; 0: nobody's.
+  // session: the session whose end frees the region; 0: none.
   outcome allocate(std::uint64_t bytes, application_index owner, std::uint64_t session, capability& made);
-  // Where [address, address + bytes) lies in the server's memory, if this capability is for all of it and this use;
-  // null where it is not.
+  // Returns the address of [address, address + bytes) in the server's memory if this capability covers all of it and
+  // this use; else null.
   [[nodiscard]] std::byte* reach(application_index who, std::uint64_t number, const capability_secret& secret,
                                  std::uint64_t address, std::uint64_t bytes, rights use) const noexcept;
   outcome grant(application_index who, const capability& from, const range& of, rights may, application_index to,
                 capability& made);
   outcome revoke(application_index who, std::uint64_t number, const capability_secret& secret);
 
-  // The file in which the region lies, from byte 0 on, for the connection `session`; it remains the region's. Invariant
-  // 6 says who may have it. not_supported where the memory is of a kind that cannot be passed, or readers have it.
+  // Returns the file that holds the region, from byte 0 on, for the connection `session`; the region keeps it.
+  // Invariant 6 says which connection may have it. not_supported if the memory is of a kind that cannot be passed, or
+  // readers have it.
   outcome pass(application_index who, std::uint64_t session, std::uint64_t number, const capability_secret& secret,
                int& file);
-  // The same, to be read, by a capability for `whole` and the right to. Behind the region's pages the file has one more
-  // (notice_bytes). not_supported also where the region would have no room to move to, or is larger than said below.
+  // As pass(), for reading, by a capability for `whole` with the right to read. Behind the region's pages the file has
+  // one more page (notice_bytes). not_supported also if the region would have no room to move to, or exceeds
+  // set_most_mapped().
   outcome pass_to_read(application_index who, const range& whole, std::uint64_t number, const capability_secret& secret,
                        int& file);
-  // Only regions up to so many bytes are passed to readers, as moving one takes time.
+  // Sets the largest region that is passed to readers, in bytes: moving a region takes time.
   void set_most_mapped(std::uint64_t bytes) noexcept { most_mapped_ = bytes; }
-  // Regions have a file each, and those that readers have two and a descriptor more: so many descriptors at most.
+  // Sets the limit of descriptors. A region takes one; a region that readers have takes three: two files, and one
+  // opened again for reading.
   void set_most_files(std::uint64_t files) noexcept { most_files_ = files; }
-  // Which connection has the memory of the region that begins there, or of that whose first capability this is; 0:
-  // none.
+  // Return the connection that has the memory of the region that begins at `address`, or of the region whose first
+  // capability this is; 0: none.
   [[nodiscard]] std::uint64_t holder_at(std::uint64_t address) const noexcept;
   [[nodiscard]] std::uint64_t holder_by(std::uint64_t number, const capability_secret& secret) const noexcept;
 
-  // Whether a region begins there that this application owns.
+  // Returns true if a region begins at `address` and this application owns it.
   [[nodiscard]] bool is_owner(application_index who, std::uint64_t address) const noexcept;
   // pre: a region begins there.
   void free(std::uint64_t address) noexcept;
-  // The memory of the region that begins there, and what a capability is for (all of a region that moves when it ends);
-  // empty where there is none.
+  // Return the memory of the region that begins at `address`, or of a capability's range; empty if there is none.
   [[nodiscard]] std::span<const std::byte> memory_at(std::uint64_t address) const noexcept;
   [[nodiscard]] std::span<const std::byte> memory_of(std::uint64_t number,
                                                      const capability_secret& secret) const noexcept;
-  // Where those regions begin that end with a session.
+  // Returns the addresses of the regions that end with a session.
   [[nodiscard]] std::vector<std::uint64_t> regions_of(std::uint64_t session) const;
 
-  // --- of replicas: what another table has done is done here ---
-  // Empty again, and of that server.
+  // --- for replicas: repeat the changes of another table ---
+  // Empties the table, for the server of that number.
   void reset(std::uint32_t server) noexcept;
-  // A region that lies there, with the number and secret of its first capability (0: that has ended). False where there
-  // is no room.
+  // Adds a region at `where`, with the number and secret of its first capability (0: it has ended). Returns false if
+  // there is no room.
   [[nodiscard]] bool place_region(const range& where, application_index owner, std::uint64_t session,
                                   std::uint64_t number, const capability_secret& secret);
   struct capability_view {
@@ -116,17 +118,18 @@ class memory_table {
   };
   [[nodiscard]] bool place_capability(const capability_view& as);
   [[nodiscard]] bool drop_capability(std::uint64_t number) noexcept;
-  // How often each slot has been used, and where the search for addresses begins: both go on from there.
+  // Return the use counts of all slots and the address at which the search for a gap begins. A copy must continue from
+  // both.
   [[nodiscard]] std::vector<std::uint32_t> uses() const;
   void set_uses(std::span<const std::uint32_t> uses);
   [[nodiscard]] std::uint64_t next_address() const noexcept { return next_address_; }
   void set_next_address(std::uint64_t address) noexcept { next_address_ = address; }
-  // The bytes of a range that lies within one region; empty where none does.
+  // Returns the bytes of a range that lies within one region; empty if no region contains it.
   [[nodiscard]] std::span<std::byte> bytes_at(const range& where) const noexcept;
-  // Those of the first region that has any from an address on, which becomes theirs.
+  // Returns the bytes of the first region that has any at or behind `address`, and sets `address` to theirs.
   [[nodiscard]] std::span<const std::byte> bytes_from(std::uint64_t& address) const noexcept;
-  // Each region with its first capability (number 0: it has ended), and each capability that was granted, after the one
-  // that it was made from.
+  // Call `call` for each region with its first capability (number 0: it has ended), and for each granted capability,
+  // parents first.
   void for_each_region(const std::function<void(const range&, application_index owner, std::uint64_t session,
                                                 std::uint64_t number, const capability_secret&)>& call) const;
   void for_each_grant(const std::function<void(const capability_view&)>& call) const;
@@ -137,13 +140,14 @@ class memory_table {
     std::uint32_t capabilities;
     application_index owner;
   };
-  // Those from an address on, of one application or all, up to `most`.
+  // Returns the regions from an address on, of one application or all, up to `most`.
   [[nodiscard]] std::vector<region_view> list(application_index who, std::uint64_t from, std::size_t most) const;
 
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return capacity_; }
-  // With what is kept for readers: room to move to, and files of which nobody but them has something.
+  // Returns the bytes in use. They include the memory kept for readers: room to move to, and files without a region
+  // that only readers have.
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_; }
-  // Looks which of these files nobody has any more.
+  // Releases the files that nobody has any more.
   void collect() noexcept;
   [[nodiscard]] std::size_t region_count() const noexcept { return regions_.size(); }
   [[nodiscard]] std::size_t capability_count() const noexcept { return capabilities_; }
@@ -163,13 +167,13 @@ class memory_table {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     region* of = nullptr;
-    std::uint32_t sharing = 0;  // in which of the region's it was passed; 0: never
+    std::uint32_t sharing = 0;  // the number of the region's sharing in which it was passed; 0: never
     capability_secret secret{};
     std::vector<std::uint32_t> children;
   };
   struct passed_file {
     application_index owner;
-    std::uint64_t kept_bytes;  // 0: it has its region
+    std::uint64_t kept_bytes;  // 0: it still has its region
   };
 
   [[nodiscard]] const slot* find(std::uint64_t number, const capability_secret& secret) const noexcept;
@@ -203,13 +207,13 @@ class memory_table {
   std::uint64_t most_files_ = ~std::uint64_t{0};
   memory_kind kind_;
   std::uint64_t used_ = 0;
-  descriptor watches_;                           // inotify's, which tells when nobody has a file any more
+  descriptor watches_;                           // inotify, which reports when nobody has a file any more
   std::unordered_map<int, passed_file> passed_;  // by watch
-  std::uint64_t next_address_;  // where the search for a gap begins: an address is used anew as late as can be
+  std::uint64_t next_address_;  // where the search for a gap begins: an address is reused as late as possible
   std::map<std::uint64_t, std::unique_ptr<region>> regions_;  // by address
   std::vector<slot> slots_;
-  std::uint32_t first_free_ = no_slot;  // of a list within slots_
-  std::size_t capabilities_ = 0;        // slots that are not in it
+  std::uint32_t first_free_ = no_slot;  // head of a list within slots_
+  std::size_t capabilities_ = 0;        // number of slots in use
 };
 
 }  // namespace situ::rmem::detail

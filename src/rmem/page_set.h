@@ -1,4 +1,4 @@
-// Pages that lie in few runs: sets of them, and runs within a list.
+// Sets of pages stored as runs, and the runs of a page list.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@ void for_each_run(std::span<const std::uint64_t> pages, const What& what) {
 
 class page_set {
  public:
-  // Calls what(first, end) for each run, in ascending order. It may not change the set.
+  // Calls what(first, end) for each run, in ascending order. `what` must not change the set.
   template <class What>
   void for_each_run(const What& what) const {
     for (const auto& [first, end] : runs_) what(first, end);
   }
-  // The same for the parts of this set that lie in [first, end).
+  // As for_each_run, for the parts of this set in [first, end).
   template <class What>
   void for_each_run_in(std::uint64_t first, std::uint64_t end, const What& what) const {
     auto at = runs_.upper_bound(first);
@@ -74,7 +74,8 @@ class page_set {
       if (its_end > end) runs_.emplace(end, its_end);
     }
   }
-  // The first run of so many pages, taken out; none where there is none.
+  // Takes `pages` adjacent pages out of the first run that is long enough, and returns the first page; nullopt if no
+  // run is.
   [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t pages) {
     for (const auto& [first, end] : runs_) {
       if (end - first < pages) continue;
@@ -86,7 +87,7 @@ class page_set {
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> runs_;  // first page, and the one behind the last
+  std::map<std::uint64_t, std::uint64_t> runs_;  // first page, and the page behind the last
   std::uint64_t count_ = 0;
 };
 

@@ -1,24 +1,21 @@
-// What a region does when its pages are touched: a thread that has them fetched, sees which are written, and makes
-// room.
+// The pager of a region: a thread that fetches touched pages, tracks writes to them, and evicts pages to make room.
 //
-// The program has a mapping whose touches the kernel tells of; pages that are here lie in a store (page_store.h), where
-// the pager fills them and looks at them. A page is
+// The kernel reports touches of the program's mapping. Local pages lie in a store (page_store.h), in which the pager
+// fills and inspects them. A page is
 //
 //   absent        not in the store
-//   present       in the store, not mapped for the program: fetched ahead and marking its run, or watched by the policy
-//   mapped        clean: protected, so its first write is told
-//   changed       mapped for writing; a copy of what was fetched lies beside it, unless this is the sole writer
+//   present       in the store, not mapped for the program: the mark of a run fetched ahead, or watched by the policy
+//   mapped        clean: protected, so its first write is reported
+//   changed       mapped for writing; the frame has a copy of the fetched bytes, unless this is the sole writer
 //
 // Invariants
-//   1. Only who holds working_ touches frames_, the policy, the store and the client: the pager's thread, and who
-//   serves
-//      its own touches (fetcher::toucher). Others hand the thread `requests_`.
-//   2. A page is written back while nobody can write to it, and so are the steps from there to its end: no write is
-//   lost
-//      between being compared and being gone. Who writes meanwhile waits, and is told of anew.
-//   3. The pager touches pages of the program's mapping only where they are mapped: else it would wait for itself.
-//   4. Pages and copies that lie here are at most the budget's, whatever is asked for; a fetch of several pages makes
-//      room for all of them first.
+//   1. Only a thread that holds working_ accesses frames_, the policy, the store and the client: the pager's thread, or
+//      a thread that serves its own touches (fetcher::toucher). Other threads queue `requests_` for the pager's thread.
+//   2. A page is written back while nobody can write to it, and stays so until it is dropped: no write is lost between
+//      comparison and eviction. A thread that writes in between waits, and its touch is reported again.
+//   3. The pager touches the program's mapping only at mapped pages: otherwise it would wait for itself.
+//   4. Local pages and copies never exceed the budget, whatever the caller requests; a fetch of several pages first makes
+//      room for all of them.
 #pragma once
 
 #include <situ/base/error.h>
@@ -64,16 +61,17 @@ class pager {
   void fetch(std::uint64_t first_page, std::uint64_t pages, std::function<void(std::exception_ptr)> then);
   [[nodiscard]] bool is_here(std::uint64_t first_page, std::uint64_t pages) const noexcept;
   [[nodiscard]] region_statistics counted();
-  // The pages that these bytes lie on. Throws bad_argument where they are not all within the region.
+  // Returns the first page and the number of pages that these bytes lie on. Throws bad_argument if they are not all
+  // within the region.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> pages_of(std::uint64_t offset, std::uint64_t bytes) const;
 
  private:
   struct frame {
     std::uint64_t page = 0;
     bool is_changed = false;
-    bool is_mark = false;  // of a run that was fetched ahead
+    bool is_mark = false;  // its touch makes the pager fetch ahead
     std::uint32_t pins = 0;
-    std::unique_ptr<std::byte[]> fetched;  // what it held when it came, while it is a changed one
+    std::unique_ptr<std::byte[]> fetched;  // its bytes when it was fetched, while the page is dirty
   };
   using frame_number = replacement_policy::frame_number;
   class work;
@@ -135,27 +133,26 @@ class pager {
   read_ahead ahead_;
   std::uint64_t copies_ = 0;
   std::uint64_t pinned_pages_ = 0;
-  std::uint64_t write_run_ = 1;  // pages that the last first write noted
-  // A run that was asked for before its mark was touched: of a stream whose runs are as long as they become, so that
-  // the server is at work while this one maps the run before it. Asked for once more where its pages were fetched
-  // otherwise.
+  std::uint64_t write_run_ = 1;  // number of pages that the last first write marked dirty
+  // A run requested before its mark was touched, of a stream whose runs have reached the full length: so the server
+  // works while this process maps the previous run. It is requested again if its pages were fetched otherwise.
   struct coming_run {
     std::uint64_t mark;
-    std::vector<std::uint64_t> pages;  // that follow each other
+    std::vector<std::uint64_t> pages;  // adjacent, in ascending order
     bool is_here = false;
     bool was_passed_over = false;  // by another stream
   };
   std::optional<coming_run> coming_;
-  std::vector<std::byte> fetched_;       // bytes of the pages that come
-  std::vector<std::byte> beyond_;        // of the run that is coming
-  std::vector<std::byte> changes_;       // of what goes
-  std::vector<std::byte> still_mapped_;  // what a page holds that goes, where a device keeps it mapped
+  std::vector<std::byte> fetched_;       // bytes of the pages being fetched
+  std::vector<std::byte> beyond_;        // bytes of the coming run
+  std::vector<std::byte> changes_;       // bytes being written back
+  std::vector<std::byte> still_mapped_;  // copy of an evicted page that a device keeps mapped
   region_statistics counts_;
 
-  std::mutex working_;  // of what is above
-  std::mutex lock_;     // of what follows
+  std::mutex working_;  // protects the members above
+  std::mutex lock_;     // protects the members below
   std::deque<std::packaged_task<void()>> requests_;
-  std::jthread thread_;  // the last: it ends before what it uses
+  std::jthread thread_;  // the last member, so that it ends before the members that it uses
 };
 
 }  // namespace situ::rmem::detail

@@ -1,33 +1,34 @@
 // Remote memory of programs that know nothing of Situ (`situ rmem run`): large allocations of several processes in one
-// cache, which is kept by a process of its own. docs/decisions/0031-remote-pages.md says why not by the program's.
+// cache, which a separate process keeps. docs/decisions/0031-remote-pages.md says why the program's own process does
+// not.
 //
-//   program's process   maps parts of a memory file, at its base + page * 4096; makes a userfaultfd and gives it away
-//   this                has the file mapped, too; is told of touches, fills pages, has the kernel map them there
-//   server              has what the budget has no room for; on this host its memory is mapped here, so pages come and
-//                       go by copies (client::map)
+//   program's process   maps parts of a memory file, at its base + page * 4096; makes a userfaultfd and passes it on
+//   this process        maps the file, too; receives the faults, fills pages, has the kernel map them in the program
+//   server              holds the pages beyond the budget; on this host its memory is mapped here, so pages are fetched
+//                       and written back by copies (client::map)
 //
 // A page is
 //
-//   blank      free, or never written: no frame, nothing at the server; it comes as zeros
+//   blank      free, or never written: no frame, nothing at the server; it reads as zeros
 //   stored     at the server only
-//   in a frame, and then  mapped   at its owner's; protected until its first write (`is_open`)
-//                         marking  in the file, not mapped: fetched ahead, its touch is told
-//                         aside    out of the file, in this process's own memory: watched by the policy, as nobody can
-//                                  unmap a page of another process and keep it in the file
+//   in a frame, and then  mapped   in its owner; protected until its first write (`is_open`)
+//                         marking  in the file, not mapped: fetched ahead, its touch is reported
+//                         aside    out of the file, in this process's own memory: watched by the policy, as no process
+//                                  can unmap a page of another process and keep it in the file
 //
-// A forked child has private memory at the same addresses, empty at first. Its pages come from those of its parent as
-// they were at the fork: before a page becomes writable at its owner's, or blank, each child that holds it gets it.
-// What a child has got so is memory of its own, beyond the budget.
+// A forked child has private memory at the same addresses, empty at first. Its pages are copies of its parent's pages
+// as of the fork: before a page becomes writable in its owner, or blank, each child that holds it receives a copy.
+// These copies are the child's own memory, beyond the budget.
 //
 // Invariants
-//   1. A page of the file is at no time mapped for two processes; it is given to another one when nobody has or holds
-//   it.
-//   2. A page goes while it is protected. Who writes meanwhile waits for it, and is told of anew.
-//   3. Frames are at most the budget's.
-//   4. Between freeze() and thaw() no page of that process becomes writable: a child begins with what there was then.
+//   1. A page of the file is at no time mapped for two processes; another process gets it only when no process owns or
+//      holds it.
+//   2. A page is evicted while it is protected. A thread that writes to it waits, and its touch is reported again.
+//   3. Frames never exceed the budget.
+//   4. Between freeze() and thaw() no page of that process becomes writable: a child begins with the pages as of then.
 //
-// Not thread-safe. All calls throw link_lost and what a client's calls throw; what is lost then is not known, so
-// the programs end with it.
+// Not thread-safe. All calls throw link_lost and the errors of a client's calls; the extent of the loss is then
+// unknown, so the programs end with it.
 #pragma once
 
 #include <situ/rmem/client.h>
@@ -51,21 +52,21 @@
 namespace situ::rmem::detail {
 
 struct program_statistics {
-  std::uint64_t processes = 0;         // that had remote memory
-  std::uint64_t allocations = 0;       // that got some
-  std::uint64_t refusals = 0;          // that did not, for want of room at the server
-  std::uint64_t most_bytes = 0;        // of all allocations, at a time
-  std::uint64_t local_most_bytes = 0;  // of frames, at a time
-  std::uint64_t blank_pages = 0;       // that came as zeros
+  std::uint64_t processes = 0;         // processes that had remote memory
+  std::uint64_t allocations = 0;       // successful ones
+  std::uint64_t refusals = 0;          // allocations refused because the server had no room
+  std::uint64_t most_bytes = 0;        // the most bytes allocated at a time
+  std::uint64_t local_most_bytes = 0;  // the most bytes of frames at a time
+  std::uint64_t blank_pages = 0;       // pages that were made as zeros
   std::uint64_t missing = 0;           // touches that waited for a fetch
-  std::uint64_t seen = 0;              // touches of pages that were here and not mapped
-  std::uint64_t first_writes = 0;      // touches that made a page a changed one
-  std::uint64_t fetched_pages = 0;     // prefetched ones among them
+  std::uint64_t seen = 0;              // touches of local pages that were not mapped
+  std::uint64_t first_writes = 0;      // touches that made a page dirty
+  std::uint64_t fetched_pages = 0;     // including prefetched pages
   std::uint64_t prefetched_pages = 0;
   std::uint64_t evicted_pages = 0;
   std::uint64_t written_pages = 0;
   std::uint64_t copied_pages = 0;  // to forked children
-  bool is_mapped = false;          // the server's memory: no page is a message
+  bool is_mapped = false;          // the server's memory is mapped: pages need no messages
 };
 
 class program_memory {
@@ -76,20 +77,21 @@ class program_memory {
 
   [[nodiscard]] int file() const noexcept { return file_.descriptor(); }
   [[nodiscard]] std::uint64_t pages() const noexcept { return pages_; }
-  // A process whose touches this userfaultfd tells, and whose page 0 is at `base`.
+  // Adds a process: `faults` is its userfaultfd, and its page 0 is at `base`.
   [[nodiscard]] process_number enter(descriptor faults, std::uint64_t base);
-  // A child of a frozen process.
+  // Adds a forked child of a frozen process.
   [[nodiscard]] process_number enter_forked(process_number parent, descriptor faults, std::uint64_t base);
   void leave(process_number which);
   [[nodiscard]] bool is_there(process_number which) const { return processes_.contains(which); }
 
-  // Pages side by side for a process, all blank; none where there is no room. Their mapping is watched from mapped()
+  // Allocates adjacent blank pages for a process; nullopt if there is no room. Touches of them are served from mapped()
   // on.
   [[nodiscard]] std::optional<std::uint64_t> allocate(process_number which, std::uint64_t pages);
   void mapped(process_number which, std::uint64_t first, std::uint64_t pages);
-  // pre: the process has unmapped them. Those that it neither has nor holds are left out, here and below.
+  // Takes pages back. pre: the process has unmapped them. Here and below, pages that the process neither owns nor holds
+  // are ignored.
   void give_back(process_number which, std::uint64_t first, std::uint64_t pages);
-  // They are zeros from now on.
+  // Makes pages read as zeros.
   void make_blank(process_number which, std::uint64_t first, std::uint64_t pages);
   void freeze(process_number which);
   void thaw(process_number which);
@@ -97,14 +99,14 @@ class program_memory {
   [[nodiscard]] int descriptor_number(process_number which) const {
     return processes_.at(which).faults.descriptor_number();
   }
-  // Those that wait, some at a time.
+  // Serves touches that wait, up to a limit a call.
   void serve(process_number which);
-  // Makes room before it is needed. False where there is nothing to do.
+  // Evicts pages before room is needed. Returns false if there was nothing to do.
   bool work_ahead();
-  // From time to time where there is nothing to do.
+  // Tells the server that this client is alive. Call it from time to time when there is nothing else to do.
   void keep_alive() { client_.keep_alive(); }
   [[nodiscard]] program_statistics counted() const;
-  // For an error's text: where a page is.
+  // Returns the place of a page, for the text of an error.
   [[nodiscard]] std::string place_of(std::uint64_t page) const;
 
  private:
@@ -112,8 +114,8 @@ class program_memory {
     std::uint64_t page = 0;
     bool is_mapped = false;
     bool is_open = false;     // mapped for writing
-    bool is_changed = false;  // not as at the server
-    bool is_mark = false;     // of a run that was fetched ahead
+    bool is_changed = false;  // differs from the server's
+    bool is_mark = false;     // its touch fetches the pages ahead
     std::unique_ptr<std::byte[]> aside;
   };
   struct process {
@@ -121,9 +123,9 @@ class program_memory {
     user_faults faults;
     std::uint64_t base;
     page_set owned;
-    page_set held;  // of its ancestors, as they were when it was forked
+    page_set held;  // pages of its ancestors, as of its fork
     bool is_frozen = false;
-    std::vector<std::uint64_t> waiting;  // for writing, until it is thawed
+    std::vector<std::uint64_t> waiting;  // for a write, until the process is thawed
     [[nodiscard]] std::byte* address(std::uint64_t page) const noexcept {
       return reinterpret_cast<std::byte*>(base + page * 4096);
     }
@@ -153,7 +155,7 @@ class program_memory {
   [[nodiscard]] frame* frame_at(std::uint64_t page) noexcept;
   [[nodiscard]] process* owner_of(std::uint64_t page) noexcept;
   [[nodiscard]] std::byte* own_page(std::uint64_t page) const noexcept { return own_.begin() + page * 4096; }
-  // pre: mapped.
+  // pre: the server's memory is mapped.
   [[nodiscard]] std::byte* servers_page(std::uint64_t page) const noexcept {
     return servers_->bytes().data() + page * 4096;
   }
@@ -162,7 +164,7 @@ class program_memory {
 
   client client_;
   capability of_;
-  std::optional<mapped_region> servers_;  // the region itself
+  std::optional<mapped_region> servers_;  // the server's memory
   std::uint64_t pages_;
   std::uint64_t budget_pages_;
   situ::detail::page_file file_;
@@ -171,15 +173,15 @@ class program_memory {
   std::vector<frame_number> empty_frames_;
   page_table<std::uint32_t> frame_of_page_;  // number + 1; 0: none
   page_table<std::uint32_t> owner_of_page_;  // 0: nobody
-  page_table<bool> is_stored_;               // the server has what it is
+  page_table<bool> is_stored_;               // the server has the page's bytes
   std::unique_ptr<replacement_policy> policy_;
   read_ahead ahead_;
   page_set free_;
   std::map<process_number, process> processes_;
   process_number last_number_ = 0;
-  std::uint32_t holders_ = 0;  // processes that hold something
+  std::uint32_t holders_ = 0;  // processes that hold pages
   bool maps_protected_ = true;
-  std::uint64_t open_run_ = 1;  // pages that the last first write opened
+  std::uint64_t open_run_ = 1;  // number of pages that the last first write opened
   std::vector<std::byte> staging_;
   program_statistics counts_;
 };

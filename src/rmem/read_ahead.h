@@ -1,4 +1,5 @@
-// Which pages are fetched beside the one that is touched, from the pages of the last faults; without memory or kernel.
+// Chooses the pages to fetch in addition to the touched page, by the pages of the last faults. Uses no memory and no
+// kernel.
 #pragma once
 
 #include <situ/rmem/region.h>
@@ -10,7 +11,7 @@
 
 namespace situ::rmem::detail {
 
-// Pages from `first` on, `distance` apart.
+// `count` pages from `first` on, `distance` apart.
 struct page_run {
   std::int64_t first = 0;
   std::int64_t distance = 0;
@@ -21,18 +22,18 @@ class read_ahead {
  public:
   read_ahead(prefetch how, std::uint32_t most_pages) noexcept : how_{how}, most_{most_pages} {}
   [[nodiscard]] std::uint32_t most_pages() const noexcept { return most_; }
-  // A touch of this page was told: it was missing, or the mark within a run that was fetched ahead. What to fetch
-  // beside it; pages may lie outside the region.
+  // Takes a reported touch: of a missing page, or of the mark within a run that was fetched ahead. Returns the pages to
+  // fetch in addition; they may lie outside the region.
   [[nodiscard]] page_run after(std::uint64_t page, bool is_mark) noexcept;
 
  private:
-  // Fetched ahead so far: pages from `begin` on, up to and without `end`.
+  // A stream of pages fetched ahead: from `begin` up to, and without, `end`.
   struct stream {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     std::int64_t distance = 0;  // 0: none
     std::uint32_t window = 0;   // pages of its last run
-    std::uint32_t used = 0;     // when it went on last
+    std::uint32_t used = 0;     // the turn in which it last continued
   };
   [[nodiscard]] std::int64_t majority() const noexcept;
   [[nodiscard]] bool was_touched(std::int64_t page) const noexcept;
@@ -45,7 +46,7 @@ class read_ahead {
   std::uint32_t turns_ = 0;
   static constexpr std::uint32_t kept = 32;
   std::array<std::int64_t, kept> pages_{};      // of the last faults, the latest at faults_ - 1
-  std::array<std::int64_t, kept> distances_{};  // from the fault before
+  std::array<std::int64_t, kept> distances_{};  // from the previous fault
   std::uint32_t faults_ = 0;
 };
 

@@ -1,9 +1,9 @@
-// Touches of a region's pages that become signals. SIGBUS: who touches fetches the page itself (fetcher::toucher).
-// SIGSEGV: it could not be fetched, and was made inaccessible; the handler ends the call of `guarded` that it is in, or
-// the process with a sentence.
+// Handles touches of a region's pages that raise signals. SIGBUS: the touching thread fetches the page itself
+// (fetcher::toucher). SIGSEGV: the page could not be fetched and was made inaccessible; the handler ends the enclosing
+// call of `guarded`, or the process with a message.
 //
-// Who serves touches looks at mapped pages too, and the program may give one back (madvise) meanwhile. A touch of it
-// would then wait for who touches; try_look() ends it.
+// The thread that serves touches also reads mapped pages, and the program may give one back (madvise) at any time. That
+// thread would then wait for itself; try_look() ends such a read.
 #pragma once
 
 #include <situ/base/error_code.h>
@@ -21,29 +21,29 @@
 
 namespace situ::rmem::detail {
 
-// Why a page cannot be fetched. Never changed once a handler can see it.
+// The reason why a page cannot be fetched. Immutable once a handler can see it.
 struct region_failure {
   errc code;
   std::string text;
 };
 
-// The addresses of a region, as the handler knows them; one of at most 256 of a process.
+// A region's addresses, as the handler knows them; a process has at most 256 territories.
 class territory {
  public:
-  // Serves a touch in the thread that touches; false where it cannot.
+  // Serves a touch in the touching thread; returns false if it cannot.
   using server = std::function<bool(const user_fault&)>;
-  // Installs the handlers with the first. Throws out_of_memory where there are too many.
+  // Installs the handlers with the first territory. Throws out_of_memory if there are too many.
   territory(std::byte* begin, std::size_t bytes, int protection, server serves);
   ~territory();
   territory(const territory&) = delete;
   territory& operator=(const territory&) = delete;
 
-  // From now on a touch of this page fails, with these words; pages that failed before, too.
+  // Makes touches of this page fail with this reason, and those of the pages that failed before, too.
   void fail(std::byte* page, region_failure why);
-  // All pages can be touched again, which fetches them.
+  // Makes all failed pages accessible again, so that the next touch fetches them.
   void try_again();
 
-  // For the handler.
+  // The members below are for the handler.
   [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
     return address - reinterpret_cast<std::uintptr_t>(begin_) < bytes_;
   }
@@ -57,14 +57,14 @@ class territory {
   server serves_;
   std::size_t number_ = 0;
   std::atomic<const region_failure*> latest_{nullptr};
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // protects the members below
   std::deque<region_failure> failures_;
   std::set<std::byte*> failed_pages_;
 };
 
-// Calls look(with), which touches pages of a region by whose touches this thread is called, and leaves nothing to be
-// destroyed. False where it was ended on the way: a page is not there, or it took over 20 ms. Where touches
-// are told by descriptor, a timer interrupts this thread meanwhile. Throws out_of_memory, without a call.
+// Calls look(with), which touches pages of a region whose touches this thread serves, and leaves no objects to be
+// destroyed. Returns false if the call was ended early: a page is missing, or the call took over 20 ms. If touches are
+// reported by descriptor, a timer interrupts this thread during the call. Throws out_of_memory without calling.
 [[nodiscard]] bool try_look(user_faults::told how, void (*look)(const void*), const void* with);
 template <class Look>
 [[nodiscard]] bool try_look(user_faults::told how, const Look& look) {

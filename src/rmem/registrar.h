@@ -1,5 +1,5 @@
-// Keeps a server's name at the name server: a thread that links it, and again each second, so that it is there also
-// after the name server has been started anew.
+// Keeps a server's name at the name server: a thread links the name, and links it again each second, so that it is also
+// there after a restart of the name server.
 #pragma once
 
 #include <situ/rmem/client.h>
@@ -12,7 +12,7 @@
 
 namespace situ::rmem::detail {
 
-// From its making to its end, when the name goes.
+// Keeps the name linked while it lives; its destructor unlinks the name.
 class registrar {
  public:
   registrar(std::string names, application_key key, std::string name, std::string endpoint);
@@ -33,7 +33,7 @@ class registrar {
   bool has_complained_ = false;
   std::mutex lock_;
   std::condition_variable_any ends_;
-  std::jthread thread_;  // the last: it ends before what it uses
+  std::jthread thread_;  // the last member, so that it ends before the members that it uses
 };
 
 }  // namespace situ::rmem::detail

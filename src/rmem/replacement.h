@@ -1,7 +1,8 @@
-// Which page goes: policies on frames, without memory, kernel or clock, so that a test can hold them to a trace.
+// Replacement policies, which choose the page to evict. They work on frames, without memory, kernel or clock, so that a
+// test can run them on a trace.
 //
-// A policy knows of frames only what comes in, what goes, and what was touched while it was watched. It asks for frames
-// to be watched: then a touch of one is told by touched(), once.
+// A policy learns only which frames were filled and emptied, and which were touched while watched. It asks for frames
+// to be watched: then the caller reports the next touch of each by touched(), once.
 #pragma once
 
 #include <situ/rmem/region.h>
@@ -18,17 +19,17 @@ class replacement_policy {
   using frame_number = std::uint32_t;
   static constexpr frame_number none = ~frame_number{0};
   virtual ~replacement_policy() = default;
-  // A page has come into a frame that was empty.
+  // Reports that a page was fetched into an empty frame.
   virtual void came(frame_number frame, std::uint64_t page) = 0;
   virtual void touched(frame_number frame) = 0;
   virtual void gone(frame_number frame) = 0;
-  // Who may go next, of those that `may`; none where none may. Does not take it out: gone() does. Frames that are to be
-  // watched from now on are appended to `watch`.
+  // Returns the next victim among frames for which `may` is true; `none` if there is none. It stays in the policy until
+  // gone(). Appends the frames to watch from now on to `watch`.
   [[nodiscard]] virtual frame_number choose(const std::function<bool(frame_number)>& may,
                                             std::vector<frame_number>& watch) = 0;
 };
 
-// frames: most of them that are full at a time.
+// frames: the most that are full at a time.
 [[nodiscard]] std::unique_ptr<replacement_policy> make_replacement_policy(replacement which, std::uint32_t frames);
 
 }  // namespace situ::rmem::detail

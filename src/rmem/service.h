@@ -1,6 +1,5 @@
-// What a server does for its clients, without any socket: applications, counters, names, and the operations that are
-// answered at once. Reads and writes are done by sessions, piece by piece, since their bytes come and go as sockets
-// have room. Not thread-safe.
+// The operations of a server, without any socket: applications, counters, names, and all requests that are answered at
+// once. Sessions do reads and writes piece by piece, as sockets have room. Not thread-safe.
 #pragma once
 
 #include <situ/rmem/keys.h>
@@ -25,7 +24,7 @@ namespace situ::rmem::detail {
 
 class session;
 
-// An operation's answer, but for the request's id; the body is short.
+// An operation's answer, without the request's id; the body is short.
 struct answer {
   detail::status status = status::ok;
   std::uint64_t value = 0;
@@ -34,67 +33,69 @@ struct answer {
 };
 [[nodiscard]] answer refusal(status why, std::string_view text);
 
-// Who asks.
+// The sender of a request.
 struct asker {
   std::uint64_t session = 0;
   application_index application = 0;
-  std::uint64_t client = 0;  // that has enrolled; 0: none has
+  std::uint64_t client = 0;  // the enrolled client's number; 0: none has enrolled
 };
 
 class service : private replica_state {
  public:
-  // most_clients: at a time; half of them, and one at least, of one application.
+  // most_clients: at a time; one application may have half of them, and at least one.
   service(std::uint32_t server, std::uint64_t capacity_bytes, const memory_kind& kind,
           std::vector<application_key> keys, std::uint32_t most_clients);
 
-  // Which application's key makes this proof; any_application: none's, which is counted.
+  // Returns the application whose key makes this proof; if none does, counts it and returns any_application.
   [[nodiscard]] application_index prove(const hello& said, const login& heard) noexcept;
-  // One more of its clients; false where there are too many, which is counted.
+  // Adds a client of the application; if there are too many, counts it and returns false.
   [[nodiscard]] bool enter(application_index which) noexcept;
   void exit(application_index which) noexcept;
   [[nodiscard]] const application_key& key_of(application_index which) const noexcept { return keys_[which]; }
   [[nodiscard]] std::uint32_t server() const noexcept { return server_; }
 
-  // What time it is, of a clock that does not go back. Whoever waits for sockets says so after each wait.
+  // Sets the time, of a clock that does not go back. The thread that waits for sockets calls it after each wait.
   void set_now(std::uint64_t now_ns) noexcept { now_ns_ = now_ns; }
   [[nodiscard]] std::uint64_t now_ns() const noexcept { return now_ns_; }
-  // From here on it is a member of a chain, or a spare one: it serves when and as long as it is told to. index:
-  // any_server for a spare. The lease of those who have this as their name server.
+  // become_replica() makes this service a member of a chain, or a spare one: it then serves when and as long as the
+  // name server tells it to. index: any_server for a spare. set_lease() sets the lease of the members that have this
+  // service as their name server.
   void become_replica(std::uint64_t node, std::uint32_t index, std::uint32_t replicas, std::string_view endpoint);
   void set_lease(std::uint32_t milliseconds) { views_ = view_keeper{milliseconds}; }
-  // How long what ends with a client of replicas waits for it to come again.
+  // Sets how long the regions of a replica's absent client are kept.
   void set_patience(std::chrono::nanoseconds with_absent) {
     patience_ns_ = static_cast<std::uint64_t>(with_absent.count());
   }
   [[nodiscard]] replica* member() noexcept { return member_ ? &*member_ : nullptr; }
-  // Whether memory is served by this process now.
+  // Returns true if this process serves memory now.
   [[nodiscard]] bool is_serving() const noexcept { return !member_ || member_->is_serving(now_ns_); }
-  // From time to time.
+  // Frees the regions of clients that have been absent for too long. Call it from time to time.
   void look();
-  // Every session has ended with the end of serving: whoever has their sockets is to look after them.
+  // Returns true once after the end of serving has ended sessions: the owner of their sockets must then close those.
   [[nodiscard]] bool take_ended() noexcept { return std::exchange(has_ended_sessions_, false); }
 
-  // Any operation but read and write.
+  // Does any operation except read and write.
   [[nodiscard]] answer perform(const asker& who, const request_head& head, std::span<const std::byte> body);
-  // The answer to a request of an enrolled client that has been done already.
+  // Returns the answer to an enrolled client's request that has been done already; otherwise nullopt.
   [[nodiscard]] std::optional<answer> repeated(const asker& who, const request_head& head) const;
-  // A descriptor of a region's memory, for the connection that it ends with, or for a reader. Of a member of a chain
-  // nothing is passed: changes that come by no message would not reach the others, and reads would see those that not
+  // Passes a descriptor of a region's memory to the connection that the region ends with, or to a reader. A member of a
+  // chain passes none: stores without a message would not reach the other members, and loads would see bytes that not
   // all have.
   [[nodiscard]] answer pass_memory(const asker& who, const request_head& head, descriptor& file);
-  // Bytes that a write has put into regions go to the next member; with the last of a request, so does its answer.
+  // Sends bytes that a write has put into regions to the next member; with the last bytes of a request, also its
+  // answer.
   void publish_bytes(std::span<const range> where, std::span<const std::byte> data, const asker& who,
                      const request_head& head, bool is_last);
   [[nodiscard]] memory_table& memory() noexcept { return memory_; }
   [[nodiscard]] statistics& counters() noexcept { return counters_; }
-  // With what the tables hold now.
+  // Returns the counters, with the current sizes of the tables.
   [[nodiscard]] statistics counted() const;
 
-  // Sessions that may be sending bytes of a region right now.
+  // Adds a session, which may from now on be sending bytes of a region.
   void join(session& one) { sessions_.push_back(&one); }
-  // And all that ends with it: names, regions.
+  // Removes a session, with the names and regions that end with it.
   void leave(session& one, std::uint64_t number);
-  // Where data goes that has no place. It is never read.
+  // Returns a buffer for data to be discarded. Nothing reads it.
   [[nodiscard]] std::span<std::byte> thrown_away() noexcept { return thrown_away_; }
 
  private:
@@ -119,7 +120,7 @@ class service : private replica_state {
   answer list_names(std::span<const std::byte> body);
   [[nodiscard]] application_index application_of(std::string_view name) const noexcept;
   void end_region(std::uint64_t address);
-  // What sessions have begun to send of these bytes is theirs from here on.
+  // Makes sessions copy the part of these bytes that they have begun to send.
   void detach(std::span<const std::byte> from);
   answer count(answer made) noexcept;
   answer perform_here(const asker& who, const request_head& head, std::span<const std::byte> body);
@@ -159,17 +160,17 @@ class service : private replica_state {
   std::array<std::byte, 65536> thrown_away_{};
 
   std::uint64_t now_ns_ = 0;
-  view_keeper views_{usual_lease_ms};  // of others, for whom this is the name server
+  view_keeper views_{usual_lease_ms};  // of the servers that have this one as their name server
   std::optional<replica> member_;
   client_table enrolled_;
-  change_batch changes_;  // of the request under way
-  // Clients that are not here, and the time from which on this server has waited for them: those that left, each its
-  // own; all others from when it began to serve.
+  change_batch changes_;  // of the current request
+  // Absent clients, and the time from which on this server has waited for each that left. For all others that is the
+  // time at which it began to serve.
   std::map<std::uint64_t, std::uint64_t> left_ns_;
   std::uint64_t served_from_ns_ = 0;
   std::uint64_t patience_ns_ = 10'000'000'000;
   std::uint64_t next_look_ns_ = 0;
-  std::uint64_t last_look_ns_ = 0;  // nobody is waited for after this one; 0: there is none
+  std::uint64_t last_look_ns_ = 0;  // the time of the last look(), after which no client is waited for; 0: none is due
   bool has_ended_sessions_ = false;
 };
 

@@ -1,16 +1,17 @@
-// A client's connection as its server sees it, without the socket: bytes that came in, bytes to be sent. So a test or a
-// fuzzer can be the client.
+// A client's connection as its server sees it, without the socket: it takes received bytes and provides bytes to send.
+// So a test or a fuzzer can be the client.
 //
 // Invariants
-//   1. Nothing is kept of a client but `in_` (a login; then a head and the longest body), `out_` (answers that wait),
-//      `ranges_` and, on a member of a chain, `gathered_`: while `out_` is long, or a read's bytes wait, no further
-//      request is looked at, and then none is taken in. `gathered_` and a long `out_` are not there at the same time.
+//   1. The server keeps nothing of a client but `in_` (a login; then a head and the longest body), `out_` (answers to
+//      send), `ranges_` and, on a member of a chain, `gathered_`. While `out_` is long, or bytes of a read wait, the
+//      session does not look at the next request, and then receives none. `gathered_` and a long `out_` never exist at
+//      the same time.
 //   2. Bytes of a write go straight to the region, and those of a read come straight from it. Each piece is checked
-//      anew (memory_table::reach), so whoever loses the capability, or the region, loses it in the middle.
-//   3. On a member of a chain, pieces of a write are gathered, done at once and published, pieces of a read copied; and
-//      no output is shown before all members have what it tells of.
-//   4. A descriptor goes with the bytes of its answer, or with those before it; there is one at a time.
-//   5. Only between two calls may a region end: `detach` first copies what `output` has shown of one.
+//      again (memory_table::reach), so a client that loses the capability, or the region, loses it in the middle.
+//   3. On a member of a chain, pieces of a write are gathered, done at once and published, and pieces of a read are
+//      copied; no output is shown before all members have the changes that it tells of.
+//   4. A descriptor is sent with the bytes of its answer, or with earlier ones; there is one at a time.
+//   5. A region may end only between two calls: `detach` first copies its bytes that `output` has shown.
 #pragma once
 
 #include <array>
@@ -35,12 +36,12 @@ class session : public party {
   void sent(std::size_t bytes) override;
   [[nodiscard]] int passing() const noexcept override { return passing_.get(); }
   void passed() noexcept override { passing_ = descriptor{}; }
-  // Its socket can pass descriptors.
+  // Allows the session to pass descriptors, since its socket can.
   void allow_memory() noexcept { may_pass_ = true; }
-  // Of these bytes of a region, what output() has shown and has not been sent is copied.
+  // Copies the part of these bytes of a region that output() has shown and that has not been sent.
   void detach(std::span<const std::byte> from);
 
-  // Nothing of what it has not been told is ever told: it has ended.
+  // Ends the session and discards all output that has not been sent.
   void cut() noexcept;
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   [[nodiscard]] std::uint64_t client() const noexcept { return client_; }
@@ -57,7 +58,7 @@ class session : public party {
   enum class step : std::uint8_t { login, request, data, stream, ended };
   static constexpr std::size_t most_waiting = 16384;      // bytes of out_ at which requests wait
   static constexpr std::size_t piece_bytes = 256 * 1024;  // of a read, and of a write at a time
-  static constexpr std::size_t copied_bytes = 4096;       // shorter ones are copied, to go out with their heads
+  static constexpr std::size_t copied_bytes = 4096;       // shorter ranges are copied, to be sent with their heads
 
   void take_requests();
   bool take_login();
@@ -82,7 +83,7 @@ class session : public party {
   void hold() noexcept;
   void advance(std::uint64_t bytes) noexcept;
   void reply(const answer& with, std::uint16_t flags = 0);
-  std::size_t append(std::span<const std::byte> bytes);  // to out_; where they begin there
+  std::size_t append(std::span<const std::byte> bytes);  // appends to out_; returns the position there
   void forget_sent();
   [[nodiscard]] std::span<std::byte> data_room();
   [[nodiscard]] bool is_blocked() const noexcept {
@@ -93,7 +94,7 @@ class session : public party {
   std::uint64_t number_;
   step step_ = step::login;
   application_index application_ = any_application;
-  std::uint64_t client_ = 0;  // that has enrolled
+  std::uint64_t client_ = 0;  // the enrolled client's number
   hello hello_;
 
   std::vector<std::byte> in_;
@@ -103,22 +104,22 @@ class session : public party {
   std::size_t out_begin_ = 0;
   std::span<const std::byte> piece_;  // of a region, behind out_
   bool may_pass_ = false;
-  descriptor passing_;  // no request is done until it has gone
+  descriptor passing_;  // requests wait until it has been sent
 
-  request_head head_{};  // of the read or write under way
+  request_head head_{};  // of the current read or write
   bool is_reading_ = false;
-  std::vector<range> ranges_;  // what of it is left: from `range_` on
+  std::vector<range> ranges_;  // the rest of the request: from `range_` on
   std::size_t range_ = 0;
   std::uint64_t left_ = 0;           // bytes of the client's data, or of the regions
-  answer failed_;                    // why a write's data is thrown away
-  bool is_repeated_ = false;         // it is, since it was done before
-  std::vector<std::byte> gathered_;  // of a piece of a write, until it is whole
+  answer failed_;                    // the reason for which a write's data is discarded
+  bool is_repeated_ = false;         // the write's data is discarded, since the write was done before
+  std::vector<std::byte> gathered_;  // a piece of a write, until it is complete
   std::size_t gathered_bytes_ = 0;
-  std::uint64_t parts_in_ = 0;  // debt::step of what comes in, and of what goes out
+  std::uint64_t parts_in_ = 0;  // debt::step of the input, and of the output
   std::uint64_t parts_out_ = 0;
-  std::uint64_t part_bytes_ = 0;  // of a write's data, of the part that has begun
-  std::uint64_t hold_ = 0;        // the position that all members have to have before output is shown
-  std::uint64_t stream_ = 0;      // of the next member, which this connection is
+  std::uint64_t part_bytes_ = 0;  // bytes of the current part of a write's data
+  std::uint64_t hold_ = 0;        // the position that all members must have before output is shown
+  std::uint64_t stream_ = 0;      // the number of the stream, if this connection goes to the next member
 };
 
 }  // namespace situ::rmem::detail

@@ -1,5 +1,5 @@
-// Stream sockets by what people write: "HOST:PORT", "[ADDRESS]:PORT", "unix:/path". All of them close on exec, and none
-// is a standard stream.
+// Stream sockets by endpoint texts: "HOST:PORT", "[ADDRESS]:PORT", "unix:/path". All of them close on exec, and none is
+// a standard stream.
 #pragma once
 
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 namespace situ::rmem::detail {
 
-// Closes itself. Movable.
+// A file descriptor that closes itself. Movable.
 class descriptor {
  public:
   descriptor() = default;
@@ -30,29 +30,29 @@ class descriptor {
   int number_ = -1;
 };
 
-// What goes beside the bytes of a message: one descriptor.
+// Room for one descriptor that is passed with the bytes of a message.
 class descriptor_room {
  public:
-  // The message passes it.
+  // Makes the message pass the descriptor.
   void pass(int number, msghdr& with) noexcept;
-  // The message may bring one.
+  // Prepares the message to receive a descriptor.
   void attach(msghdr& to) noexcept;
-  // pre: attached. What it has brought, if anything.
+  // Returns the descriptor that the message has brought, if any. pre: attached.
   [[nodiscard]] descriptor take(const msghdr& from) const;
 
  private:
   alignas(cmsghdr) char bytes_[CMSG_SPACE(sizeof(int))]{};
 };
 
-// Whether it is a Unix socket, by which descriptors can be passed.
+// Returns true for a Unix socket's endpoint; such a socket can pass descriptors.
 [[nodiscard]] bool is_on_this_host(std::string_view endpoint) noexcept;
 
-// A socket that listens and does not block. Its end removes the file that its bind made, and no other. Movable.
+// A socket that listens and does not block. Its destructor removes the file that its bind made, and no other. Movable.
 class listener {
  public:
-  // `endpoint` becomes what it is: with the port that it got. Only the user may connect to a Unix socket. Of what lies
-  // at its path, listener removes only a socket that nobody answers. Throws bad_launch; bad_argument for a text that is
-  // no endpoint.
+  // Replaces `endpoint` by the actual one, with the port that it got. Only the user may connect to a Unix socket. At
+  // its path the constructor removes only a socket at which nobody answers. Throws bad_launch; bad_argument if the text
+  // is no endpoint.
   explicit listener(std::string& endpoint);
   listener(listener&& other) noexcept = default;
   listener& operator=(listener&&) = delete;
@@ -68,17 +68,17 @@ class listener {
   ino_t inode_ = 0;
 };
 
-// A connected socket that blocks, each call for at most `timeout`. A Unix socket waits as long where the server's queue
-// is full. Throws link_lost; bad_argument as above.
+// Returns a connected socket that blocks, each call for at most `timeout`. If a Unix server's queue is full, connecting
+// waits as long. Throws link_lost; bad_argument as above.
 [[nodiscard]] descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout);
-// Bounds what the kernel keeps for one connection: at most twice so many bytes, which the kernel adds for its own, in
-// each direction.
+// Bounds the kernel's buffers for one connection: at most twice this many bytes in each direction, as the kernel
+// doubles the number for its own use.
 inline constexpr int most_kernel_bytes = 256 * 1024;
 void bound_buffers(int socket) noexcept;
-// For one that has been accepted or connected: small messages go at once, and a peer whose host is gone is noticed.
-// Nothing for a Unix socket.
+// Sets the options of an accepted or connected socket: small messages are sent at once, and the loss of the peer's host
+// is noticed. Does nothing for a Unix socket.
 void set_stream_options(int socket, std::chrono::milliseconds patience) noexcept;
-// From here on its calls return at once.
+// Makes the socket's calls return at once.
 void set_nonblocking(int socket) noexcept;
 
 }  // namespace situ::rmem::detail

@@ -1,17 +1,17 @@
-// Which server processes have which memory: what the name server keeps, and tells them. It has no socket, no thread and
-// no clock: whoever calls says what time it is, so a test can be all of these.
+// The views of a name server: it records which server processes have which memory, and tells them. It has no socket, no
+// thread and no clock: the caller passes the time, so a test can be all of these.
 //
-// A *chain* is the processes that have the memory of one server number. The first serves clients; each sends what
-// changes to the next, and the last one's acknowledgment is everybody's (van Renesse and Schneider, chain replication,
-// OSDI 2004). A *view* is a chain with an epoch. Servers tell of themselves in *beats*; who is silent for a lease is
+// A *chain* is the processes that have the memory of one server number. The first serves clients; each sends its
+// changes to the next, and the last one's acknowledgment counts for all (van Renesse and Schneider, chain replication,
+// OSDI 2004). A *view* is a chain with an epoch. Servers report in *beats*; a server that is silent for a lease is
 // lost.
 //
 // Invariants
-//   1. The epochs of a chain grow, and a view's epoch is told with one chain only.
-//   2. The first of a chain is replaced only when the lease that it was granted last is over: it has stopped serving by
-//      then, whether it knows or not.
-//   3. A process is appended to a chain only when the last one of the newest view says that it has everything.
-//   4. A chain never becomes empty: the last process that has the bytes is waited for.
+//   1. The epochs of a chain grow, and each epoch belongs to one chain only.
+//   2. The first of a chain is replaced only when its last granted lease is over: it has stopped serving by then, even if
+//      it does not know of the replacement.
+//   3. A process is appended to a chain only when the last member of the newest view reports that it has everything.
+//   4. A chain never becomes empty: the name server waits for the last process that has the bytes.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,19 @@ namespace situ::rmem::detail {
 // Not thread-safe.
 class view_keeper {
  public:
-  // lease_ms: how long who serves may go on without having been told again.
+  // lease_ms: how long a server that serves may continue without a new answer.
   explicit view_keeper(std::uint32_t lease_ms) : lease_ms_{lease_ms} {}
 
-  // What a server is to be told that said this. Throws nothing; false where it said nonsense.
+  // Takes a server's beat and sets `told` to the view to answer with. Throws nothing; returns false if the beat is
+  // invalid.
   [[nodiscard]] bool beat(const beat_entry& said, std::uint64_t now_ns, view_entry& told);
-  // From now on the process at that endpoint goes as soon as another one has what it has.
+  // Marks the process at that endpoint to be removed as soon as another process has its memory.
   [[nodiscard]] outcome drain(std::string_view endpoint, std::uint64_t now_ns);
 
-  // The view of a server number; null where there is none.
+  // Returns the view of a server number; null if there is none.
   [[nodiscard]] const view_entry* find(std::uint32_t index, std::uint64_t now_ns);
   [[nodiscard]] std::vector<view_entry> all(std::uint64_t now_ns);
-  // How many processes wait to be needed.
+  // Returns the number of spare processes.
   [[nodiscard]] std::size_t spares() const;
 
  private:
@@ -53,7 +54,7 @@ class view_keeper {
   struct group {
     view_entry view{};
     std::uint64_t capacity = 0;
-    std::uint64_t granted_ns = 0;  // when the first one was last told that it may serve
+    std::uint64_t granted_ns = 0;  // when the first was last told that it may serve
   };
 
   void look(std::uint64_t now_ns);
@@ -74,13 +75,13 @@ class view_keeper {
   std::uint64_t looked_ns_ = 0;
   std::map<std::uint64_t, process> processes_;
   std::map<std::uint32_t, group> groups_;
-  std::map<std::uint32_t, view_entry> found_;           // by a name server that has been started anew
-  std::map<std::uint64_t, std::uint64_t> told_epochs_;  // of those that have told it what they hold
+  std::map<std::uint32_t, view_entry> found_;           // reported to a restarted name server, not yet adopted
+  std::map<std::uint64_t, std::uint64_t> told_epochs_;  // by node: the epoch that the node has reported
 };
 
-// What a view says of a process.
-[[nodiscard]] std::size_t place_in(const view_entry& view, std::uint64_t node) noexcept;  // `members`: none
-// Whether bytes from outside are one.
+// Returns the node's place in the view's chain.
+[[nodiscard]] std::size_t place_in(const view_entry& view, std::uint64_t node) noexcept;  // `members` if it has none
+// Returns true if bytes from outside form a valid view.
 [[nodiscard]] bool is_view(const view_entry& view) noexcept;
 
 }  // namespace situ::rmem::detail

@@ -186,8 +186,8 @@ class client {
   std::uint64_t compare_swap(const capability& at, std::uint64_t offset, std::uint64_t expected, std::uint64_t desired);
 
   // Makes a capability for a sub-range of `from`, with the same rights or fewer. If `application` is set, only that
-  // application may use it; otherwise any holder may. It ends when `from` ends. Throws out_of_memory if the
-  // server has no room for another capability.
+  // application may use it; otherwise any holder may. It ends when `from` ends. Throws out_of_memory if the server has
+  // no room for another capability.
   [[nodiscard]] capability grant(const capability& from, std::uint64_t offset, std::uint64_t bytes, rights may,
                                  std::string_view application = {});
   // Ends a capability, and all that were made from it: the server denies operations that begin later and stops those
@@ -216,7 +216,7 @@ class client {
   [[nodiscard]] std::string resolve_name(std::string_view name);
   [[nodiscard]] std::vector<name_info> list_names();
 
-  // Returns the replicas that the name server at `endpoint` knows; the first 15 sets.
+  // Returns the replicas that the name server at `endpoint` knows; the first 18 sets.
   [[nodiscard]] replica_list list_replicas();
   // Asks the name server to retire the replica that listens at `server`: once another server has its memory, the
   // replica ends. For operators. Throws bad_argument if no replica listens there. cost: a round trip; list_replicas()
