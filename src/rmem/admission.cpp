@@ -23,7 +23,7 @@ std::optional<std::uint64_t> admission::overdue(std::uint64_t now_ns) const noex
 void admission::rest(std::uint64_t now_ns, std::uint64_t until_ns) noexcept {
   is_resting_ = true;
   end_of_rest_ns_ = until_ns;
-  // One that is overdue already has not helped.
+  // A stranger that is overdue already has not helped.
   if (!strangers_.empty() && !overdue(now_ns))
     end_of_rest_ns_ = std::min(end_of_rest_ns_, strangers_.begin()->second + grace_ns);
 }
@@ -45,7 +45,7 @@ descriptor_plan plan_descriptors(std::uint64_t most_clients) {
   constexpr std::uint64_t fewest_strangers = 64;
   constexpr std::uint64_t most_strangers = 1024;
   constexpr std::uint64_t fewest_files = 64;
-  constexpr std::uint64_t others = 32;  // the program's, and what the server listens, waits and is named by
+  constexpr std::uint64_t others = 32;  // the program's, and the server's for listening, waiting and its name
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
     throw_error(errc::bad_launch,

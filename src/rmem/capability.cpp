@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view prefix = "rmem";
 
-// Exactly so many digits.
+// Reads exactly `digits` digits.
 bool take_hex(std::string_view& text, std::size_t digits, std::uint64_t& value) {
   if (text.size() < digits) return false;
   const std::string_view part = text.substr(0, digits);

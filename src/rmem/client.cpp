@@ -25,7 +25,7 @@ using namespace detail;
 
 request_head head_of(operation what) { return {.operation = static_cast<std::uint16_t>(what)}; }
 
-// A request on bytes that a capability is for. The server decides; what is plainly outside need not go there.
+// Makes a request on bytes of a capability. The server decides; a range that is plainly outside is refused here.
 request_head head_of(operation what, const capability& with, std::uint64_t offset, std::uint64_t bytes) {
   if (offset > with.bytes || bytes > with.bytes - offset)
     throw_error(errc::access_denied, fmt::format("{} bytes from byte {} on are not within a capability for {} bytes",
@@ -73,7 +73,7 @@ class client::impl {
     if (told.capacity > 0) servers_[told.server] = home_;
   }
 
-  // What `call` does with the link to a server.
+  // Returns the result of `call` with the link to a server.
   template <class Call>
   auto at(std::uint32_t server, const Call& call) {
     const std::shared_ptr<shared_link> which = link_to(server);
@@ -113,7 +113,7 @@ class client::impl {
     return all;
   }
 
-  // Those that have memory, beginning with another one each time.
+  // Returns the servers that have memory, beginning with another one each time.
   std::vector<std::uint32_t> servers_in_turn() {
     std::vector<std::uint32_t> all;
     for (const name_info& each : names()) {
@@ -135,12 +135,12 @@ class client::impl {
       const std::lock_guard held{lock_};
       for (const auto& [index, link] : servers_) all.push_back(link);
     }
-    request_head nothing = head_of(operation::list_regions);  // what only the one that serves answers
+    request_head nothing = head_of(operation::list_regions);  // a request that only the serving replica answers
     nothing.address = ~std::uint64_t{0};
     for (const std::shared_ptr<shared_link>& each : all) try {
         const std::lock_guard held{each->lock};
         if (each->to->is_to_replicas()) (void)each->to->ask(nothing);
-      } catch (const error&) {  // whoever needs it will be told
+      } catch (const error&) {  // the next operation that needs the server reports the loss
       }
   }
 
@@ -155,7 +155,7 @@ class client::impl {
     std::shared_ptr<shared_link>& known = servers_[server];
     if (known != nullptr) return known;
     auto made = std::make_shared<shared_link>();
-    // Resolved once, kept with the link.
+    // Resolves the name once; the link keeps the result.
     auto where = [this, server, cached = server_place{}](bool anew) mutable {
       if (cached.endpoint.empty() || anew) cached = resolve(server_name(server));
       return cached;
@@ -166,7 +166,7 @@ class client::impl {
 
   application_key key_;
   client_options options_;
-  std::mutex lock_;  // never held while a link's is waited for
+  std::mutex lock_;  // never held while waiting for a link's lock
   std::map<std::uint32_t, std::shared_ptr<shared_link>> servers_;
   std::shared_ptr<shared_link> home_;
   std::size_t turn_ = 0;
@@ -267,11 +267,11 @@ void client::write(const capability& to, std::uint64_t offset, std::span<const s
 
 namespace {
 
-// The file of a region's memory, of at least so many bytes.
+// Returns the file of a region's memory, of at least `least_bytes` bytes.
 std::optional<descriptor> memory_of(link& to, operation what, const capability& with, std::uint64_t least_bytes) {
   std::optional<descriptor> file = to.ask_for_memory(head_of(what, with, 0, with.bytes));
   if (!file) return {};
-  // One that can be shortened would be a signal later.
+  // A file that can be shortened would raise a signal later.
   struct stat about{};
   const int seals = ::fcntl(file->get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file->get(), &about) != 0 ||
@@ -280,7 +280,7 @@ std::optional<descriptor> memory_of(link& to, operation what, const capability& 
   return file;
 }
 
-// With the notice behind it.
+// Returns the bytes to map for reading: the region's, and the notice behind them.
 std::uint64_t bytes_to_read(const capability& of) noexcept {
   return (of.bytes + notice_bytes - 1) / notice_bytes * notice_bytes + notice_bytes;
 }
@@ -318,7 +318,7 @@ std::optional<read_only_region> client::map_to_read(const capability& with) {
 }
 
 bool client::check(read_only_region& at) {
-  // What was read before is read before the notice is.
+  // The caller's earlier reads of the region come before the read of the notice.
   std::atomic_thread_fence(std::memory_order_acquire);
   std::byte* const notice = at.mapping_->begin() + (at.mapping_->bytes() - notice_bytes);
   const bool has_left = std::atomic_ref{*reinterpret_cast<std::uint32_t*>(notice)}.load(std::memory_order_acquire) != 0;
@@ -348,7 +348,7 @@ mapped_region& mapped_region::operator=(mapped_region&&) noexcept = default;
 
 namespace {
 
-// Calls `move(head, body, where its bytes begin)` for as many parts at a time as a request takes.
+// Calls `move(head, body, position of its first byte)` for as many parts at a time as a request takes.
 template <class Move>
 void in_requests(operation what, const capability& with, std::span<const remote_part> parts, std::size_t bytes,
                  const Move& move) {

@@ -16,7 +16,8 @@ void client_table::enroll(std::uint64_t client, application_index who) {
   made.turn = ++turn_;
 }
 
-// Of the application that has most, so that none drives out the clients of others; its own where it has as many.
+// Evicts the oldest entry of the application that has the most, so that no application evicts the clients of others; of
+// `who` if no other has more.
 void client_table::make_room_for(application_index who) {
   std::map<application_index, std::size_t> clients;
   for (const auto& [client, each] : entries_) ++clients[each.application];

@@ -16,10 +16,10 @@ follower::~follower() {
   if (service_.member()->source() == source_) service_.member()->source_ended();
 }
 
-// Another source, or none, is wanted by now: a newer view has this one's member elsewhere, or nowhere.
+// Returns true also if another source, or none, is wanted by now: a newer view has moved or removed that member.
 bool follower::has_ended() const noexcept { return is_bad_ || service_.member()->source() != source_; }
 
-// While what is behind this member takes nothing, nothing more is taken here.
+// While the next member takes nothing, this one receives nothing more.
 std::span<std::byte> follower::room() {
   if (has_ended() || service_.member()->is_full()) return {};
   std::size_t wanted = read_bytes;

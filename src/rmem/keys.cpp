@@ -25,7 +25,7 @@ constexpr std::size_t most_file_bytes = std::size_t{1} << 20;
   throw_error(errc::bad_file, fmt::format("the key file {}: {}", file.string(), why));
 }
 
-// The file is looked at through the descriptor that it is read by: no other can come in its place between.
+// The check and the read use the same descriptor, so that no other file can take the place of the checked one.
 std::string content_of(const std::filesystem::path& file) {
   const int descriptor = situ::detail::above_standard(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (descriptor < 0) refuse(file, std::strerror(errno));

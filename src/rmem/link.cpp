@@ -37,10 +37,11 @@ errc code_of(std::uint16_t why) noexcept {
 using situ::detail::steady_ns;
 using namespace std::chrono_literals;
 
-// Towards replicas: how long one may be silent before the name server is asked who serves, and between two tries.
+// For replicas: how long one may be silent before the link asks the name server which one serves, and the pause between
+// two tries.
 constexpr auto replica_patience = 200ms;
 constexpr auto between_tries = 10ms;
-// Between two tries to log in.
+// The pause between two tries to log in.
 constexpr std::chrono::milliseconds shortest_pause{5};
 constexpr std::chrono::milliseconds longest_pause{200};
 
@@ -49,9 +50,9 @@ constexpr std::uint64_t to_ns(std::chrono::milliseconds time) noexcept {
 }
 bool is_closed_by_server(int reason) noexcept { return reason == ECONNRESET || reason == EPIPE; }
 
-// The server at the other end, or the name server, says that another one serves by now.
+// Thrown if the server at the other end reports that another one serves by now.
 struct not_serving {};
-// Nobody knows any more whether what this client had sent was done: it goes on as another one.
+// Thrown if the servers no longer know whether this client's request was done: the link enrolls again as a new client.
 struct outcome_unknown : error {
   explicit outcome_unknown(const error& why) : error{why} {}
 };
@@ -88,7 +89,8 @@ bool link::stands() noexcept {
   return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-// One that the server has closed meanwhile is not written to: the request that is lost there may not be sent twice.
+// Connects if necessary. A connection that the server has closed is not written to: a request that is lost there may
+// not be sent twice.
 void link::connect() {
   take_in_coming();
   if (socket_) {
@@ -120,8 +122,8 @@ void link::connect_to_place(const server_place& place) {
   if (index_ && told_.server != *index_) lose(fmt::format("it is server {}, not {}", told_.server, *index_));
 }
 
-// False where the server has closed the connection before it said whether it knows this client: one that has too many
-// strangers makes room so, and nothing has been asked of it yet. Replicas are tried again by carry_on.
+// Returns false if the server closed the connection before it answered the login: a server with too many strangers
+// makes room so, and no request has been sent yet. For replicas carry_on retries.
 bool link::try_place(const server_place& place, bool is_last) {
   was_closed_ = false;
   socket_ = connect_to(place.endpoint, timeout_);
@@ -135,7 +137,7 @@ bool link::try_place(const server_place& place, bool is_last) {
   return true;
 }
 
-// Says which client this is, so that a request that is sent again is done once.
+// Sends this client's number, so that a request that is sent again is done once.
 void link::enroll() {
   while (client_ == 0) fill_random(std::as_writable_bytes(std::span{&client_, 1}));
   request_head head{.operation = static_cast<std::uint16_t>(operation::enroll)};
@@ -147,16 +149,16 @@ void link::enroll() {
   has_enrolled_ = true;
 }
 
-// Whether the name server has another view than that by which this is connected.
+// Returns true if the name server's view has another endpoint than this link.
 bool link::has_moved() {
   try {
     return where_(true).endpoint != endpoint_;
   } catch (const error&) {
-    return false;  // it may answer later
+    return false;  // the name server may answer later
   }
 }
 
-// A request that replicas have not answered is sent again, with its number, until it is or the timeout is over.
+// Sends a request, and sends it again with the same number if replicas do not answer, until the timeout is over.
 template <class Once>
 auto link::carry_on(request_head& head, const Once& once) {
   const std::uint64_t begun = steady_ns();
@@ -168,7 +170,7 @@ auto link::carry_on(request_head& head, const Once& once) {
       return once();
     } catch (const not_serving&) {
     } catch (const outcome_unknown&) {
-      if (is_sent_) throw;  // it may have been done
+      if (is_sent_) throw;  // the request may have been done
     } catch (const error& failure) {
       if (failure.code() != errc::link_lost || epoch_ == 0) throw;
       lost = failure;
@@ -178,7 +180,7 @@ auto link::carry_on(request_head& head, const Once& once) {
     if (is_late && lost) throw *lost;
     if (is_late) lose("no replica serves this memory now");
     std::this_thread::sleep_for(between_tries);
-    (void)has_moved();  // asks anew
+    (void)has_moved();  // resolves the name again
   }
 }
 
@@ -217,7 +219,8 @@ void link::log_in() {
 
 // --- bytes ---
 
-// A replica is silent: whether it is worth waiting for.
+// Returns true if it is worth waiting for a silent replica: the timeout is not over, and the replica is still the
+// first.
 bool link::is_still_first() {
   if (epoch_ == 0) return false;
   const std::uint64_t now = steady_ns();
@@ -278,7 +281,7 @@ std::size_t link::receive_some(std::span<std::byte> to) {
   }
 }
 
-// What is short comes through in_, with what is behind it; what is long goes where it belongs.
+// Receives short data through in_, together with the bytes behind it; longer data goes straight to its place.
 void link::receive(std::span<std::byte> to) {
   while (!to.empty()) {
     if (in_begin_ == in_end_ && to.size() >= in_.size()) {
@@ -409,7 +412,7 @@ void link::take_in_coming() noexcept {
   try {
     receive_bytes(head, coming_to_);
     has_come_ = true;
-  } catch (const not_serving&) {  // what follows asks another
+  } catch (const not_serving&) {  // the next request goes to another server
   } catch (const std::exception&) {}
 }
 

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using situ::detail::steady_ns;
 
 constexpr auto beat_interval = 50ms;                  // an eighth of the usual lease
-constexpr auto connect_interval = 50ms;               // between two tries
+constexpr auto connect_interval = 50ms;               // the pause between two tries
 constexpr client_options patience{.timeout = 300ms};  // with a name server or a member; less than the usual lease
 
 link link_to(const std::string& endpoint, const application_key& key) {
@@ -89,7 +89,7 @@ void membership::connect(const std::stop_token& stop) {
           calls_.connected(node, std::move(taken->socket), std::move(taken->come));
         });
       } catch (const error&) {
-        // It has not heard of the view yet, or is lost; the next view says.
+        // The member has not received the view yet, or is lost; the next view decides.
       }
     }
     std::unique_lock held{lock_};

@@ -26,23 +26,24 @@ namespace {
 constexpr std::uint64_t page = situ::detail::page_bytes;
 constexpr std::uint64_t slice_bytes = std::uint64_t{1} << offset_bits;
 
-// Whoever has it can neither change its size, which would be a signal for the server, nor seal it. against_writes: 0,
-// or F_SEAL_FUTURE_WRITE.
+// Seals the file, so that no holder can change its size, which would raise a signal in the server, or add seals.
+// against_writes: 0, or F_SEAL_FUTURE_WRITE.
 bool fix_seals(int file, int against_writes) noexcept {
   constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
   constexpr int all = size_seals | F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
-  const int has = ::fcntl(file, F_GET_SEALS);  // that it is not executed may be one of them
+  const int has = ::fcntl(file, F_GET_SEALS);  // the seal against execution may be among them
   return has >= 0 && (has & all) == size_seals && ::fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | against_writes) == 0;
 }
 
 }  // namespace
 
-// Where a region lies. Behind its room the file has a page for the notice, where it may be passed. Once it has been,
-// nothing is called that waits for the inode's lock, or opens the file: whoever has it could let that wait.
+// The file and mapping of a region. Behind the region's room the file has a page for the notice, if it may be passed.
+// Once the file has been passed, the server makes no call that waits for the inode's lock, or opens the file: another
+// holder could make such a call wait.
 struct memory_table::region_file {
   situ::detail::file_stretch stretch;
-  situ::detail::pages mapped;  // ends before the stretch
-  descriptor to_read;          // the file, for readers
+  situ::detail::pages mapped;  // destroyed before the stretch
+  descriptor to_read;          // the file, opened for readers
   int watch = -1;
 };
 
@@ -54,10 +55,10 @@ struct memory_table::region {
   std::uint32_t root = no_slot;
   std::uint32_t capabilities = 0;
   bool is_passed = false;  // to the session's connection
-  std::uint64_t room;      // of whole pages
+  std::uint64_t room;      // bytes of whole pages
   region_file file;
-  std::optional<region_file> next;  // where it moves to; none: no reader has it
-  std::uint32_t sharings = 0;       // how often readers have begun to
+  std::optional<region_file> next;  // the file that it moves to; nullopt: no reader has the region
+  std::uint32_t sharings = 0;       // number of times that sharing with readers has begun
 };
 
 memory_table::memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind)
@@ -84,8 +85,8 @@ outcome memory_table::no_room(std::uint64_t bytes, application_index owner) cons
                       for_readers, format_bytes(bytes))};
 }
 
-// The first gap from next_address_ on, and then from the slice's start; 0: none. A page on either side of it stays
-// free.
+// Returns the first gap from next_address_ on, and then from the slice's start; 0: none. A page on either side of the
+// gap stays free.
 std::uint64_t memory_table::gap_for(std::uint64_t room) const noexcept {
   const std::uint64_t first = (std::uint64_t{server_} << offset_bits) + page;
   const std::uint64_t last = first - page + (slice_bytes - 1);
@@ -114,7 +115,7 @@ memory_table::region_file memory_table::make_file(std::uint64_t bytes) const {
   return made;
 }
 
-// Null with the reason, or without one where the capacity does not have its pages.
+// Returns null with the reason, or without one if the capacity does not have room for its pages.
 std::unique_ptr<memory_table::region> memory_table::make_region(std::uint64_t bytes, outcome& why) const {
   auto fresh = std::make_unique<region>();
   try {
@@ -220,7 +221,7 @@ namespace {
 std::string name_of(int file) { return fmt::format("/proc/self/fd/{}", file); }
 }  // namespace
 
-// Also those that have no region any more, or not yet.
+// Returns the number of the owner's files, including files without a region, and those kept for a region to move to.
 std::size_t memory_table::files_of(application_index owner) const noexcept {
   std::size_t all = 0;
   for (const auto& [address, each] : regions_) all += each->owner == owner ? (each->next ? 2U : 1U) : 0U;
@@ -234,8 +235,8 @@ bool memory_table::has_descriptors(std::uint64_t wanted) const noexcept {
   return all + wanted <= most_files_;
 }
 
-// From here on the kernel tells when nobody has the region's file any more, neither open (by O_PATH, too), nor mapped,
-// nor on its way in a socket. False where it does not.
+// Makes the kernel report when nobody has the region's file any more, neither open (by O_PATH, too), nor mapped, nor in
+// transit in a socket. Returns false if the kernel cannot.
 bool memory_table::watch(region& of) {
   if (!watches_) watches_ = descriptor{situ::detail::above_standard(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC))};
   if (of.file.watch >= 0 || !watches_) return of.file.watch >= 0;
@@ -245,7 +246,7 @@ bool memory_table::watch(region& of) {
   return made >= 0;
 }
 
-// Makes the file that the region moves to, and takes its room.
+// Makes the file that the region will move to, and reserves its room.
 outcome memory_table::begin_sharing(region& of) {
   collect();
   if (of.is_passed) return {status::not_supported, "the region's memory is mapped by who writes it"};
@@ -270,12 +271,12 @@ outcome memory_table::begin_sharing(region& of) {
   ++of.sharings;
   return {};
 }
-// Says to readers that the file has no region any more.
+// Sets the notice, which tells readers that the file no longer holds a region.
 void memory_table::end_sharing(region& of) noexcept {
   if (!of.next) return;
   const situ::detail::pages& mapped = of.file.mapped;
   std::atomic_ref notice{*reinterpret_cast<std::uint32_t*>(mapped.data() + (mapped.size() - notice_bytes))};
-  // Release: whoever sees what becomes of the region, which lies elsewhere from here on, sees this, too.
+  // Release: a reader that sees a later change of the region, which now lies elsewhere, sees the notice, too.
   notice.store(1, std::memory_order_release);
   used_ -= of.room;
   of.next.reset();
@@ -283,7 +284,8 @@ void memory_table::end_sharing(region& of) noexcept {
 
 namespace {
 
-// To memory that is all zeros. A call reads pages that nobody has touched without making them, which a load would.
+// Copies pages to memory that is all zeros. pread reads pages that were never touched without allocating them; a load
+// would allocate them.
 void copy_pages(int file, std::span<const std::byte> from, std::byte* to) noexcept {
   alignas(64) std::array<std::byte, 16 * page> some;
   for (std::size_t at = 0; at < from.size(); at += some.size()) {
@@ -300,7 +302,8 @@ void copy_pages(int file, std::span<const std::byte> from, std::byte* to) noexce
 
 }  // namespace
 
-// Nothing is written meanwhile: this thread alone writes. What readers have stays what it was.
+// Moves the region to its next file. No write can come in between, since this thread alone writes. The readers' file
+// keeps its bytes.
 void memory_table::move(region& of) noexcept {
   copy_pages(of.file.stretch.own_file(), {of.file.mapped.data(), of.room}, of.next->mapped.data());
   region_file other = std::move(*of.next);
@@ -309,7 +312,7 @@ void memory_table::move(region& of) noexcept {
   retire(std::move(other));
 }
 
-// Counts it as long as anybody has it.
+// Counts the file as in use as long as anybody has it.
 void memory_table::retire(region_file old) noexcept {
   if (old.watch < 0) return;
   passed_file& kept = passed_[old.watch];
@@ -429,8 +432,8 @@ void memory_table::revoke(std::uint32_t index) noexcept {
   if (end(index)) move(of);
 }
 
-// With all that were made from it; whether readers have the region's memory by any of them. Its list of those made may
-// be long, but no chain of calls is.
+// Ends a capability and its descendants. Returns true if readers have the region's memory by any of them. The list of
+// children may be long, but the function does not recurse.
 bool memory_table::end(std::uint32_t index) noexcept {
   bool has_readers = false;
   const std::uint32_t parent = slots_[index].parent;
@@ -486,7 +489,7 @@ void memory_table::take_free(std::uint32_t index) noexcept {
   ++capabilities_;
 }
 
-// A slot that is taken for this number, and all below it that are not there yet are free.
+// Takes the slot of this number, and adds missing slots below it as free ones.
 memory_table::slot& memory_table::take_slot(std::uint64_t number) {
   const auto index = static_cast<std::uint32_t>(number);
   while (slots_.size() <= index) {
@@ -500,7 +503,7 @@ memory_table::slot& memory_table::take_slot(std::uint64_t number) {
 
 namespace {
 
-// In use, and of a slot that a table may have.
+// Returns true for the number of a used slot that a table may have.
 bool is_number(std::uint64_t number) noexcept {
   return (number >> 32) % 2 == 1 && static_cast<std::uint32_t>(number) < memory_table::most_slots;
 }

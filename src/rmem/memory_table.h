@@ -93,7 +93,8 @@ class memory_table {
   [[nodiscard]] bool is_owner(application_index who, std::uint64_t address) const noexcept;
   // pre: a region begins there.
   void free(std::uint64_t address) noexcept;
-  // Return the memory of the region that begins at `address`, or of a capability's range; empty if there is none.
+  // Return the memory of the region that begins at `address`, or of a capability's range (which is the whole region if
+  // ending the capability moves the region); empty if there is none.
   [[nodiscard]] std::span<const std::byte> memory_at(std::uint64_t address) const noexcept;
   [[nodiscard]] std::span<const std::byte> memory_of(std::uint64_t number,
                                                      const capability_secret& secret) const noexcept;

@@ -30,7 +30,7 @@ using situ::detail::page_bytes;
               fmt::format("no memory for {} bytes of remote pages: {}", bytes, std::strerror(errno)));
 }
 
-// Calls what(part) for each part of which the pages follow each other, and the frames too where that matters.
+// Calls what(part) for each part with adjacent pages, and, if `frames_follow`, adjacent frames.
 template <class What>
 void for_each_part(page_store::pages which, bool frames_follow, std::size_t most, const What& what) {
   while (!which.empty()) {
@@ -57,7 +57,7 @@ class pages_of_file final : public page_store {
   }
   [[nodiscard]] std::byte* program() const noexcept override { return program_.begin(); }
 
-  // A write into the file needs no fault for a page, nor zeros in it first.
+  // pwrite needs no fault for a page, nor zeros in it first.
   void fill(pages which, const std::byte* bytes) override {
     for_each_part(which, false, which.size(), [&](pages part) {
       const std::size_t length = part.size() * page_bytes;
@@ -67,7 +67,7 @@ class pages_of_file final : public page_store {
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) {
           const int why = errno;
-          drop(which);  // half of them may be there
+          drop(which);  // some of the pages may be there
           errno = why;
           refuse_memory(length);
         }
@@ -113,7 +113,7 @@ class pages_of_file final : public page_store {
     const situ::detail::racing_reads looks;
     return static_cast<const std::byte*>(std::memcpy(copy, bytes, page_bytes));
   }
-  [[nodiscard]] bool is_gone(const held&) const noexcept override { return false; }  // the file has it
+  [[nodiscard]] bool is_gone(const held&) const noexcept override { return false; }  // the file keeps the page
 
  private:
   [[nodiscard]] std::byte* at(std::uint64_t page) const noexcept { return program_.begin() + page * page_bytes; }
@@ -160,19 +160,19 @@ class moved_pages final : public page_store {
     for (const held& each : filled_) {
       if (states_[each.frame] == state::filled) states_[each.frame] = state::has_memory;
       if (states_[each.frame] != state::lent) continue;
-      // A store would wait for the pager.
+      // A store would fault and wait for the pager.
       if (faults_.copy(slot(each), lent_[each.frame], page_bytes, false) == 0) refuse_memory(page_bytes);
       states_[each.frame] = state::has_memory;
     }
     filled_.clear();
   }
-  // The memory of runs is kept, where each page costs less than a page that comes alone costs by being moved.
+  // Keeps the memory of long runs: moving pages back in a run costs less for each page than moving a single page.
   void drop(pages which) noexcept override {
     for_each_part(which, false, which.size(), [&](pages part) {
       if (part.size() >= least_run) unmap(part);
       for (const held& each : part) {
         state& its = states_[each.frame];
-        // Of one that a device has what the device still writes goes nowhere.
+        // If a device has the page, its later writes are lost.
         if (its == state::mapped) ::madvise(at(each.page), page_bytes, dont_need_locked);
         its = its == state::has_memory || its == state::filled ? state::has_memory : state::without_memory;
       }
@@ -180,8 +180,8 @@ class moved_pages final : public page_store {
   }
   [[nodiscard]] bool is_mapped(std::uint32_t frame) const noexcept override { return states_[frame] == state::mapped; }
 
-  // The kernel moves pages unprotected: a write may come between. So what a page held is kept until it is protected,
-  // and compared.
+  // The kernel moves pages unprotected, so a write may come before they are protected. Therefore map() keeps the
+  // previous bytes until then, and compares.
   [[nodiscard]] outcome map(pages which, bool is_protected, const on_written& written) override {
     std::size_t all = 0;
     for_each_run_of(which, state::lent, [&](pages run) {
@@ -192,11 +192,11 @@ class moved_pages final : public page_store {
         all += for_each_done(part, copy, state::mapped, [](std::size_t, std::size_t) {});
       });
     });
-    std::vector<held> moved;  // the others; those above are mapped by now, and may lie between these
+    std::vector<held> moved;  // the other pages, which may lie between those mapped above
     for (const held& each : which)
       if (states_[each.frame] == state::has_memory || states_[each.frame] == state::filled) moved.push_back(each);
     for_each_part(moved, true, is_protected ? most_at_once : which.size(), [&](pages part) {
-      // What was given to fill() is still there; else a copy is needed.
+      // The bytes given to fill() are still there; otherwise a copy is needed.
       const bool is_new =
           std::all_of(part.begin(), part.end(), [&](const held& each) { return states_[each.frame] == state::filled; });
       if (is_protected && !is_new) std::memcpy(before_.data(), slot(part[0]), part.size() * page_bytes);
@@ -212,7 +212,7 @@ class moved_pages final : public page_store {
           gone.emplace(*this, part[begin].page, end - begin);
         }
         const auto was = [&](std::size_t i) { return is_new ? lent_[part[i].frame] : before_.data() + i * page_bytes; };
-        volatile std::size_t i = begin;  // a look may end at any
+        volatile std::size_t i = begin;  // a look may end at any page
         while (i < end) {
           const bool is_done = try_look(faults_.how_told(), [&] {
             while (i < end) {
@@ -224,7 +224,7 @@ class moved_pages final : public page_store {
           if (is_done)
             written(part[i], was(i));
           else if (!is_gone(part[i]))
-            continue;  // it was only slow
+            continue;  // the look was only slow
           i = i + 1;
         }
       });
@@ -259,13 +259,13 @@ class moved_pages final : public page_store {
   [[nodiscard]] bool is_gone(const held& which) const noexcept override { return gone_pages{*this, which.page, 1}[0]; }
 
  private:
-  // filled: has memory, and lent_ says where the same bytes are.
+  // filled: has memory, and lent_ points to the same bytes.
   enum class state : std::uint8_t { without_memory, lent, filled, has_memory, mapped };
-  static constexpr std::size_t most_at_once = 32;  // so that what is compared is still in the cache
+  static constexpr std::size_t most_at_once = 32;  // so that the bytes to compare are still in the cache
   static constexpr std::size_t least_run = 8;
   static constexpr int dont_need_locked = 24;  // MADV_DONTNEED_LOCKED, newer than the headers of Debian 12
 
-  // Which pages from one on the program has given back: some may go right after.
+  // Finds which of the pages from `first` on the program has given back. It may give back more right after.
   class gone_pages {
    public:
     gone_pages(const moved_pages& of, std::uint64_t first, std::size_t count) noexcept {
@@ -279,15 +279,15 @@ class moved_pages final : public page_store {
     static constexpr std::uint64_t here_or_swapped = std::uint64_t{3} << 62;  // the kernel's Documentation, pagemap
     std::array<std::uint64_t, most_at_once> entries_;
   };
-  // Calls look(), which touches a mapped page; again where it was only slow. False where the program has given it back:
-  // a few milliseconds later, so it should be the case only at this moment.
+  // Calls look(), which touches a mapped page, and repeats it if it was only slow. Returns false if the program has
+  // given the page back; that takes a few milliseconds, so call it only for pages unlikely to be gone.
   template <class Look>
   [[nodiscard]] bool look_at(const held& which, const Look& look) const {
     while (!try_look(faults_.how_told(), look))
       if (is_gone(which)) return false;
     return true;
   }
-  // Calls what(run) for each run of pages of the list, one behind the other there, that are in this state.
+  // Calls what(run) for each run of neighbors in the list that are in this state.
   template <class What>
   void for_each_run_of(pages which, state in, const What& what) {
     for (std::size_t begin = 0; begin < which.size();) {
@@ -297,9 +297,9 @@ class moved_pages final : public page_store {
       begin = std::max(end, begin + 1);
     }
   }
-  // Has pages of a part done by act(first, count), which gives how many bytes it has done, from the first on; then they
-  // are in this state, and then(begin, end) is called for those that went at once. All at once where the kernel does
-  // that; else one by one, and some stay. How many were done.
+  // Applies act(first, count) to the pages of a part; it returns the number of bytes done, from the first on. These
+  // pages then get the state `into`, and then(begin, end) is called for each group done at once. Tries all at once; if
+  // the kernel stops, goes on one by one, and some pages may stay. Returns the number of pages done.
   template <class Act, class Then>
   std::size_t for_each_done(pages part, const Act& act, state into, const Then& then) {
     std::size_t all = 0;
@@ -323,14 +323,15 @@ class moved_pages final : public page_store {
   }
 
   user_faults& faults_;
-  descriptor page_map_;  // of this process
+  descriptor page_map_;  // /proc/self/pagemap
   file_mapping own_;
   file_mapping program_;
   std::vector<state> states_;
   std::vector<const std::byte*> lent_;  // by frame: the bytes of those that are lent or filled
-  std::vector<held> filled_;            // last
+  std::vector<held> filled_;            // the pages of the last fill()
   std::vector<std::byte> before_;
-  // How many parts are asked for before they are looked at: the program has lately given back pages.
+  // The number of further parts to check for given-back pages before they are read (after the program has given some
+  // back).
   mutable std::uint32_t parts_to_ask_ = 0;
 };
 
@@ -353,7 +354,7 @@ void file_mapping::replace(int file, int protection) {
     throw_error(errc::out_of_memory,
                 fmt::format("no room for {} bytes of addresses: {}", bytes_, situ::detail::why_not_mapped(errno)));
   begin_ = static_cast<std::byte*>(made);
-  // A child has nobody who fetches, and a dump would wait for pages.
+  // A child has no pager to fetch pages, and a dump would wait for them.
   ::madvise(made, bytes_, MADV_DONTFORK);
   ::madvise(made, bytes_, MADV_DONTDUMP);
   ::madvise(made, bytes_, MADV_NOHUGEPAGE);

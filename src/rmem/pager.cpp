@@ -36,7 +36,7 @@ void demand(bool holds, const std::string& otherwise) {
   if (!holds) throw_error(errc::bad_argument, otherwise);
 }
 
-// The ranges in which two pages differ, each as long as it can be.
+// Appends the ranges in which two pages differ, each as long as possible.
 void append_differences(const std::byte* now, const std::byte* before, std::uint64_t bytes, std::uint64_t offset,
                         std::vector<remote_part>& parts, std::vector<std::byte>& data) {
   std::uint64_t at = 0;
@@ -55,7 +55,7 @@ thread_local const pager* working_here = nullptr;
 
 }  // namespace
 
-// Works on a pager's state while it lives.
+// Holds the lock of a pager's state, and marks this thread as working on it.
 class pager::work {
  public:
   explicit work(pager& on) : held_{on.working_} { working_here = &on; }
@@ -123,7 +123,8 @@ void pager::run(const std::stop_token& stop) {
     return coming_ && !coming_->is_here;
   };
   while (!stop.stop_requested()) {
-    // What the server is sending is taken in where nobody waits: it gives up clients that take nothing.
+    // If no request waits, the thread receives the bytes that the server is sending: the server drops clients that take
+    // none.
     const bool comes = is_sending();
     const int found = ::poll(both, 2, comes ? 0 : longest_silence_ms);
     if (found == 0) {
@@ -147,7 +148,7 @@ void pager::run(const std::stop_token& stop) {
   }
 }
 
-// In the handler of a signal. False where the pager itself touches, which would wait for itself.
+// Serves a touch in a handler of SIGBUS. Returns false if the pager itself touches, since it would wait for itself.
 bool pager::serve_here(const user_fault& fault) {
   if (working_here == this) return false;
   const work held{*this};
@@ -168,7 +169,7 @@ void pager::serve(const user_fault& fault) {
       if (fault.is_write) (void)note_change(*found);
       map_touched(std::array{page}, page);
       if (!was_mark) return;
-      // Who touches goes on meanwhile.
+      // The touching thread continues in the meantime.
       if (options_.fetches == fetcher::toucher)
         (void)ask([this, page] { fetch_ahead(page); });
       else
@@ -200,7 +201,7 @@ void pager::serve_missing(std::uint64_t page, bool is_write) {
       fetch_pages(pages, mark);
     } catch (const error&) {
       if (pages.size() == 1) throw;
-      pages = {page};  // what was not asked for is no reason
+      pages = {page};  // a failure to prefetch must not fail the touch
       fetch_pages(pages, no_page);
     }
     counts_.prefetched_pages += pages.size() - 1;
@@ -215,7 +216,7 @@ void pager::serve_missing(std::uint64_t page, bool is_write) {
   }
 }
 
-// Those of a run that are within the region and not here, in ascending order.
+// Returns the pages of a run that are within the region and absent, in ascending order.
 std::vector<std::uint64_t> pager::absent_pages(const page_run& of) {
   std::vector<std::uint64_t> pages;
   for (std::int64_t i = 0; i < of.count; ++i) {
@@ -234,7 +235,7 @@ void pager::fetch_ahead(std::uint64_t touched) {
   try {
     fetch_pages(pages, mark);
   } catch (const error&) {
-    return;  // who needs them will be told
+    return;  // a touch of these pages reports the error
   }
   counts_.prefetched_pages += pages.size();
   frame_at(mark)->is_mark = true;
@@ -249,10 +250,10 @@ void pager::map_touched(std::span<const std::uint64_t> pages, std::uint64_t touc
 }
 
 void pager::fail_page(std::uint64_t page, const error& why) {
-  // The pager looks at mapped pages there, where nothing may be looked at from now on.
+  // The pager reads mapped pages, and nothing may read this page from now on.
   if (const frame* const one = frame_at(page); one != nullptr && is_mapped(*one)) {
     store_->unmap(std::array{page_store::held{page, number_of(*one)}});
-    if (is_mapped(*one)) return faults_.wake(program_page(page), page_bytes);  // a device has it: once more
+    if (is_mapped(*one)) return faults_.wake(program_page(page), page_bytes);  // a device has it: try again
   }
   territory_.fail(
       program_page(page),
@@ -265,10 +266,10 @@ void pager::fail_page(std::uint64_t page, const error& why) {
 
 // --- coming ---
 
-// pre: absent, in ascending order. mark: whose touch will be told, or none of them.
+// Fetches pages. pre: they are absent and in ascending order. mark: the page whose touch will be reported, or no_page.
 void pager::fetch_pages(std::span<const std::uint64_t> pages, std::uint64_t mark) {
   make_room(pages.size(), [](std::uint64_t) { return false; });
-  store_->keep();  // what the last one has brought and nobody has mapped
+  store_->keep();  // the pages of the last fetch that are not mapped
   if (!take_coming(pages)) read_pages(pages);
   const std::vector<page_store::held> taken = take_frames(pages);
   try {
@@ -286,7 +287,7 @@ void pager::fetch_pages(std::span<const std::uint64_t> pages, std::uint64_t mark
   if (mark != no_page) ask_beyond(mark, pages);
 }
 
-// Empty ones, in ascending order: those that follow each other go together later.
+// Takes empty frames, in ascending order: adjacent ones are moved together later.
 std::vector<page_store::held> pager::take_frames(std::span<const std::uint64_t> pages) {
   const auto begin = empty_frames_.end() - static_cast<std::ptrdiff_t>(pages.size());
   std::sort(begin, empty_frames_.end());
@@ -296,7 +297,7 @@ std::vector<page_store::held> pager::take_frames(std::span<const std::uint64_t> 
   return taken;
 }
 
-// In the order of their pages.
+// Returns the frames with their pages, in the order of the pages.
 std::vector<page_store::held> pager::held_by(std::span<const frame_number> which) const {
   std::vector<page_store::held> all;
   for (const frame_number each : which) all.push_back({frames_[each].page, each});
@@ -304,7 +305,7 @@ std::vector<page_store::held> pager::held_by(std::span<const frame_number> which
   return all;
 }
 
-// Into fetched_, where each has a whole page's bytes.
+// Reads pages into fetched_, with a whole page's room for each.
 void pager::read_pages(std::span<const std::uint64_t> pages) {
   std::vector<remote_part> parts;
   std::uint64_t all = 0;
@@ -322,8 +323,8 @@ void pager::read_pages(std::span<const std::uint64_t> pages) {
   std::fill(fetched_.begin() + static_cast<std::ptrdiff_t>(all), fetched_.end(), std::byte{0});
 }
 
-// The run that was asked for beyond the last one, into fetched_, if these pages are that. If some of them are, it is
-// out of date from now on.
+// If these pages are the run requested beyond the last one, receives it into fetched_ and returns true. If they are
+// only some of its pages, the run is discarded.
 bool pager::take_coming(std::span<const std::uint64_t> pages) {
   if (!coming_ || pages.front() > coming_->pages.back() || pages.back() < coming_->pages.front()) return false;
   take_in_coming();
@@ -334,7 +335,7 @@ bool pager::take_coming(std::span<const std::uint64_t> pages) {
   return is_that;
 }
 
-// Has the server send the run behind the one that has just come, of pages that follow each other; `mark` is its mark.
+// Requests the run behind the one just fetched, if the pages of both are adjacent; `mark` is the mark of the latter.
 void pager::ask_beyond(std::uint64_t mark, std::span<const std::uint64_t> pages) {
   const auto follow_each_other = [](std::span<const std::uint64_t> all) {
     return !all.empty() && all.back() - all.front() == all.size() - 1;
@@ -353,13 +354,13 @@ void pager::ask_beyond(std::uint64_t mark, std::span<const std::uint64_t> pages)
       client_.start_read(of_, beyond.front() * page_bytes, std::span{beyond_}.first(bytes));
       coming_ = coming_run{.mark = mark, .pages = std::move(beyond)};
       return;
-    } catch (const error&) {  // who needs them will be told
+    } catch (const error&) {  // a touch of these pages reports the error
     }
   }
-  ahead_ = before;  // it is asked for when the mark is touched
+  ahead_ = before;  // the touch of the mark requests the run
 }
 
-// Nothing is left of it in the connection then. What could not be had is asked for when it is needed.
+// Receives the coming run, so that the connection is free. If it failed, its pages are fetched when they are touched.
 void pager::take_in_coming() {
   if (!coming_ || coming_->is_here) return;
   if (client_.finish_read(of_))
@@ -368,7 +369,7 @@ void pager::take_in_coming() {
     coming_.reset();
 }
 
-// Whether the kernel has mapped all of them. pre: present; clean ones become protected.
+// Maps pages, clean ones protected, and returns true if the kernel has mapped all of them. pre: they are present.
 bool pager::map_pages(std::span<const std::uint64_t> pages) {
   for (const std::uint64_t each : pages) {
     frame* const one = frame_at(each);
@@ -378,7 +379,7 @@ bool pager::map_pages(std::span<const std::uint64_t> pages) {
   std::vector<page_store::held> writable;
   for (const std::uint64_t each : pages) {
     const frame* const one = frame_at(each);
-    if (one == nullptr) continue;  // it went, to make room for a copy of another
+    if (one == nullptr) continue;  // evicted, to make room for a copy of another page
     (one->is_changed || !may_write_ ? writable : clean).push_back({each, number_of(*one)});
   }
   const bool are_mapped = store_->map(writable, false, {}) == page_store::outcome::all;
@@ -386,7 +387,7 @@ bool pager::map_pages(std::span<const std::uint64_t> pages) {
 }
 
 bool pager::map_protected(std::span<const page_store::held> clean) {
-  // Those that were written before they were protected, and what they held: they are changed ones.
+  // Pages that were written before they were protected, with their previous bytes: they are dirty.
   std::vector<std::pair<frame_number, std::unique_ptr<std::byte[]>>> written;
   const page_store::outcome got = store_->map(clean, true, [&](const page_store::held& which, const std::byte* before) {
     auto fetched = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
@@ -404,11 +405,11 @@ bool pager::map_protected(std::span<const page_store::held> clean) {
   if (!written.empty()) {
     try {
       make_room(0, [](std::uint64_t) { return false; });
-    } catch (const error&) {  // they are more than the budget until something may go: nothing written is lost
+    } catch (const error&) {  // the budget is exceeded until a page may be evicted: no write is lost
     }
   }
   if (got != page_store::outcome::cannot_protect) return got == page_store::outcome::all;
-  // This kernel maps pages for writing only: each counts as changed from now on, and is compared when it goes.
+  // This kernel maps pages for writing only: each counts as dirty from now on, and is compared when it is evicted.
   tracks_writes_ = false;
   for (const auto& [page, number] : clean) {
     if (frame* const one = frame_at(page)) (void)note_change(*one);
@@ -417,7 +418,7 @@ bool pager::map_protected(std::span<const page_store::held> clean) {
   return true;
 }
 
-// Null too where the program has given the page back: it is forgotten then.
+// Returns a page's frame; null also if the program has given the page back: the frame is then released.
 pager::frame* pager::frame_here(std::uint64_t page) {
   frame* const found = frame_at(page);
   if (found == nullptr || !is_mapped(*found) || !store_->is_gone({page, number_of(*found)})) return found;
@@ -425,8 +426,8 @@ pager::frame* pager::frame_here(std::uint64_t page) {
   return nullptr;
 }
 
-// What was changed of it is gone as well, as with any private memory that is given back; what is fetched is the
-// server's.
+// Releases the frame of a page that the program has given back. Its changes are lost, as in any private memory given
+// back; the next fetch reads the server's bytes.
 void pager::forget_given_back(frame& of) {
   const frame_number number = number_of(of);
   policy_->gone(number);
@@ -438,11 +439,12 @@ void pager::forget_given_back(frame& of) {
   empty_frames_.push_back(number);
 }
 
-// The page may be written from now on; who mapped it protected allows it. False where the program has given it back.
+// Marks a page dirty and keeps a copy to compare with; the caller allows the write. Returns false if the program has
+// given the page back.
 bool pager::note_change(frame& of) {
   if (of.is_changed) return true;
   if (!options_.is_sole_writer) {
-    ++of.pins;  // while there is made room
+    ++of.pins;  // while room is made
     try {
       make_room(1, [](std::uint64_t) { return false; });
     } catch (...) {
@@ -461,8 +463,9 @@ bool pager::note_change(frame& of) {
   return of.is_changed = true;
 }
 
-// The first write of a mapped page. Where the page before it has changed, those behind it will soon: twice as many as
-// last time are noted as well, which costs a copy each, where a fault is some microseconds.
+// Serves the first write of a mapped page. If the page before it is dirty, writes to the following pages are likely:
+// twice as many as last time are marked dirty as well, at the cost of a copy each instead of a fault of some
+// microseconds.
 void pager::note_changes_from(std::uint64_t page) {
   const frame* const before = page > 0 ? frame_at(page - 1) : nullptr;
   write_run_ = before != nullptr && before->is_changed ? std::min(2 * write_run_, most_noted_at_once) : 1;
@@ -476,7 +479,7 @@ void pager::note_changes_from(std::uint64_t page) {
 
 // --- going ---
 
-// Throws out_of_memory where too much is pinned, and what writing back throws.
+// Evicts pages. Throws out_of_memory if too many are pinned, and the errors of writing back.
 void pager::make_room(std::uint64_t pages, const std::function<bool(std::uint64_t)>& keep) {
   const auto used = [&] { return frames_.size() - empty_frames_.size() + copies_; };
   std::vector<bool> is_chosen;
@@ -484,7 +487,7 @@ void pager::make_room(std::uint64_t pages, const std::function<bool(std::uint64_
     const std::uint64_t missing =
         std::max<std::uint64_t>(used() + pages > budget_pages_ ? used() + pages - budget_pages_ : 0,
                                 pages > empty_frames_.size() ? pages - empty_frames_.size() : 0);
-    // Some more at once where there are many: their changes go by one request.
+    // Evicts some more at once if there are many frames: one request then writes back all their changes.
     const std::uint64_t wanted = std::max(missing, std::min(most_evicted_at_once, budget_pages_ / 32));
     std::vector<frame_number> victims;
     std::vector<frame_number> watch;
@@ -509,7 +512,7 @@ void pager::make_room(std::uint64_t pages, const std::function<bool(std::uint64_
   }
 }
 
-// pre: the policy has forgotten them.
+// Writes victims back and releases their frames. pre: the policy has removed them.
 void pager::evict(std::vector<frame_number>& victims) {
   try {
     std::vector<frame_number> changed;
@@ -529,7 +532,7 @@ void pager::evict(std::vector<frame_number>& victims) {
   counts_.evicted_pages += victims.size();
 }
 
-// Invariant 2.
+// Writes dirty pages back. Invariant 2.
 void pager::write_frames(std::span<const frame_number> which) {
   for (std::size_t begin = 0; begin < which.size(); begin += most_written_at_once) {
     const auto some = which.subspan(begin, std::min(most_written_at_once, which.size() - begin));
@@ -539,16 +542,16 @@ void pager::write_frames(std::span<const frame_number> which) {
     std::copy_if(some.begin(), some.end(), std::back_inserter(held),
                  [&](auto each) { return frames_[each].pins == 0; });
     store_->hold(held_by(held));
-    // System calls may write to pinned ones meanwhile, of which nothing is told: what is sent is what they hold now,
-    // and they stay changed.
+    // System calls may write to pinned pages at any time, unreported: the pager sends their current bytes, and they
+    // stay dirty.
     std::map<frame_number, std::unique_ptr<std::byte[]>> pinned;
     for (const frame_number number : some) {
       const frame& each = frames_[number];
-      if (is_mapped(each) && store_->is_gone({each.page, number})) continue;  // given back, with what was changed there
+      if (is_mapped(each) && store_->is_gone({each.page, number})) continue;  // given back, with its changes
       const std::uint64_t bytes = bytes_of_page(each.page);
       auto kept = each.pins > 0 ? std::make_unique_for_overwrite<std::byte[]>(page_bytes) : nullptr;
       const std::byte* const now = view(each, kept != nullptr ? kept.get() : still_mapped_.data());
-      if (now == nullptr) continue;  // in this moment
+      if (now == nullptr) continue;  // given back at this moment
       ++counts_.written_pages;
       if (each.fetched != nullptr) {
         append_differences(now, each.fetched.get(), bytes, each.page * page_bytes, parts, changes_);
@@ -615,7 +618,7 @@ void pager::write_back(bool forget) {
     std::vector<frame_number> changed;
     for (frame_number each = 0; each < frames_.size(); ++each)
       if (frames_[each].is_changed) changed.push_back(each);
-    // In the order of their addresses, so that what lies side by side goes by one request.
+    // Sorted by address, so that one request writes adjacent pages.
     std::sort(changed.begin(), changed.end(),
               [&](frame_number a, frame_number b) { return frames_[a].page < frames_[b].page; });
     std::vector<std::uint64_t> mapped;
@@ -641,7 +644,7 @@ void pager::write_back(bool forget) {
   }).get();
 }
 
-// Fetches what is absent of them, as much at a time as the budget's quarter.
+// Fetches the absent pages among these, at most a quarter of the budget, and 256 pages, at a time.
 void pager::keep_all_fetched(std::uint64_t first_page, std::uint64_t pages) {
   const std::uint64_t most = std::max<std::uint64_t>(1, std::min<std::uint64_t>(budget_pages_ / 4, 256));
   std::vector<std::uint64_t> absent;
@@ -686,7 +689,7 @@ void pager::pin(std::uint64_t first_page, std::uint64_t pages) {
           }
         }
         found.is_mark = false;
-        if (!can_be_written) continue;  // the program gives it back meanwhile: as if it did that later
+        if (!can_be_written) continue;  // given back meanwhile: as if the program did that later
         if (is_mapped(found))
           store_->allow_writes(page, page + 1);
         else
@@ -716,7 +719,7 @@ std::future<void> pager::fetch(std::uint64_t first_page, std::uint64_t pages) {
 
 namespace {
 
-// Calls a function once: with what came, or, at its own end, since nothing will come any more.
+// Calls a function once: with the result, or, on destruction, with an error, since no result will come.
 class told_once {
  public:
   explicit told_once(std::function<void(std::exception_ptr)> then) : then_{std::move(then)} {}
@@ -734,7 +737,7 @@ class told_once {
 }  // namespace
 
 void pager::fetch(std::uint64_t first_page, std::uint64_t pages, std::function<void(std::exception_ptr)> then) {
-  // Nobody waits for the future: who has to be told is.
+  // The caller does not use this future: `told` reports the end.
   (void)ask([=, this, told = std::make_shared<told_once>(std::move(then))] {
     std::exception_ptr failed;
     try {

@@ -14,8 +14,8 @@
 //   2. A page is written back while nobody can write to it, and stays so until it is dropped: no write is lost between
 //      comparison and eviction. A thread that writes in between waits, and its touch is reported again.
 //   3. The pager touches the program's mapping only at mapped pages: otherwise it would wait for itself.
-//   4. Local pages and copies never exceed the budget, whatever the caller requests; a fetch of several pages first makes
-//      room for all of them.
+//   4. Local pages and copies never exceed the budget, whatever the caller requests; a fetch of several pages first
+//      makes room for all of them.
 #pragma once
 
 #include <situ/base/error.h>

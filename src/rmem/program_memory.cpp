@@ -153,7 +153,7 @@ void program_memory::give_back(process_number which, std::uint64_t first, std::u
   both.for_each_run([&](std::uint64_t from, std::uint64_t to) { release_unused(from, to); });
 }
 
-// Those that nobody has or holds are free, and blank.
+// Frees the pages that no process owns or holds, and makes them blank.
 void program_memory::release_unused(std::uint64_t first, std::uint64_t end) {
   page_set unused;
   unused.add(first, end);
@@ -176,12 +176,12 @@ void program_memory::make_blank(process_number which, std::uint64_t first, std::
   page_set gone;
   its.held.for_each_run_in(first, end, [&](std::uint64_t from, std::uint64_t to) { gone.add(from, to); });
   if (gone.empty()) return;
-  its.held.remove(first, end);  // what is not held comes as zeros
+  its.held.remove(first, end);  // pages that are not held read as zeros
   if (its.held.empty()) --holders_;
   gone.for_each_run([&](std::uint64_t from, std::uint64_t to) { release_unused(from, to); });
 }
 
-// pre: nobody needs what they are.
+// Drops the pages' bytes. pre: no process needs them.
 void program_memory::drop(std::uint64_t first, std::uint64_t end) {
   std::vector<std::uint64_t> in_file;
   for (std::uint64_t page = first; page < end; ++page) {
@@ -227,7 +227,7 @@ void program_memory::serve(process_number which) {
     const std::optional<user_fault> fault = its.faults.next();
     if (!fault) return;
     const std::uint64_t page = (fault->address - its.base) / page_bytes;
-    if (page >= pages_) continue;  // of a range that it has not got from here
+    if (page >= pages_) continue;  // of a range that is not remote memory
     try {
       if (owner_of_page_[page] == which)
         serve_own(its, page, fault->is_write);
@@ -245,7 +245,7 @@ void program_memory::serve_own(process& of, std::uint64_t page, bool is_write) {
   if (found == nullptr) return serve_missing(of, page, is_write);
   if (found->is_mapped) {
     if (is_write && !found->is_open) return open_from(of, page);
-    // Somebody else's touch had it mapped, or the kernel has unmapped it.
+    // Another thread's touch has had it mapped, or the kernel has unmapped it.
     return map(of, std::array{page}, found->is_open);
   }
   ++counts_.seen;
@@ -259,7 +259,7 @@ void program_memory::serve_own(process& of, std::uint64_t page, bool is_write) {
   if (was_mark) fetch_ahead(of, page);
 }
 
-// The pages beside it that are absent as well, and as blank or not as it is.
+// Returns the pages to fetch in addition: absent, and all blank or all stored.
 std::vector<std::uint64_t> program_memory::coming_along(const process& of, std::uint64_t page, bool is_mark) {
   const page_run run = ahead_.after(page, is_mark);
   std::vector<std::uint64_t> pages;
@@ -285,7 +285,7 @@ void program_memory::serve_missing(process& of, std::uint64_t page, bool is_writ
     frame_at(mark)->is_mark = true;
     std::erase(pages, mark);
   }
-  // What is blank beside a page that is written will be written, too; what is not waits for its first write.
+  // A blank page next to a written page will probably be written, too; a stored page waits for its first write.
   const bool all_for_writing = is_write && !is_stored_[page];
   if (is_write && !all_for_writing) {
     map(of, std::array{page}, true);
@@ -308,7 +308,7 @@ void program_memory::fetch_ahead(process& of, std::uint64_t page) {
   if (!pages.empty()) map(of, pages, is_blank && before != nullptr && before->is_open);
 }
 
-// What a child gets: private memory of its own.
+// Gives a child a page as private memory of its own.
 void program_memory::serve_copy(process& to, std::uint64_t page) {
   const bool is_held = to.held.has(page);
   if (is_held) ++counts_.copied_pages;
@@ -317,10 +317,10 @@ void program_memory::serve_copy(process& to, std::uint64_t page) {
 
 // --- coming ---
 
-// pre: absent, in ascending order, all blank or all stored.
+// Brings pages into frames. pre: they are absent, in ascending order, and all blank or all stored.
 void program_memory::bring(std::span<const std::uint64_t> pages) {
   make_room(pages.size());
-  // By one call for each run instead of a fault for each page.
+  // One call for each run replaces a fault for each page.
   for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
     if (end - first > 1) (void)::madvise(own_page(first), (end - first) * page_bytes, MADV_POPULATE_WRITE);
   });
@@ -342,7 +342,7 @@ void program_memory::bring(std::span<const std::uint64_t> pages) {
       std::max<std::uint64_t>(counts_.local_most_bytes, (frames_.size() - empty_frames_.size()) * page_bytes);
 }
 
-// Pages side by side come straight to where they belong, others by one request for all.
+// Reads pages: adjacent ones straight to their place, others by one request for all.
 void program_memory::read_pages(std::span<const std::uint64_t> pages) {
   if (servers_) {
     for (const std::uint64_t each : pages) std::memcpy(own_page(each), servers_page(each), page_bytes);
@@ -364,10 +364,10 @@ void program_memory::read_pages(std::span<const std::uint64_t> pages) {
   }
 }
 
-// pre: in frames, in the file; in ascending order.
+// Maps pages for their owner. pre: they are in frames and in the file, in ascending order.
 void program_memory::map(process& of, std::span<const std::uint64_t> pages, bool for_writing) {
   const bool opens = for_writing || !maps_protected_;
-  if (opens && of.is_frozen) {  // who reads meanwhile need not wait, but on a kernel that maps for writing only
+  if (opens && of.is_frozen) {  // a reading thread waits only if the kernel maps pages for writing only
     of.waiting.insert(of.waiting.end(), pages.begin(), pages.end());
     return;
   }
@@ -384,13 +384,13 @@ void program_memory::map(process& of, std::span<const std::uint64_t> pages, bool
     is_done = of.faults.map(of.address(first), (end - first) * page_bytes, !opens) && is_done;
   });
   if (is_done || opens) return;
-  // This kernel maps pages for writing only: each counts as changed from now on.
+  // This kernel maps pages for writing only: each counts as dirty from now on.
   maps_protected_ = false;
   map(of, pages, true);
 }
 
-// The first write of a mapped page. Where the page before it is open, those behind it will soon be: twice as many as
-// last time, where a fault is some microseconds.
+// Serves the first write of a mapped page. If the page before it is open, writes to the following pages are likely:
+// twice as many as last time are opened as well, each saving a fault of some microseconds.
 void program_memory::open_from(process& of, std::uint64_t page) {
   if (of.is_frozen) {
     of.waiting.push_back(page);
@@ -424,7 +424,7 @@ const std::byte* program_memory::content_of(std::uint64_t page) {
   return staging_.data();
 }
 
-// Whoever holds it and has not got it yet gets it: it is about to change.
+// Gives the page to each child that holds it and has no copy yet, since it is about to change.
 void program_memory::preserve(std::uint64_t page) {
   if (holders_ == 0) return;
   for (auto& [number, each] : processes_) {
@@ -488,7 +488,7 @@ void program_memory::punch(std::span<const std::uint64_t> pages) {
   });
 }
 
-// Out of the file, so that the next touch is told. Invariant 2.
+// Moves pages out of the file, so that the next touch is reported. Invariant 2.
 void program_memory::set_aside(std::span<const frame_number> which) {
   std::vector<std::uint64_t> pages;
   for (const frame_number number : which) {
@@ -506,7 +506,7 @@ void program_memory::set_aside(std::span<const frame_number> which) {
   punch(pages);
 }
 
-// To the server, but for pages of zeros, which are blank again.
+// Writes dirty pages to the server, except pages of zeros, which become blank.
 void program_memory::write_changed(std::span<const frame_number> which) {
   std::vector<std::pair<std::uint64_t, frame_number>> ordered;
   for (const frame_number each : which) ordered.emplace_back(frames_[each].page, each);

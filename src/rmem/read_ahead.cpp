@@ -9,8 +9,8 @@ constexpr std::uint32_t first_window = 4;
 
 }  // namespace
 
-// The distance that more than half of the last faults have: of the last 4, or 8, up to 32, the shortest history that
-// has one (Leap: Al Maruf and Chowdhury, ATC 2020). 0: there is none. By Boyer and Moore's vote, and a count.
+// Returns the distance of more than half of the last faults: of the last 4, or 8, up to 32, the shortest history with
+// such a distance (Leap: Al Maruf and Chowdhury, ATC 2020); 0: there is none. Uses Boyer and Moore's vote, and a count.
 std::int64_t read_ahead::majority() const noexcept {
   for (std::uint32_t length = 4; length <= kept && length < faults_; length *= 2) {
     const auto at = [&](std::uint32_t i) { return distances_[(faults_ - 1 - i) % kept]; };
@@ -54,11 +54,11 @@ page_run read_ahead::after(std::uint64_t page, bool is_mark) noexcept {
     if (each.distance == 0) continue;
     const std::int64_t steps = (here - each.begin) / each.distance;
     const bool is_on_it = each.begin + steps * each.distance == here;
-    // The mark of its last run; or the page behind that, where the program was faster.
+    // The mark of its last run; or the page behind that run, if the program was faster.
     if (is_mark && is_on_it && steps >= 0 && steps < each.window) return go_on(each, each.end);
     if (!is_mark && here == each.end) return go_on(each, here + each.distance);
   }
-  if (is_mark) return {};  // of a run that others have driven out
+  if (is_mark) return {};  // the mark of a run whose stream others have replaced
   const std::int64_t distance = faults_ > 0 ? here - pages_[(faults_ - 1) % kept] : 0;
   const bool is_third = faults_ >= 2 && distance == distances_[(faults_ - 1) % kept];
   const std::int64_t along = how_ == prefetch::majority ? majority() : 0;

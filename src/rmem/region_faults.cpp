@@ -27,10 +27,10 @@ using detail::territory;
 
 constexpr std::size_t most_regions = 256;
 constexpr std::size_t most_failures = 4096;
-// Read by the handler, without a lock: who takes a region out has no touch of it under way.
+// The handler reads them without a lock: the thread that removes a region has no touch of it under way.
 std::array<std::atomic<territory*>, most_regions> regions{};
 
-// A call of guarded() that is under way in this thread.
+// The state of a guarded() call in this thread.
 struct guard {
   sigjmp_buf back;
   territory* failed = nullptr;
@@ -39,11 +39,11 @@ struct guard {
 };
 thread_local guard* innermost = nullptr;
 
-// Calls of try_look() in this thread.
-thread_local sigjmp_buf* volatile looking = nullptr;  // of the one that is under way
+// The state of this thread's try_look() calls.
+thread_local sigjmp_buf* volatile looking = nullptr;  // of the current call; null: none
 thread_local volatile std::sig_atomic_t looks = 0;
 
-// Whether this thread takes SIGBUS.
+// Blocks or unblocks SIGBUS for this thread.
 void change_mask(int how) noexcept {
   sigset_t bus;
   ::sigemptyset(&bus);
@@ -51,8 +51,9 @@ void change_mask(int how) noexcept {
   ::pthread_sigmask(how, &bus, nullptr);
 }
 
-// While a thread looks at pages now and then, a signal comes every 20 ms. One that finds the look of the last one still
-// under way ends it; one that finds that nobody has looked since is the last. So a look costs no system call.
+// A timer that limits looks at pages: while a thread looks now and then, it sends a signal every 20 ms. A signal that
+// finds the same look as the previous signal ends that look; one that finds no look since then stops the timer. So a
+// look costs no system call.
 class look_timer {
  public:
   look_timer() {
@@ -66,16 +67,16 @@ class look_timer {
       throw_error(errc::out_of_memory, fmt::format("no timer for who serves a region: {}", std::strerror(errno)));
   }
   ~look_timer() {
-    change_mask(SIG_BLOCK);  // the thread ends, and one more may be on its way
+    change_mask(SIG_BLOCK);  // the thread ends, and a signal may still be pending
     ::timer_delete(timer_);
   }
   look_timer(const look_timer&) = delete;
   look_timer& operator=(const look_timer&) = delete;
-  // pre: the look is counted
+  // Starts the timer if it is stopped. pre: the look is counted.
   void run() noexcept {
     if (!runs_) set(true);
   }
-  // In the handler.
+  // Called by the handler: returns true if the signal is to end the current look.
   [[nodiscard]] bool ends_look() noexcept {
     if (std::exchange(looks_then_, looks) != looks) return false;
     if (looking == nullptr) set(false);
@@ -132,7 +133,7 @@ void handle(int signal, siginfo_t* info, void* context) {
     if (of == nullptr || !of->has(address)) continue;
     if (signal == SIGBUS) {
       const int error_before = errno;
-      change_mask(SIG_UNBLOCK);  // who serves looks at pages too
+      change_mask(SIG_UNBLOCK);  // the serving code looks at pages too
       const bool is_served = info->si_code == BUS_ADRERR && of->serve(fault_of(address, context));
       errno = error_before;
       if (is_served) return;
@@ -147,7 +148,7 @@ void handle(int signal, siginfo_t* info, void* context) {
     say(of->failure()->text);
     break;
   }
-  // What would have happened without us.
+  // The default without this handler.
   const struct sigaction& before = handler_before(signal);
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
@@ -161,7 +162,7 @@ bool ends(void (*look)(const void*), const void* with) {
   looks = looks + 1;
   if (timer_here != nullptr) timer_here->run();
   {
-    const situ::detail::racing_reads reads;  // ThreadSanitizer ends this with a jump out of a handler, too
+    const situ::detail::racing_reads reads;  // a jump out of a handler ends this for ThreadSanitizer, too
     look(with);
   }
   looking = nullptr;
@@ -200,7 +201,7 @@ territory::~territory() { regions[number_].store(nullptr); }
 void territory::fail(std::byte* page, region_failure why) {
   const std::lock_guard held{lock_};
   failures_.push_back(std::move(why));
-  if (failures_.size() > most_failures) failures_.pop_front();  // whose readers have thrown it long ago
+  if (failures_.size() > most_failures) failures_.pop_front();  // its readers have thrown it long ago
   latest_.store(&failures_.back(), std::memory_order_release);
   failed_pages_.insert(page);
   ::mprotect(page, situ::detail::page_bytes, PROT_NONE);

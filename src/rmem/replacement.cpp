@@ -10,7 +10,7 @@ namespace {
 
 using frame_number = replacement_policy::frame_number;
 
-// Frames in an order, each in one queue at most; all steps take constant time.
+// Ordered queues of frames; a frame is in at most one queue. All steps take constant time.
 class frame_links {
  public:
   explicit frame_links(std::uint32_t frames) : at_(frames) {}
@@ -58,8 +58,8 @@ class fifo final : public replacement_policy {
   frame_links::queue all_;
 };
 
-// A queue in which the front hand, a quarter of it ahead, has frames watched, and the back hand takes the first that
-// nobody has touched since. Those that were go to the end.
+// A queue with two hands. The front hand, a quarter of the queue ahead, has frames watched; the back hand takes the
+// first frame not touched since. Touched frames move to the end.
 class two_hands {
  public:
   two_hands(frame_links& links, std::uint32_t frames) : links_{links}, states_(frames, state::plain) {}
@@ -124,7 +124,8 @@ class clock_policy final : public replacement_policy {
   two_hands hands_;
 };
 
-// Eight bits a frame, the last look's on top; a look at all of them each time that an eighth of the frames was filled.
+// Eight bits a frame, the last look's on top. The policy looks at all frames each time that an eighth of them was
+// filled.
 class aging final : public replacement_policy {
  public:
   explicit aging(std::uint32_t frames)
@@ -164,8 +165,8 @@ class aging final : public replacement_policy {
   std::uint32_t filled_ = 0;  // since the last look
 };
 
-// S3-FIFO (Yang et al., SOSP 2023), with the looks that there are here: its small queue is a tenth, a page is watched
-// from the middle of that on, and the long queue has two hands.
+// S3-FIFO (Yang et al., SOSP 2023), adapted to looks: the small queue is a tenth, a page is watched from the middle of
+// that on, and the long queue has two hands.
 class s3_fifo final : public replacement_policy {
  public:
   explicit s3_fifo(std::uint32_t frames)
@@ -234,7 +235,7 @@ class s3_fifo final : public replacement_policy {
   two_hands long_;
   std::vector<std::uint64_t> pages_;
   std::vector<in> where_;
-  // Pages that went from the short queue.
+  // Pages evicted from the short queue.
   std::uint32_t most_ghosts_;
   std::list<std::uint64_t> ghost_order_;
   std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> ghosts_;

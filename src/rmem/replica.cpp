@@ -52,7 +52,7 @@ replica::replica(replica_state& state, std::uint64_t node, std::uint32_t index, 
 
 // --- the name server ---
 
-// The next member, or the one that joins behind the last; 0: nobody.
+// Returns the next member, or the node that joins behind the last; 0: none.
 std::uint64_t replica::after_this() const noexcept {
   const std::size_t at = place();
   if (at == view_.members) return 0;
@@ -83,12 +83,12 @@ void replica::install(const view_entry& told, std::uint64_t asked_ns) {
   view_.lease_ms = 0;
   view_.is_drained = 0;
   if (told.lease_ms > 0) lease_ns_ = std::uint64_t{told.lease_ms} * 1'000'000;
-  // A fifth less than the name server waits, for clocks that do not run alike.
+  // A fifth less than the name server waits, for clocks of different speed.
   lease_end_ns_ = told.lease_ms > 0 ? asked_ns + lease_ns_ / 5 * 4 : 0;
   if (!is_news) return;
   if (is_member()) has_all_ = true;
   if (was_member && !is_member()) has_all_ = false;  // invariant 4
-  // One that was put out and joins again is another one: it has forgotten everything.
+  // A node that was removed and joins again counts as another one: it has forgotten everything.
   const bool is_another = after_this() != was_behind || (!was_joining && after_this() == view_.joining);
   if (is_another) {
     end_stream();
@@ -101,7 +101,7 @@ void replica::install(const view_entry& told, std::uint64_t asked_ns) {
   if (!was_first && is_first()) state_.begin_serving();
 }
 
-// Where nobody's acknowledgment counts, its own does.
+// If no other member's acknowledgment counts, this one's own does.
 void replica::look_whom_to_wait_for() {
   const std::size_t at = place();
   counts_ = at + 1 < view_.members || (promised_ != 0 && promised_ == view_.joining);
@@ -187,8 +187,8 @@ void replica::sent(std::size_t bytes) {
   if (now_sent_ == now_.size()) next_message();
 }
 
-// Parts of a copy and batches take turns, so that neither waits for the end of the other. A part may hold what a batch
-// behind it brings once more; done in order, the end is the same.
+// Parts of a copy and batches take turns, so that neither waits for the end of the other. A part may hold bytes that a
+// later batch brings again; done in order, the result is the same.
 void replica::next_message() {
   now_.clear();
   now_sent_ = 0;
@@ -210,7 +210,7 @@ void replica::next_part() {
   const auto is_zero = [](std::byte each) { return each == std::byte{0}; };
   std::span<const std::byte> bytes;
   change_batch part;
-  for (std::size_t skipped = 0; skipped < most_skipped_parts; ++skipped) {  // a region begins with zeros there, too
+  for (std::size_t skipped = 0; skipped < most_skipped_parts; ++skipped) {  // regions begin with zeros there, too
     bytes = state_.bytes_from(copied_to_);
     bytes = bytes.first(std::min(bytes.size(), part_bytes));
     if (bytes.empty() || !std::all_of(bytes.begin(), bytes.end(), is_zero)) break;

@@ -40,12 +40,12 @@ namespace {
 using detail::descriptor;
 using situ::detail::steady_ns;
 
-// The server moves so many bytes of one client, in and out, before it serves the next one.
+// The bytes of one client, in and out, that the server moves before it serves the next one.
 constexpr std::size_t most_bytes_a_turn = std::size_t{256} << 10;
-// After each round of clients, the server does so many of these: it accepts a connection, serves a stranger, closes a
-// connection that has hung up. Each takes up to ten times as long as a client's request.
+// The number of actions of low priority after each round of clients: accepting a connection, serving a stranger, closing
+// a connection that has hung up. Each takes up to ten times as long as a client's request.
 constexpr int most_low_priority_a_turn = 2;
-// Between two rounds of clients, the server looks at so many connections for silent ones, and ends so many of those.
+// The connections that the server checks for silence between two rounds of clients, and the silent ones that it ends.
 constexpr int most_looked_at_a_turn = 256;
 constexpr int most_ended_a_turn = 1;
 // The number that an event carries. In epoll_: the wake-up, low_priority_, or a connection. In low_priority_: a
@@ -628,7 +628,7 @@ void server::impl::close(std::uint64_t number) {
 }
 
 // Ends connections that have owed something for longer than the patience. Each call ends a few of them, since clients
-// wait meanwhile.
+// wait during the call.
 void server::impl::end_silent_ones() {
   const std::uint64_t now = steady_ns();
   const std::uint64_t patience_ns = static_cast<std::uint64_t>(options_.patience.count()) * 1'000'000;

@@ -22,7 +22,7 @@ void append(std::vector<std::byte>& to, const T& value) {
 
 answer refused(const outcome& why) { return refusal(why.status, why.text); }
 
-// Names of servers lead clients to whom they hand their capabilities: not everybody may link them.
+// Clients hand their capabilities to the server that a name leads to, so only operators may link names of servers.
 bool is_name_of_server(std::string_view name) { return name.starts_with(server_name_prefix); }
 
 answer with_capability(const capability& made) {
@@ -82,11 +82,12 @@ void service::leave(session& one, std::uint64_t number) {
   std::erase(sessions_, &one);
   std::erase_if(names_, [&](const auto& each) { return each.second.session == number; });
   end_regions_of(number);
-  // One that has enrolled may come again, by another connection.
+  // An enrolled client may come again, by another connection.
   if (member_ && one.client() != 0) wait_for_client(one.client());
 }
 
-// On a member of a chain, those of a client go with it from all of them. While it does not serve, another one decides.
+// Ends the regions of a session; on a member of a chain the other members end them, too. A member that does not serve
+// leaves the decision to the serving one.
 void service::end_regions_of(std::uint64_t session) {
   if (!is_serving()) return;
   for (const std::uint64_t address : memory_.regions_of(session)) end_region(address);
@@ -133,7 +134,7 @@ answer service::perform_here(const asker& who, const request_head& head, std::sp
     case operation::drain: return count(drain(who, body));
     case operation::follow:
     case operation::map_memory:
-    case operation::map_to_read:  // not by this connection
+    case operation::map_to_read:  // not by a connection that cannot pass descriptors
     case operation::read:
     case operation::write: break;
   }
@@ -202,7 +203,7 @@ answer service::change_word(const asker& who, const request_head& head, std::spa
   std::byte* const at =
       memory_.reach(who.application, head.grant, head.secret, head.address, head.bytes, rights::atomic);
   if (at == nullptr) return refusal(status::denied, "no capability for atomic operations there");
-  // The server's thread alone changes the bytes; whoever maps them on this host sees a whole word.
+  // Atomic, so that a process that maps the bytes on this host sees a whole word.
   std::atomic_ref<std::uint64_t> word{*reinterpret_cast<std::uint64_t*>(at)};
   answer made;
   if (swaps) {
@@ -247,7 +248,7 @@ answer service::pass_memory(const asker& who, const request_head& head, descript
       is_to_read ? memory_.pass_to_read(who.application, {head.address, head.bytes}, head.grant, head.secret, number)
                  : memory_.pass(who.application, who.session, head.grant, head.secret, number);
   if (!got.is_ok()) return count(refused(got));
-  // A copy: the region may end before it has gone.
+  // A duplicate, since the region may end before the descriptor has been sent.
   file = descriptor{situ::detail::above_standard(::fcntl(number, F_DUPFD_CLOEXEC, 0))};
   if (!file) return count(refusal(status::not_supported, "the server has no descriptor left"));
   return {};
@@ -329,7 +330,7 @@ answer service::resolve_name(std::span<const std::byte> body) {
   return all;
 }
 
-// Those behind the one in the body, which may be empty; value is 1 where there are more.
+// Returns the names behind the one in the body, which may be empty; value is 1 if there are more.
 answer service::list_names(std::span<const std::byte> body) {
   constexpr std::size_t most = most_body_bytes / sizeof(name_entry);
   if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");

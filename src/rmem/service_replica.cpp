@@ -1,4 +1,4 @@
-// What a service does as a member of a chain, and as the name server of chains.
+// The part of a service that acts as a member of a chain, and as the name server of chains.
 #include "rmem/service.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ answer service::drain(const asker& who, std::span<const std::byte> body) {
   return got.is_ok() ? answer{} : refusal(got.status, got.text);
 }
 
-// At most 15 of them: a body has no room for more. value: how many there are; second: spare servers.
+// Returns at most 18 views, since a body has room for no more. value: the number of all views; second: spare servers.
 answer service::list_views() {
   const std::vector<view_entry> views = views_.all(now_ns_);
   answer all{status::ok, views.size(), views_.spares(), {}};
@@ -79,7 +79,7 @@ void service::end_serving() {
   has_ended_sessions_ = true;
 }
 
-// What ends with a client goes when that has been away for too long.
+// Ends the regions of clients that have been absent for too long.
 void service::look() {
   if (!member_ || last_look_ns_ == 0 || now_ns_ < next_look_ns_ || !is_serving()) return;
   next_look_ns_ = now_ns_ + patience_ns_ / 16;
@@ -99,7 +99,7 @@ void service::look() {
   if (!gone.empty()) publish({}, {}, {});
 }
 
-// A client says which one it is, so that what it sends again to the next server is done once.
+// Notes a client's number, so that a request that it sends again to the next server is done once.
 answer service::enroll(const asker& who, const request_head& head) {
   if (head.operand == 0) return refusal(status::bad_argument, "a client's number is not 0");
   if (!member_) return refusal(status::not_supported, "this server's memory has no replicas");
@@ -110,7 +110,7 @@ answer service::enroll(const asker& who, const request_head& head) {
     return refusal(status::denied, "another application has that number");
   if (!is_known && (head.flags & flag_known) != 0)
     return refusal(status::outcome_lost, "whether the client's last request was done is not known any more");
-  // Whatever it has sent on another connection and nobody has read is not to be done any more.
+  // Requests that the client has sent on other connections must not be done any more.
   for (session* const each : sessions_)
     if (each->client() == head.operand && each->number() != who.session) {
       each->cut();
@@ -138,7 +138,7 @@ change_head service::change(change_kind what) const noexcept {
   return made;
 }
 
-// What a request has changed goes out, with its answer.
+// Sends the changes of a request to the next member, with its answer.
 void service::publish(const asker& who, const request_head& head, const answer& made) {
   if (!member_ || changes_.is_empty()) return;
   if (who.client != 0 && made.status == status::ok) {
@@ -185,7 +185,7 @@ void service::note_grant(change_batch& to, const memory_table::capability_view& 
   to.add(what);
 }
 
-// What a request is that enrolls is `client`; what it has done last, `done`; a region of a client has its number.
+// An enrolled client becomes a `client` change, and its last request a `done` change; a client's region has its number.
 void service::add_tables(change_batch& to) const {
   memory_.for_each_region(
       [&](const range& where, application_index owner, std::uint64_t session, std::uint64_t number,
@@ -249,7 +249,7 @@ bool service::apply(const change_head& head, std::span<const std::byte> data) {
   return false;
 }
 
-// A copy's part may be of a region that has gone since, or is not here yet: the batches behind it have the rest.
+// A part of a copy may belong to a region that is gone or not here yet: later batches have the rest.
 bool service::apply_bytes(const change_head& head, std::span<const std::byte> data) {
   if (head.number == 0 || head.number > data.size() / sizeof(range)) return false;
   const std::span<const std::byte> ranges = data.first(head.number * sizeof(range));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint16_t number_of(operation which) noexcept { return static_cast<std::uint16_t>(which); }
 
-// Which flags a request may have.
+// Returns the flags that a request may have.
 std::uint16_t flags_of(const request_head& head) noexcept {
   if (head.operation == number_of(operation::write)) return flag_two_steps;
   if (head.operation == number_of(operation::enroll)) return flag_known;
@@ -25,7 +25,7 @@ std::uint16_t flags_of(const request_head& head) noexcept {
 }  // namespace
 
 session::session(service& of, std::uint64_t number) : service_{of}, number_{number} {
-  in_.resize(sizeof(login));  // a stranger has no more
+  in_.resize(sizeof(login));  // a stranger gets no more
   hello_ = {protocol_magic, protocol_version, 0, {}};
   fill_random(hello_.nonce);
   append(bytes_of(hello_));
@@ -52,7 +52,7 @@ std::span<std::byte> session::room() {
   return std::span{in_}.subspan(in_end_);
 }
 
-// Where the next bytes of a write go.
+// Returns the buffer for the next bytes of a write.
 std::span<std::byte> session::data_room() {
   if (is_gathering()) {
     gathered_.resize(std::min<std::uint64_t>(left_ + gathered_bytes_, piece_bytes));
@@ -77,7 +77,7 @@ void session::received(std::size_t bytes) {
   take_requests();
 }
 
-// As far as what is there goes, and as long as answers do not pile up.
+// Does the requests that were received, while few answers wait.
 void session::take_requests() {
   while (step_ != step::ended && !is_blocked()) {
     if (step_ == step::stream) return take_stream_answers();
@@ -94,7 +94,7 @@ void session::take_requests() {
   }
 }
 
-// Who is refused is not told whether the name or the key is wrong.
+// A refused client does not learn whether the name or the key was wrong.
 bool session::take_login() {
   if (in_end_ - in_begin_ < sizeof(login)) return false;
   const auto heard = read_as<login>(std::span{in_}.subspan(in_begin_));
@@ -121,7 +121,7 @@ bool session::take_login() {
   return true;
 }
 
-// A head that says how long it is beyond all bounds leaves nobody to know where the next one begins.
+// After a head with an impossible length the session cannot find the next head, so it ends.
 bool session::take_request() {
   const std::span<const std::byte> there = std::span{in_}.subspan(in_begin_, in_end_ - in_begin_);
   if (there.size() < sizeof(request_head)) return false;
@@ -169,7 +169,7 @@ std::byte* session::reach(std::uint64_t at, std::uint64_t bytes, rights use) con
   return service_.memory().reach(application_, head_.grant, head_.secret, at, bytes, use);
 }
 
-// Fills ranges_ with those of the body, or the one of the head.
+// Fills ranges_ with the body's ranges, or the head's, and checks them.
 answer session::check_ranges(std::span<const std::byte> body, rights use) {
   ranges_.clear();
   range_ = 0;
@@ -208,12 +208,12 @@ void session::begin_read(std::span<const std::byte> body) {
   }
   ++service_.counters().reads;
   service_.counters().read_bytes += left_;
-  std::vector<std::byte>{}.swap(gathered_);  // of a write before
+  std::vector<std::byte>{}.swap(gathered_);  // left from an earlier write
   is_reading_ = true;
   next_piece();
 }
 
-// The next answer of a read: several short ranges that are copied, or a long one's bytes where they lie.
+// Makes the next answer of a read: several short ranges, copied, or the bytes of a long range in place.
 void session::next_piece() {
   const std::size_t head_at = append(bytes_of(answer_head{}));
   std::size_t bytes = copy_short_ranges();
@@ -240,7 +240,7 @@ void session::next_piece() {
   is_reading_ = left_ > 0;
 }
 
-// Stops at one that is long or cannot be reached any more.
+// Copies short ranges, up to the first that is long or cannot be reached any more.
 std::size_t session::copy_short_ranges() {
   std::size_t copied = 0;
   while (left_ > 0 && ranges_[range_].bytes <= copied_bytes && copied < most_waiting) {
@@ -265,7 +265,7 @@ void session::begin_write(std::span<const std::byte> body) {
   } else {
     failed_ = check_ranges(body, rights::write);
   }
-  left_ = head_.bytes;  // the client sends so many, whatever the ranges are
+  left_ = head_.bytes;  // the client sends this many bytes, whatever the ranges are
   if ((head_.flags & flag_two_steps) != 0) {
     if (failed_.status != status::ok) {
       end_write();
@@ -292,7 +292,7 @@ void session::data_arrived(std::size_t bytes) {
   if (left_ == 0) end_write();
 }
 
-// A piece of a write is here: it is done, and published, at once.
+// Does a complete piece of a write and publishes it, at once.
 void session::gathered() {
   std::vector<range> where;
   std::uint64_t found = 0;
@@ -355,7 +355,7 @@ void session::take_stream_answers() {
 
 // --- what goes out ---
 
-// One long answer does not keep its room.
+// Clears the output, and releases the memory of a long answer.
 void session::forget_sent() {
   out_.clear();
   out_begin_ = 0;
@@ -376,7 +376,7 @@ void session::reply(const answer& with, std::uint16_t flags) {
   hold();
 }
 
-// What is appended from here on tells of all that is done by now.
+// Holds back the output until all members have every change done so far.
 void session::hold() noexcept {
   if (const replica* const member = service_.member(); member != nullptr && member->is_first())
     hold_ = member->position();
@@ -429,8 +429,8 @@ void session::detach(std::span<const std::byte> from) {
   piece_ = {};
 }
 
-// While answers wait, what has come of further requests is not looked at, so nobody knows whether more is owed. How
-// long other members of a chain are waited for is decided elsewhere.
+// While answers wait, the session does not look at received bytes, so it cannot tell whether more is owed. The name
+// server decides how long to wait for other members of a chain.
 party::debt session::owes_bytes() const noexcept {
   const bool is_owed = step_ == step::login || (is_within_message() && !is_blocked());
   return {is_owed && step_ != step::stream && !is_held(), parts_in_};

@@ -25,7 +25,7 @@ namespace situ::rmem::detail {
 namespace {
 
 constexpr std::string_view unix_prefix = "unix:";
-constexpr int most_queued = 4096;  // connections that wait to be accepted; the kernel bounds it, too (somaxconn)
+constexpr int most_queued = 4096;  // connections waiting to be accepted; the kernel has its own limit (somaxconn)
 
 struct socket_address {
   sockaddr_storage bytes{};
@@ -46,7 +46,7 @@ socket_address unix_address(std::string_view path) {
   return all;
 }
 
-// The first address that the system has for it.
+// Returns the first address that the system has for an endpoint.
 socket_address address_of(std::string_view endpoint) {
   if (endpoint.starts_with(unix_prefix)) return unix_address(endpoint.substr(unix_prefix.size()));
   const std::size_t colon = endpoint.rfind(':');
@@ -86,7 +86,7 @@ std::string text_of_bound(int socket, const std::string& asked) {
   return bound.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
-// What a look at a path found there, links not followed.
+// The file at a path; symbolic links are not followed.
 struct found_file {
   bool is_there = false;
   bool is_socket = false;
@@ -95,7 +95,7 @@ struct found_file {
   friend bool operator==(const found_file&, const found_file&) = default;
 };
 
-// Throws bad_launch where the look fails: what could not be seen is not taken for absent.
+// Throws bad_launch if lstat fails: a file that cannot be seen does not count as absent.
 found_file look_at(const std::string& path, const std::string& endpoint) {
   struct stat seen{};
   if (::lstat(path.c_str(), &seen) == 0) return {true, S_ISSOCK(seen.st_mode), seen.st_dev, seen.st_ino};
@@ -103,15 +103,15 @@ found_file look_at(const std::string& path, const std::string& endpoint) {
   throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(errno)));
 }
 
-// errno's value; 0: somebody listens there.
+// Returns errno's value; 0: a process listens there.
 int try_to_connect(const socket_address& at, const std::string& endpoint) {
   const descriptor probe = make_socket(AF_UNIX, SOCK_NONBLOCK);
   if (!probe) throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(errno)));
   return ::connect(probe.get(), at.get(), at.length) == 0 ? 0 : errno;
 }
 
-// Removes a socket that nobody answers, and nothing else. A server that is just starting has bound its socket and does
-// not listen yet: so a socket is stale only if it refuses three times.
+// Removes a socket at which nobody answers, and nothing else. A server that is just starting has bound its socket and
+// does not listen yet: so a socket is stale only if it refuses three times.
 void remove_stale(const socket_address& at, const std::string& path, const std::string& endpoint) {
   const found_file seen = look_at(path, endpoint);
   if (!seen.is_there) return;
@@ -136,7 +136,7 @@ void remove_stale(const socket_address& at, const std::string& path, const std::
   if (look_at(path, endpoint) == seen) ::unlink(path.c_str());
 }
 
-// Waits for a connection that is under way. 0, or errno's value.
+// Waits for a connection to complete. Returns 0, or errno's value.
 int finish_connecting(int socket, std::chrono::milliseconds timeout) {
   pollfd waits{socket, POLLOUT, 0};
   int ready = 0;
@@ -149,7 +149,7 @@ int finish_connecting(int socket, std::chrono::milliseconds timeout) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &bad, &length) == 0 ? bad : errno;
 }
 
-// Both connect: 0, or errno's value.
+// Both connect, and return 0 or errno's value.
 int start_and_finish(int socket, const socket_address& at, std::chrono::milliseconds timeout) {
   if (::connect(socket, at.get(), at.length) == 0) return 0;
   return errno == EINPROGRESS ? finish_connecting(socket, timeout) : errno;
@@ -157,7 +157,7 @@ int start_and_finish(int socket, const socket_address& at, std::chrono::millisec
 int connect_and_wait(int socket, const socket_address& at) {
   for (;;) {
     if (::connect(socket, at.get(), at.length) == 0) return 0;
-    if (errno != EINTR) return errno;  // a signal has ended the wait, and nothing is connected
+    if (errno != EINTR) return errno;  // a signal ended the wait, and the socket is not connected
   }
 }
 
@@ -199,11 +199,11 @@ listener::listener(std::string& endpoint) {
   const int yes = 1;
   if (is_unix) {
     remove_stale(at, path, endpoint);
-    // bind makes the file with the socket's mode.
+    // bind() gives the file the socket's mode.
     if (socket_) ::fchmod(socket_.get(), 0600);
   } else if (socket_) {
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    bound_buffers(socket_.get());  // accepted ones inherit it, and TCP has to know before it is connected
+    bound_buffers(socket_.get());  // accepted sockets inherit it, and TCP must know before the connection
   }
   const auto refuse = [&] {
     const int why = errno;
@@ -221,7 +221,7 @@ listener::listener(std::string& endpoint) {
 
 listener::~listener() { remove_own_file(); }
 
-// Another file may have the name by now.
+// Removes the file only if it is still the listener's own: another file may have the name by now.
 void listener::remove_own_file() const noexcept {
   struct stat seen{};
   if (socket_ && !path_.empty() && ::lstat(path_.c_str(), &seen) == 0 && seen.st_dev == device_ &&
@@ -259,7 +259,7 @@ descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeo
   if (::setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
       ::setsockopt(made.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
     fail(errno);
-  // A Unix socket waits within connect until there is room in the server's queue; EAGAIN: there was none in time.
+  // On a Unix socket connect() waits for room in the server's queue; EAGAIN: there was none in time.
   if (const int bad = is_unix ? connect_and_wait(made.get(), at) : start_and_finish(made.get(), at, timeout); bad != 0)
     fail(bad == EAGAIN ? ETIMEDOUT : bad);
   set_stream_options(made.get(), timeout);

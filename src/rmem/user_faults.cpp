@@ -20,7 +20,7 @@
 namespace situ::rmem::detail {
 namespace {
 
-// Newer than the kernel headers of Debian 12.
+// Definitions newer than the kernel headers of Debian 12.
 constexpr std::uint64_t continue_mode_protected = 2;
 constexpr std::uint64_t feature_move = 1 << 16;
 constexpr std::uint64_t move_mode_wakes_nobody = 1;
@@ -45,7 +45,8 @@ uffdio_range range_of(std::byte* begin, std::size_t bytes) noexcept {
   return {reinterpret_cast<std::uintptr_t>(begin), bytes};
 }
 
-// While the address space changes (a fork, another mapping) the kernel asks to be asked again.
+// Repeats an ioctl while the kernel returns EAGAIN, as it does while the address space changes (a fork, another
+// mapping).
 template <class Argument>
 int ask(int descriptor, unsigned long what, Argument& with) noexcept {
   int status = 0;
@@ -114,7 +115,8 @@ bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) no
     std::size_t done = pages.range.len;
     if (ask(descriptor_.get(), UFFDIO_CONTINUE, pages) != 0) {
       if (errno == EINVAL && is_protected) return false;
-      // Some of them may be mapped, by a touch that needed nobody; or they lie in several mappings. So each by itself.
+      // Some pages may be mapped already, by a touch that needed no help, or lie in several mappings. So each is done
+      // by itself.
       done = step > situ::detail::page_bytes ? 0 : situ::detail::page_bytes;
       step = situ::detail::page_bytes;
       if (done > 0) wake(begin, done);
@@ -125,8 +127,8 @@ bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) no
   return true;
 }
 
-// Calls some(done) until all bytes are, or it fails: it begins behind those that are done, and adds what it has done.
-// The kernel ends such a call early where the address space changes meanwhile.
+// Calls some(done) until all bytes are done, or it fails. some() begins behind the first `done` bytes, and adds the
+// number that it has done. The kernel ends such a call early if the address space changes in between.
 template <class Some>
 std::size_t user_faults::in_parts(std::size_t bytes, const Some& some) noexcept {
   for (std::size_t done = 0;;)

@@ -42,7 +42,7 @@ bool view_keeper::is_lost(std::uint64_t node, std::uint64_t now_ns) const {
   const auto found = processes_.find(node);
   return found == processes_.end() || now_ns - found->second.seen_ns > lease_ns();
 }
-// A moment ago: some beats are less.
+// Returns true if the node was heard within the last quarter of a lease, which is longer than a few beats.
 bool view_keeper::is_heard(std::uint64_t node, std::uint64_t now_ns) const {
   const auto found = processes_.find(node);
   return found != processes_.end() && now_ns - found->second.seen_ns < lease_ns() / 4;
@@ -86,7 +86,7 @@ bool view_keeper::beat(const beat_entry& said, std::uint64_t now_ns, view_entry&
   group* const of = group_of(said.node);
   told = {};
   if (of == nullptr) {
-    // One that has been put out is told the view without it.
+    // A server that has been removed is told the view without it.
     if (const auto held = groups_.find(said.holds.index); said.holds.epoch > 0 && held != groups_.end())
       told = held->second.view;
     told.is_drained = who.drains ? 1 : 0;
@@ -94,14 +94,14 @@ bool view_keeper::beat(const beat_entry& said, std::uint64_t now_ns, view_entry&
   }
   told = of->view;
   if (place_in(of->view, said.node) != 0) return true;
-  // A first one that is to go is told to serve no more, once there is one that has everything.
+  // A first member that is drained loses its lease once enough other members have everything.
   if (who.drains && of->view.members > of->view.replicas) return true;
   of->granted_ns = now_ns;
   told.lease_ms = lease_ms_;
   return true;
 }
 
-// What the one that says it holds of the newest view leads to the next one.
+// Derives the next view from the beat of a server that holds the newest view.
 void view_keeper::heed(group& of, const beat_entry& said) {
   view_entry& view = of.view;
   const std::size_t place = place_in(view, said.node);
@@ -117,7 +117,7 @@ void view_keeper::heed(group& of, const beat_entry& said) {
   }
 }
 
-// A new server number begins with the process that wants it.
+// Begins a new server number's chain with the process that wants it.
 void view_keeper::begin_group(const beat_entry& said, std::uint64_t now_ns) {
   if (said.index == any_server || said.replicas == 0 || now_ns - begun_ns_ < 2 * lease_ns()) return;
   if (said.holds.epoch > 0 || groups_.contains(said.index) || found_.contains(said.index) || drains(said.node)) return;
@@ -127,8 +127,8 @@ void view_keeper::begin_group(const beat_entry& said, std::uint64_t now_ns) {
   made.view.chain[0] = {said.node, said.endpoint};
 }
 
-// A name server that was started anew knows nothing, and believes the view of the highest epoch, once each process in
-// it has said what it holds: one of them may have heard of a later one. It is the first thing that it knows of a
+// A restarted name server knows no views. It adopts the view of the highest epoch once each process in it has reported
+// the view that it holds, as one of them may have received a later view. It adopts a view only as the first of a server
 // number.
 void view_keeper::adopt(const beat_entry& said) {
   told_epochs_[said.node] = said.holds.epoch;
@@ -142,7 +142,7 @@ void view_keeper::adopt(const beat_entry& said) {
   made.view.lease_ms = 0;
   made.view.is_drained = 0;
   made.capacity = processes_[best.chain[0].node].capacity;
-  made.granted_ns = looked_ns_;  // its predecessor may have told the first one so a moment ago
+  made.granted_ns = looked_ns_;  // the previous name server may have granted a lease a moment ago
   found_.erase(said.holds.index);
 }
 
@@ -150,12 +150,12 @@ void view_keeper::adopt(const beat_entry& said) {
 
 void view_keeper::look(std::uint64_t now_ns) {
   if (begun_ns_ == 0) begun_ns_ = looked_ns_ = now_ns;
-  // It was stopped itself, so that nobody could be heard.
+  // The name server itself was stopped, and could hear no beat.
   if (now_ns - looked_ns_ > lease_ns() / 2)
     for (auto& [node, each] : processes_) each.seen_ns = now_ns;
   looked_ns_ = now_ns;
   for (auto& [index, each] : groups_) look_at(each, now_ns);
-  // Who is gone for long is forgotten, but for those whose bytes are waited for.
+  // A process absent for long is forgotten, unless a chain waits for its bytes.
   std::erase_if(processes_, [&](const auto& each) {
     return now_ns - each.second.seen_ns > 100 * lease_ns() && group_of(each.first) == nullptr;
   });
@@ -163,19 +163,19 @@ void view_keeper::look(std::uint64_t now_ns) {
 
 void view_keeper::look_at(group& of, std::uint64_t now_ns) {
   view_entry& view = of.view;
-  // Only while the first one is surely there: else the one that is put out may be the last that has everything.
+  // Only while the first member is surely alive: otherwise the removed member may be the last that has everything.
   if (is_heard(view.chain[0].node, now_ns))
     for (std::size_t i = view.members; i-- > 1;)
       if (is_lost(view.chain[i].node, now_ns)) remove(view, i);
   if (view.joining != 0 && (is_lost(view.joining, now_ns) || drains(view.joining))) set_joining(view, 0);
   replace_first(of, now_ns);
-  // One that is drained goes when there are enough without it.
+  // A drained member is removed when enough members remain.
   for (std::size_t i = view.members; i-- > 1;)
     if (view.members > view.replicas && drains(view.chain[i].node)) remove(view, i);
   find_joining(of, now_ns);
 }
 
-// Invariant 2. By the first of the others that is not lost, and only when that one is surely there.
+// Invariant 2. The first of the others that is not lost becomes the first member, and only if it is surely alive.
 void view_keeper::replace_first(group& of, std::uint64_t now_ns) {
   view_entry& view = of.view;
   const std::uint64_t first = view.chain[0].node;

@@ -8,8 +8,8 @@
 //
 // Invariants
 //   1. The epochs of a chain grow, and each epoch belongs to one chain only.
-//   2. The first of a chain is replaced only when its last granted lease is over: it has stopped serving by then, even if
-//      it does not know of the replacement.
+//   2. The first of a chain is replaced only when its last granted lease is over: it has stopped serving by then, even
+//      if it does not know of the replacement.
 //   3. A process is appended to a chain only when the last member of the newest view reports that it has everything.
 //   4. A chain never becomes empty: the name server waits for the last process that has the bytes.
 #pragma once
