@@ -414,7 +414,7 @@ std::uint64_t client::compare_swap(const capability& at, std::uint64_t offset, s
   return impl_->at(server_of(at.address), [&](link& to) { return to.ask(head, bytes_of(desired)).value; });
 }
 
-// --- what there is ---
+// --- statistics, names, replicas ---
 
 void client::keep_alive() { impl_->keep_alive(); }
 

@@ -185,7 +185,7 @@ void memory_table::free(std::uint64_t address) noexcept {
   regions_.erase(found);
 }
 
-// --- memory itself ---
+// --- passing memory ---
 
 outcome memory_table::pass(application_index who, std::uint64_t session, std::uint64_t number,
                            const capability_secret& secret, int& file) {
@@ -462,7 +462,7 @@ bool memory_table::end(std::uint32_t index) noexcept {
   }
 }
 
-// --- of replicas ---
+// --- for replicas ---
 
 void memory_table::reset(std::uint32_t server) noexcept {
   regions_.clear();

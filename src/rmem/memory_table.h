@@ -91,7 +91,7 @@ class memory_table {
 
   // Returns true if a region begins at `address` and this application owns it.
   [[nodiscard]] bool is_owner(application_index who, std::uint64_t address) const noexcept;
-  // pre: a region begins there.
+  // Ends a region and its capabilities. pre: a region begins at `address`.
   void free(std::uint64_t address) noexcept;
   // Return the memory of the region that begins at `address`, or of a capability's range (which is the whole region if
   // ending the capability moves the region); empty if there is none.
@@ -105,7 +105,7 @@ class memory_table {
   // Empties the table, for the server of that number.
   void reset(std::uint32_t server) noexcept;
   // Adds a region at `where`, with the number and secret of its first capability (0: it has ended). Returns false if
-  // there is no room.
+  // there is no room, or if the values cannot be right.
   [[nodiscard]] bool place_region(const range& where, application_index owner, std::uint64_t session,
                                   std::uint64_t number, const capability_secret& secret);
   struct capability_view {

@@ -264,7 +264,7 @@ void pager::fail_page(std::uint64_t page, const error& why) {
   faults_.wake(program_page(page), page_bytes);
 }
 
-// --- coming ---
+// --- fetching ---
 
 // Fetches pages. pre: they are absent and in ascending order. mark: the page whose touch will be reported, or no_page.
 void pager::fetch_pages(std::span<const std::uint64_t> pages, std::uint64_t mark) {
@@ -477,7 +477,7 @@ void pager::note_changes_from(std::uint64_t page) {
   store_->allow_writes(page, end);
 }
 
-// --- going ---
+// --- eviction ---
 
 // Evicts pages. Throws out_of_memory if too many are pinned, and the errors of writing back.
 void pager::make_room(std::uint64_t pages, const std::function<bool(std::uint64_t)>& keep) {
@@ -578,7 +578,7 @@ void pager::write_frames(std::span<const frame_number> which) {
   }
 }
 
-// --- what is asked for ---
+// --- requests ---
 
 std::future<void> pager::ask(std::function<void()> what) {
   std::packaged_task<void()> made{std::move(what)};
@@ -689,7 +689,7 @@ void pager::pin(std::uint64_t first_page, std::uint64_t pages) {
           }
         }
         found.is_mark = false;
-        if (!can_be_written) continue;  // given back meanwhile: as if the program did that later
+        if (!can_be_written) continue;  // given back in between: as if the program did that later
         if (is_mapped(found))
           store_->allow_writes(page, page + 1);
         else

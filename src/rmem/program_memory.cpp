@@ -315,7 +315,7 @@ void program_memory::serve_copy(process& to, std::uint64_t page) {
   (void)to.faults.copy(to.address(page), is_held ? content_of(page) : zeros.data(), page_bytes, false);
 }
 
-// --- coming ---
+// --- fetching ---
 
 // Brings pages into frames. pre: they are absent, in ascending order, and all blank or all stored.
 void program_memory::bring(std::span<const std::uint64_t> pages) {
@@ -438,7 +438,7 @@ void program_memory::hand_over(std::uint64_t first, std::uint64_t end) {
   for (std::uint64_t page = first; page < end; ++page) preserve(page);
 }
 
-// --- going ---
+// --- eviction ---
 
 void program_memory::make_room(std::uint64_t pages) {
   while (empty_frames_.size() < pages) evict_some(std::max(pages - empty_frames_.size(), most_going_at_once));

@@ -109,7 +109,7 @@ void replica::look_whom_to_wait_for() {
   drop_kept();
 }
 
-// --- what has changed ---
+// --- changes ---
 
 void replica::publish(const change_batch& changes, std::uint64_t now_ns) {
   keep(changes.message(stream_kind::batch, position_ + 1), now_ns);
@@ -136,7 +136,7 @@ void replica::drop_kept() {
   }
 }
 
-// --- to the next one ---
+// --- to the next member ---
 
 status replica::accept(const follow_entry& who, std::uint64_t now_ns) {
   if (view_.epoch == 0 || who.epoch != view_.epoch || who.node == 0 || who.node != after_this())
@@ -241,7 +241,7 @@ void replica::acknowledge(const stream_answer& said, std::uint64_t now_ns) {
   if (output().empty()) next_message();
 }
 
-// --- from the one before ---
+// --- from the previous member ---
 
 member_entry replica::wanted_source() const noexcept {
   if (view_.epoch == 0) return {};

@@ -42,8 +42,8 @@ using situ::detail::steady_ns;
 
 // The bytes of one client, in and out, that the server moves before it serves the next one.
 constexpr std::size_t most_bytes_a_turn = std::size_t{256} << 10;
-// The number of actions of low priority after each round of clients: accepting a connection, serving a stranger, closing
-// a connection that has hung up. Each takes up to ten times as long as a client's request.
+// The number of low-priority actions after each round of clients: accepting a connection, serving a stranger, closing a
+// connection that has hung up. Each takes up to ten times as long as a client's request.
 constexpr int most_low_priority_a_turn = 2;
 // The connections that the server checks for silence between two rounds of clients, and the silent ones that it ends.
 constexpr int most_looked_at_a_turn = 256;

@@ -46,7 +46,7 @@ service::service(std::uint32_t server, std::uint64_t capacity_bytes, const memor
       clients_(keys_.size()),
       most_clients_{most_clients} {}
 
-// --- who they are ---
+// --- clients ---
 
 application_index service::application_of(std::string_view name) const noexcept {
   for (std::size_t i = 0; i < keys_.size(); ++i)

@@ -209,7 +209,7 @@ void service::add_tables(change_batch& to) const {
   to.add(last, std::as_bytes(std::span{uses}));
 }
 
-// --- what another member has changed ---
+// --- changes of other members ---
 
 bool service::apply(const change_head& head, std::span<const std::byte> data) {
   switch (static_cast<change_kind>(head.kind)) {

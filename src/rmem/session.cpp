@@ -38,7 +38,7 @@ session::~session() {
   service_.leave(*this, number_);
 }
 
-// --- what comes in ---
+// --- input ---
 
 std::span<std::byte> session::room() {
   if (step_ == step::ended || (service_.member() != nullptr && service_.member()->is_full() && step_ == step::data))
@@ -353,7 +353,7 @@ void session::take_stream_answers() {
   }
 }
 
-// --- what goes out ---
+// --- output ---
 
 // Clears the output, and releases the memory of a long answer.
 void session::forget_sent() {

@@ -69,7 +69,7 @@ std::size_t view_keeper::spares() const {
   return all;
 }
 
-// --- what is told ---
+// --- beats ---
 
 bool view_keeper::beat(const beat_entry& said, std::uint64_t now_ns, view_entry& told) {
   if (said.node == 0 || !is_word(said.endpoint) || !is_view(said.holds) || said.replicas > most_replicas ||
@@ -146,7 +146,7 @@ void view_keeper::adopt(const beat_entry& said) {
   found_.erase(said.holds.index);
 }
 
-// --- what time does ---
+// --- losses and replacement ---
 
 void view_keeper::look(std::uint64_t now_ns) {
   if (begun_ns_ == 0) begun_ns_ = looked_ns_ = now_ns;
