@@ -41,7 +41,7 @@ class membership {
  private:
   void beat(const std::stop_token& stop);
   void connect(const std::stop_token& stop);
-  // Runs `call` on the server's thread and returns its result; nullopt if that thread has ended.
+  // Runs `call` on the server's thread and returns its result; nullopt if a stop is requested first.
   template <class Call>
   auto ask(const std::stop_token& stop, Call call) -> std::optional<decltype(call())>;
 
