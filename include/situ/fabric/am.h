@@ -8,11 +8,11 @@
 //   void on_ping(situ::am::token& t, int n) { t.reply_short<on_pong>(n + 1); }
 //   situ::am::request_short<on_ping>(place, 41);
 //
-// A request's handler may answer once; a reply's handler answers nothing (its token type has no way to). Handlers run
-// when their place makes progress (in any call that waits, or situ::progress()), on its thread, one after another; they
-// must not block, send requests or throw. Messages between two places arrive in the order in which they were sent,
-// requests and replies each on their own. Delivery never waits behind a third place. One-sided; not thread-safe (a
-// place is one thread).
+// A request's handler may answer once; a reply's handler cannot answer (its token type has no function for it). A
+// handler runs when its place makes progress (in any call that waits, or in situ::progress()), on the place's thread,
+// one after another. A handler must not block, send requests or throw. Messages between two places arrive in the order
+// in which they were sent; requests and replies are ordered separately. Delivery never waits for a third place.
+// One-sided; not thread-safe (a place is one thread).
 // cost: a short message of up to six arguments crosses to its target in one cache line; further arguments and payloads
 // cross besides, copied once.
 #pragma once
@@ -27,19 +27,19 @@
 
 namespace situ::am {
 
-// The most arguments of a message, and the most bytes of a medium and of a long payload. Constants here; asked through
-// functions because other fabrics have other limits.
+// Return the most arguments of a message, and the most bytes of a medium and of a long payload. They are constants
+// here; callers ask through functions because other fabrics have other limits.
 [[nodiscard]] constexpr std::uint32_t max_arguments() noexcept { return detail::max_arguments; }
 [[nodiscard]] constexpr std::size_t max_medium_bytes() noexcept { return detail::max_medium_bytes; }
 [[nodiscard]] constexpr std::size_t max_long_bytes() noexcept { return SIZE_MAX >> 1; }
 
-// What fits an argument: trivially copyable, at most eight bytes.
+// The types that an argument may have: trivially copyable, at most eight bytes.
 template <class T>
 concept argument = detail::fits_argument<T>;
 
 class reply_token;
 
-// What a request's handler knows of the message, and its one chance to answer.
+// A request as its handler sees it; the handler replies through it, at most once.
 class token {
  public:
   explicit token(detail::message& message) noexcept : message_{message} {}
@@ -76,7 +76,7 @@ class token {
   detail::message& message_;
 };
 
-// What a reply's handler knows of the message.
+// A reply as its handler sees it.
 class reply_token {
  public:
   explicit reply_token(detail::message& message) noexcept : source_{message.source} {}
@@ -87,24 +87,24 @@ class reply_token {
   std::uint32_t source_;
 };
 
-// Sends a request. May wait for room, taking in messages meanwhile. Throws place_lost_error if the target is lost,
-// bad_argument where there is no such place, no_runtime. pre: not inside a handler.
+// Sends a request. May wait for room, and takes in messages while it waits. Throws place_lost_error if the target is
+// lost, bad_argument if there is no such place, no_runtime. pre: not inside a handler.
 template <auto Handler, class... Arguments>
 void request_short(place target, Arguments... arguments) {
   detail::check_handler<Handler, token, detail::handler_form::short_form, Arguments...>();
   detail::send_short<Handler>(detail::request_channel(target), arguments...);
 }
 
-// As request_short, with a copy of `payload`, which may be reused at once. Throws bad_argument where that is larger
-// than max_medium_bytes().
+// As request_short, with a copy of `payload`, which may be reused at once. Throws bad_argument if the payload is
+// larger than max_medium_bytes().
 template <auto Handler, class... Arguments>
 void request_medium(place target, std::span<const std::byte> payload, Arguments... arguments) {
   detail::check_handler<Handler, token, detail::handler_form::payload_form, Arguments...>();
   detail::send_medium<Handler>(detail::request_channel(target), payload, arguments...);
 }
 
-// As request_short, with `payload` written to `destination` in the target's segment before the handler runs.
-// Throws bad_address where the destination does not lie there.
+// As request_short, with `payload` written to `destination` in the target's segment before the handler runs. Throws
+// bad_address if the destination is not in that segment.
 template <auto Handler, class... Arguments>
 void request_long(place target, ptr<void> destination, std::span<const std::byte> payload, Arguments... arguments) {
   detail::check_handler<Handler, token, detail::handler_form::payload_form, Arguments...>();

@@ -1,10 +1,11 @@
 // Atomic operations on words of any place's segment: 32- and 64-bit integers (all operations) and double (load, store,
 // exchange, compare_exchange, fetch_add, fetch_min, fetch_max). Atomic against each other from every place of the job.
 //
-// Loads acquire, stores release, read-modify-writes do both, so a flag set after data publishes the data. Whatever
-// writes wakes a place that sleeps until the word changes (runtime/wait.h). Each throws bad_address outside every
-// segment (null included) and misaligned where the address is no multiple of the size, and no_runtime. cost: the
-// processor's own instruction behind a bounds check; and, or, xor, min, max and double use a compare-exchange loop.
+// Loads acquire, stores release, read-modify-writes do both, so a flag set after data publishes the data. Every
+// operation that writes wakes a place that sleeps until the word changes (runtime/wait.h). Each throws bad_address
+// outside every segment (null included), misaligned if the address is not a multiple of the size, and no_runtime.
+// cost: the processor's own instruction behind a bounds check; and, or, xor, min, max and double use a compare-exchange
+// loop.
 #pragma once
 
 #include <situ/fabric/detail/awaited.h>
@@ -23,7 +24,7 @@ namespace situ {
 template <class T>
 concept atomic_integer =
     std::integral<T> && !std::is_same_v<T, bool> && !std::is_const_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
-// All that has atomic operations.
+// The types that have atomic operations.
 template <class T>
 concept atomic_word = atomic_integer<T> || std::is_same_v<T, double>;
 
@@ -40,9 +41,9 @@ template <class T>
   return std::atomic_ref<T>{*target.local()};
 }
 
-// Has the processor fetch the word's line, for writing, before all that has to be known first: loads wait for a locked
-// operation in front of them, and the next one for its loads, so of many to random addresses each would wait for memory
-// by itself. A hint: any address will do.
+// Prefetches the word's cache line for writing, before the bounds check. Loads wait for an earlier locked operation,
+// and the next locked operation waits for those loads, so without the prefetch a series of atomics to random addresses
+// would take one cache miss after another. A hint: any address will do.
 inline void fetch_for_writing([[maybe_unused]] const void* word) noexcept {
 #if defined(__x86_64__)
   __asm__ volatile("prefetchw %0" : : "m"(*static_cast<const char*>(word)));
@@ -54,12 +55,12 @@ inline void check_aligned(std::uintptr_t address, std::size_t bytes) {
     throw_misaligned(address, bytes);
 }
 
-// The slow way of an atomic, as those of access.h; `found` is set where it is performed.
+// The slow way of an atomic, as the slow ways of access.h. Sets `found` if it performs the operation.
 [[nodiscard]] bool atomic_slow(place_context& context, const word_request& request, std::uint64_t& found);
-// Whether the word is of another host. Else as check_access_slow().
+// Returns true if the word belongs to another host. Otherwise does what check_access_slow() does.
 [[nodiscard]] bool is_word_elsewhere(place_context& context, std::uintptr_t word, std::size_t bytes);
 
-// Performs it on a word that is open, and wakes its place where that sleeps until the word changes.
+// Performs the operation on an open word, and wakes the word's place if it sleeps until the word changes.
 template <word_operation What, class T>
 T perform_here(ptr<T> target, T value, T second) {
   check_aligned(target.address(), sizeof(T));
@@ -80,7 +81,7 @@ template <word_operation What, class T>
   return perform_here<What>(target, value, second);
 }
 
-// On any place's word.
+// Performs the operation on a word of any place.
 template <word_operation What, class T>
 T perform_on(ptr<T> target, std::type_identity_t<T> value = {}, std::type_identity_t<T> second = {}) {
   static_assert(atomic_word<T>, "situ: atomics work on 32- and 64-bit integers and on double");
@@ -93,7 +94,7 @@ T perform_on(ptr<T> target, std::type_identity_t<T> value = {}, std::type_identi
   return perform_here<What>(target, value, second);
 }
 
-// Replaces x by compute(x), which may be called more than once, and returns x.
+// Replaces x by compute(x), and returns x. It may call `compute` more than once.
 template <class T, class Compute>
 T fetch_change(ptr<T> target, Compute compute) {
   fetch_for_writing(target.local());
@@ -115,7 +116,7 @@ T fetch_change(ptr<T> target, Compute compute) {
 
 }  // namespace detail
 
-// Reads the word, writes it, or writes it and returns what was there before.
+// Read the word, write it, or write it and return its previous value.
 template <class T>
 [[nodiscard]] T atomic_load(ptr<T> target) {
   return detail::perform_on<detail::word_operation::load>(target);
@@ -128,12 +129,12 @@ template <class T>
 T atomic_exchange(ptr<T> target, std::type_identity_t<T> value) {
   return detail::perform_on<detail::word_operation::exchange>(target, value);
 }
-// Writes `desired` if the word equals `expected`; returns what was found (equal to `expected` exactly if it wrote).
+// Writes `desired` if the word equals `expected`; returns the value found (equal to `expected` exactly if it wrote).
 template <class T>
 T atomic_compare_exchange(ptr<T> target, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
   return detail::perform_on<detail::word_operation::compare_exchange>(target, expected, desired);
 }
-// Changes the word by the operation in the name, and returns what was there before. Integers wrap around.
+// Change the word by the operation in the name, and return its previous value. Integers wrap around.
 template <class T>
 T atomic_fetch_add(ptr<T> target, std::type_identity_t<T> value) {
   return detail::perform_on<detail::word_operation::fetch_add>(target, value);

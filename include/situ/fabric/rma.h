@@ -2,10 +2,10 @@
 //
 // On one host they are loads and stores after a bounds check, complete when they return (the writes of one place to
 // another are seen in order; pair them with a barrier, a message or an atomic to know when). Non-blocking forms are in
-// runtime/async_rma.h. Every call throws bad_address, naming address, place and size, where an end lies outside the
-// open part of every segment, and no_runtime outside a situ::runtime. T is trivially copyable. Counts are elements,
-// strides are elements. Thread-safe as memcpy is. cost: a bounds check of a few
-// instructions (indexed: one for each element), and the copy.
+// runtime/async_rma.h. Every call throws bad_address, naming address, place and size, if an end is outside the open
+// part of every segment, and no_runtime outside a situ::runtime. T is trivially copyable. Counts and strides are in
+// elements. Thread-safe as memcpy is.
+// cost: a bounds check of a few instructions (indexed: one for each element), and the copy.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -69,7 +69,7 @@ template <class T>
   return *source.local();
 }
 
-// Copies between any two places; both ends are checked. put and get of two global pointers are the same. pre: the
+// Copies between any two places; both ends are checked. put and get of two global pointers do the same. pre: the
 // ranges do not overlap.
 template <class T>
 void copy(ptr<T> destination, ptr<const std::type_identity_t<T>> source, std::size_t count) {
@@ -93,8 +93,8 @@ void get(ptr<T> destination, ptr<std::type_identity_t<T>> source, std::size_t co
   copy<T>(destination, ptr<const T>{source}, count);
 }
 
-// Writes, or reads, a strided box of `extents` elements, outermost dimension first, each side with its own strides
-// (elements, may be negative). One check for the whole box: all of its range must be open.
+// Write, or read, a strided box of `extents` elements, outermost dimension first; each side has its own strides (in
+// elements, may be negative). One check covers the whole box: its whole range must be open.
 template <class T, std::size_t Dimensions>
 void put_strided(ptr<T> destination, const std::array<std::ptrdiff_t, Dimensions>& destination_strides,
                  const std::type_identity_t<T>* source, const std::array<std::ptrdiff_t, Dimensions>& source_strides,
@@ -119,8 +119,8 @@ void get_strided(std::type_identity_t<T>* destination,
   detail::copy_box<T, Dimensions>(destination, destination_strides, source.local(), source_strides, extents);
 }
 
-// Writes, or reads, single elements: element i of the private side goes to, or comes from, element indices[i] of the
-// remote side. Each is checked on its own; where one throws, those before it are done.
+// Write, or read, single elements: element i of the private side is written to, or read from, element indices[i] of
+// the remote side. Each element is checked separately; if one check throws, the elements before it have been moved.
 template <class T>
 void put_indexed(ptr<T> destination, std::span<const std::size_t> indices, const std::type_identity_t<T>* source) {
   detail::check_transferable<T>();

@@ -1,5 +1,5 @@
-// situ::shared_span<T>: consecutive elements in some place's segment, by their first one and their number. It travels
-// by value in calls and collectives, as a ptr does; whoever has it reads and writes the elements one-sided.
+// situ::shared_span<T>: consecutive elements in some place's segment, given by the first element and their number. A
+// span is passed by value in calls and collectives, as a ptr is; its holder reads and writes the elements one-sided.
 //
 //   std::vector<double, situ::allocator<double>> field(1000);           // at place 0
 //   const situ::shared_span<double> all{field};
@@ -8,7 +8,7 @@
 //     situ::put(field.first(3), std::span<const double>{copy}.first(3));
 //   }, all);
 //
-// It owns nothing: the memory must live as long as somebody uses the span. Thread-safe as a pointer is.
+// A span owns nothing: the memory must outlive every use of the span. Thread-safe as a pointer is.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -26,18 +26,19 @@
 
 namespace situ {
 
-// Elements first ... first + size - 1. cost: two words; no operation on it touches memory where nothing else is said.
+// Elements first ... first + size - 1. cost: two words; no member touches the memory unless its comment says so.
 template <class T>
 class shared_span {
  public:
-  // As std::span names them.
+  // The names of std::span.
   using element_type = T;
   using value_type = std::remove_cv_t<T>;
   static constexpr std::size_t npos = std::numeric_limits<std::size_t>::max();
 
   constexpr shared_span() noexcept = default;
   shared_span(ptr<T> first, std::size_t count) noexcept : first_{first}, size_{count} {}
-  // Of a container or array whose elements lie in a segment. Throws bad_address where they do not, and no_runtime.
+  // Makes a span of a container or array whose elements are in a segment. Throws bad_address if they are in none, and
+  // no_runtime.
   template <std::ranges::contiguous_range Range>
     requires(std::ranges::sized_range<Range> && !std::same_as<std::remove_cvref_t<Range>, shared_span> &&
              std::is_convertible_v<std::remove_reference_t<std::ranges::range_reference_t<Range>> (*)[], T (*)[]>)
@@ -45,7 +46,7 @@ class shared_span {
       : first_{static_cast<T*>(std::ranges::data(elements))}, size_{std::ranges::size(elements)} {
     if (size_ != 0) static_cast<void>(first_.place());
   }
-  // Of more restricted elements: const ones, say.
+  // Converts to a span of more restricted elements, for instance const ones.
   template <class U>
     requires(std::is_convertible_v<U (*)[], T (*)[]> && !std::is_same_v<U, T>)
   shared_span(const shared_span<U>& other) noexcept : first_{other.data()}, size_{other.size()} {}
@@ -53,21 +54,21 @@ class shared_span {
   // The number of elements.
   [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
   [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
-  // Where the first one lies.
+  // The address of the first element.
   [[nodiscard]] ptr<T> data() const noexcept { return first_; }
-  // The place whose segment holds them. Throws bad_address for an empty span.
+  // The place whose segment holds the elements. Throws bad_address for an empty span.
   [[nodiscard]] situ::place place() const { return first_.place(); }
-  // Whether that is the calling place.
+  // Returns true if that is the calling place.
   [[nodiscard]] bool is_here() const noexcept { return first_.is_here(); }
-  // The elements themselves: dereferenceable at every place of this host.
+  // The elements as plain memory: dereferenceable at every place of this host.
   [[nodiscard]] std::span<T> local() const noexcept { return {first_.local(), size_}; }
 
-  // Where element i lies. pre: i < size().
+  // The address of element i. pre: i < size().
   [[nodiscard]] ptr<T> operator[](std::size_t i) const {
     SITU_ASSERT(1, i < size_, "an index into a shared_span is less than its size");
     return first_ + static_cast<std::ptrdiff_t>(i);
   }
-  // `count` elements from `offset` on; without a count all the rest. pre: offset + count <= size().
+  // `count` elements from `offset` on; without a count, all elements from there on. pre: offset + count <= size().
   [[nodiscard]] shared_span subspan(std::size_t offset, std::size_t count = npos) const {
     SITU_ASSERT(1, offset <= size_ && (count == npos || count <= size_ - offset),
                 "a part of a shared_span lies within it");
@@ -99,15 +100,15 @@ inline void check_same_size(std::size_t destination, std::size_t source) {
 }
 }  // namespace detail
 
-// A copy of the elements. Errors: bad_address, no_runtime. cost: memcpy, and the vector's allocation.
+// Returns a copy of the elements. Errors: bad_address, no_runtime. cost: memcpy, and the vector's allocation.
 template <class T>
 [[nodiscard]] std::vector<std::remove_cv_t<T>> get(shared_span<T> source) {
   std::vector<std::remove_cv_t<T>> values(source.size());
   get(values.data(), source.data(), values.size());
   return values;
 }
-// Copies the elements to private memory, or from there. Errors: bad_argument where the numbers of elements differ;
-// nothing is copied then; bad_address, no_runtime. cost: memcpy.
+// Copy the elements to private memory, or from private memory. Errors: bad_argument if the numbers of elements differ
+// (nothing is copied then); bad_address, no_runtime. cost: memcpy.
 template <class T>
 void get(std::span<std::remove_cv_t<T>> destination, shared_span<T> source) {
   detail::check_same_size(destination.size(), source.size());
@@ -118,7 +119,7 @@ void put(shared_span<T> destination, std::span<const std::type_identity_t<T>> so
   detail::check_same_size(destination.size(), source.size());
   put(destination.data(), source.data(), source.size());
 }
-// Copies between any two places. pre: they do not overlap. Errors: as above. cost: memcpy.
+// Copies between any two places. pre: the ranges do not overlap. Errors: as above. cost: memcpy.
 template <class T>
 void copy(shared_span<T> destination, shared_span<const std::type_identity_t<T>> source) {
   detail::check_same_size(destination.size(), source.size());

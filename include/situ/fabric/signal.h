@@ -4,10 +4,10 @@
 //   situ::put_signal(there, mine, n, ready, 7);                      // sender: the data, then the signal
 //   situ::wait_until(ready, 7);                                      // receiver (runtime/wait.h): the data is there
 //
-// Setting a signal is an atomic store or addition: it wakes the place that awaits the word. Whoever sees the new value
-// sees all that the setter wrote before, by whatever means, and what it had seen itself (docs/design/ordering.md).
-// Thread-safe. Errors: as for put and the atomics; bad_address where data and signal lie at different places.
-// cost: put's, and an atomic's on the signal's line.
+// Setting a signal is an atomic store or addition: it wakes the place that awaits the word. A reader that sees the new
+// value also sees everything that the setter wrote or had seen before (docs/design/ordering.md). Thread-safe. Errors:
+// as for put and the atomics; bad_address if data and signal are at different places.
+// cost: a put, and an atomic on the signal's line.
 #pragma once
 
 #include <situ/base/detail/test_points.h>
@@ -21,19 +21,19 @@
 
 namespace situ {
 
-// A word on a cache line of its own: what else is written nearby does not disturb those that look at it.
+// A word on a cache line of its own, so that writes to its neighbours do not disturb the threads that poll it.
 struct alignas(64) signal {
   std::uint64_t value = 0;  // the word
 };
 
-// What put_signal does with the signal's word.
+// The change that put_signal makes to the signal's word.
 enum class signal_by : std::uint8_t {
   set,  // makes it the given value
-  add,  // adds the given value; many may
+  add,  // adds the given value; several places may add to one signal
 };
 
-// `n` signals in the calling place's segment, all 0; situ::deallocate gives them back. Errors: as allocate. cost: as
-// allocate, and a line written for each.
+// Allocates `n` signals in the calling place's segment, all 0; situ::deallocate frees them. Errors: as allocate. cost:
+// as allocate, and one line written for each signal.
 [[nodiscard]] inline ptr<signal> allocate_signals(std::size_t n = 1) {
   const ptr<signal> made = allocate<signal>(n);
   for (std::size_t i = 0; i < n; ++i) made.local()[i] = signal{};
@@ -61,7 +61,7 @@ inline void check_same_place(std::uintptr_t destination, std::uintptr_t signal) 
 
 }  // namespace detail
 
-// Sets a signal, or any word that has atomics, without data.
+// Set a signal, or any word that has atomics, without data.
 inline void send_signal(ptr<signal> target, std::uint64_t value, signal_by how = signal_by::set) {
   detail::set_signal(word(target), value, how);
 }
@@ -70,8 +70,8 @@ void send_signal(ptr<T> target, std::type_identity_t<T> value, signal_by how = s
   detail::set_signal(target, value, how);
 }
 
-// Writes `count` elements to `destination`, then sets the signal, which lies at the same place. Who sees the signal's
-// new value sees the elements.
+// Writes `count` elements to `destination`, then sets the signal, which must be at the same place. A reader that sees
+// the signal's new value sees the elements.
 template <class T, atomic_word Word>
 void put_signal(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count, ptr<Word> target,
                 std::type_identity_t<Word> value, signal_by how = signal_by::set) {
@@ -98,7 +98,7 @@ void put_signal(ptr<T> destination, const std::type_identity_t<T>* source, std::
                 std::uint64_t value, signal_by how = signal_by::set) {
   put_signal(destination, source, count, word(target), value, how);
 }
-// The same with one element.
+// As above, with one element.
 template <class T, atomic_word Word>
 void put_signal(ptr<T> destination, const std::type_identity_t<T>& element, ptr<Word> target,
                 std::type_identity_t<Word> value, signal_by how = signal_by::set) {

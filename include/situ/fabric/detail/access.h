@@ -1,8 +1,9 @@
-// The check that each one-sided access passes, its slow ways, and what strided accesses cover and copy.
+// The bounds check of each one-sided access, the slow ways of the accesses, and the ranges and copies of strided
+// accesses.
 //
-// The fast way of an access is is_open() and what the processor does. Where that does not hold, a slow way takes the
-// whole operation: it performs it where the address is of another host (far.h), and returns true; else it does what
-// check_access_slow() does and returns false, and the caller goes on as in the fast way.
+// The fast way of an access is is_open() and the processor's own instructions. If is_open() is false, a slow way takes
+// the whole operation. If the address belongs to another host, the slow way performs the operation (far.h) and returns
+// true; otherwise it does what check_access_slow() does and returns false, and the caller goes on as in the fast way.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -24,8 +25,9 @@ namespace situ::detail {
 
 enum class access : std::uint8_t { put, get, atomic };
 
-// Looks the extent up again, counts and traces when observed, in checked mode asks whether a live block is there.
-// Throws bad_address where the range is not open, and where it is of another host: of who touches the memory itself.
+// Looks the extent up again; counts and traces in an observed job; in checked mode also checks that a live block is
+// there. For callers that dereference the memory directly: throws bad_address if the range is not open or belongs to
+// another host.
 void check_access_slow(place_context& context, access how, std::uintptr_t address, std::size_t bytes);
 
 inline void check_access(access how, std::uintptr_t address, std::size_t bytes) {
@@ -34,19 +36,20 @@ inline void check_access(access how, std::uintptr_t address, std::size_t bytes) 
     check_access_slow(context, how, address, bytes);
 }
 
-// The slow ways. False: it is checked, and here.
+// The slow ways. They return false if the range is checked and belongs to this host.
 [[nodiscard]] bool put_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes);
 [[nodiscard]] bool get_slow(place_context& context, void* to, std::uintptr_t from, std::size_t bytes);
-// Where either end may be of another host. Counts nothing of an end that is_open() has let pass.
+// For copies of which either end may belong to another host. Counts nothing for an end on this host that is_open() has
+// passed.
 [[nodiscard]] bool copy_slow(place_context& context, std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
 
-// A box of elements that lies strided at two places: that of the operation's address, and the caller's own memory.
+// A box of elements that is strided on two sides: at the operation's address, and in the caller's own memory.
 struct strided_box {
-  std::uintptr_t far;                 // of the elements with all indices 0
-  std::byte* near;                    // not written where the access is a put
+  std::uintptr_t far;                 // address of the element with all indices 0
+  std::byte* near;                    // the same in the caller's memory; not written if the access is a put
   const std::ptrdiff_t* far_strides;  // in elements; may be negative
   const std::ptrdiff_t* near_strides;
-  const std::size_t* extents;  // none is 0; the outermost first
+  const std::size_t* extents;  // none is 0; outermost first
   std::size_t dimensions;
   std::size_t element_bytes;
 };
@@ -54,17 +57,18 @@ struct strided_box {
 [[nodiscard]] bool box_slow(place_context& context, access how, const strided_box& box, std::uintptr_t begin,
                             std::size_t bytes);
 
-// How a put changes its signal's word.
+// The change that a put makes to its signal's word.
 struct signal_change {
   std::uintptr_t word;
-  std::uint64_t value;  // its bits
+  std::uint64_t value;  // bits of the value
   word_type type;
-  bool adds;  // else sets
+  bool adds;  // false: it sets the word
 };
 [[nodiscard]] bool put_signal_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes,
                                    const signal_change& signal);
 
-// One element, in the slow way from beginning to end: the fast way keeps no register for what comes after it.
+// Move one element in the slow way from beginning to end, so that the fast way keeps no register for code after the
+// slow way.
 template <class T>
 [[gnu::cold, gnu::noinline]] void put_value_slow(place_context& context, T* to, const T value) {
   if (put_slow(context, reinterpret_cast<std::uintptr_t>(to), std::addressof(value), sizeof(T))) return;
@@ -81,11 +85,11 @@ template <class T>
   return *from;
 }
 
-// For many reads of one segment. Checks the first as check_access() does, and returns how many bytes from the start of
-// that segment's heap on the others may touch without a check, if count_reads() counts them all, the first too. 0: each
-// is to be checked by check_access(), which has counted the first.
+// For many reads of one segment. Checks the first read as check_access() does. Returns n: the other reads may touch
+// the first n bytes of that segment's heap without a check, if the caller counts all reads, the first included, by
+// count_reads(). Returns 0 if each other read must be checked by check_access(); then the first read has been counted.
 [[nodiscard]] std::uint64_t open_for_reads(std::uintptr_t address, std::size_t bytes);
-// In the segment of this address, for an observed job; else nothing.
+// In an observed job, counts the reads for the segment of this address; otherwise does nothing.
 void count_reads(std::uintptr_t address, std::uint64_t reads, std::uint64_t bytes) noexcept;
 
 [[nodiscard]] constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) noexcept {
@@ -105,7 +109,7 @@ struct element_range {
   std::ptrdiff_t first = 0;
   std::ptrdiff_t last = 0;
 };
-// Longer than any segment: reaches beyond it are cut to it, so that no product or sum of hostile strides wraps around.
+// Longer than any segment: longer reaches are cut to it, so that no product or sum of hostile strides wraps around.
 inline constexpr std::size_t longest_reach = std::size_t{1} << 48;
 template <std::size_t Dimensions>
 [[nodiscard]] constexpr element_range range_of(const std::array<std::size_t, Dimensions>& extents,
@@ -126,7 +130,7 @@ template <std::size_t Dimensions>
   return range;
 }
 
-// Copies a box of elements; the innermost dimension in one piece where both sides are dense there.
+// Copies a box of elements; the innermost dimension in one piece if both sides are dense in it.
 template <class T, std::size_t Dimensions>
 void copy_box(T* destination, const std::array<std::ptrdiff_t, Dimensions>& destination_strides, const T* source,
               const std::array<std::ptrdiff_t, Dimensions>& source_strides,
@@ -148,8 +152,8 @@ void copy_box(T* destination, const std::array<std::ptrdiff_t, Dimensions>& dest
              source + static_cast<std::ptrdiff_t>(i) * from, source_strides, extents, dimension + 1);
 }
 
-// Hands each dense row of a box, or each element of rows that are not dense, to act(address, bytes); nothing where
-// places are coherent.
+// Calls act(address, bytes) for each dense row of a box, or for each element of rows that are not dense; does nothing
+// if places are coherent.
 template <class T, std::size_t Dimensions, class Act>
 void for_rows(T* origin, const std::array<std::ptrdiff_t, Dimensions>& strides,
               const std::array<std::size_t, Dimensions>& extents, Act act, std::size_t dimension = 0) {
@@ -165,7 +169,7 @@ void for_rows(T* origin, const std::array<std::ptrdiff_t, Dimensions>& strides,
   }
 }
 
-// Whether the box is moved already: the slow way has done it. Else it is checked.
+// Returns true if the slow way has moved the box; otherwise the box has been checked, and the caller moves it.
 template <class T, std::size_t Dimensions>
 [[nodiscard]] bool is_box_moved(access how, ptr<T> origin, const std::array<std::ptrdiff_t, Dimensions>& strides,
                                 const void* near, const std::array<std::ptrdiff_t, Dimensions>& near_strides,

@@ -1,7 +1,7 @@
-// How active messages carry arguments and find their handlers: what am.h is made of.
+// The arguments of active messages in words, and the lookup of their handlers; am.h is built on it.
 //
-// A handler is named by its instantiation of run_handler, before main; what arrives is held against the handler's own
-// arguments, and runs on the receiver's thread.
+// A handler is named by its instantiation of run_handler, before main. The receiver checks an arriving message against
+// the handler's own arguments, and runs the handler on its own thread.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -68,7 +68,8 @@ struct handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...) noexc
 [[noreturn]] void throw_no_such_place(std::uint32_t index);
 [[noreturn]] void throw_medium_too_large(std::size_t bytes);
 [[noreturn]] void throw_wrong_arguments(const message& m, std::size_t expected);
-// Puts a long message's payload in place. Throws bad_address unless it lies in the target's segment.
+// Copies a long message's payload to its destination. Throws bad_address unless the destination is in the target's
+// segment.
 void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<const std::byte> payload);
 
 [[nodiscard]] inline outgoing& request_channel(place target) {
@@ -81,8 +82,8 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
   return context.endpoint->requests_to(target.index());
 }
 
-// What a channel calls: unpacks the arguments and runs the user's handler. Throws bad_message where they are not the
-// handler's.
+// The function that a channel calls: unpacks the arguments and runs the user's handler. Throws bad_message if the
+// message has another number of arguments than the handler.
 template <auto Handler>
 void run_handler(message& m) {
   using traits = handler_traits<decltype(Handler)>;
@@ -105,7 +106,7 @@ void run_handler(message& m) {
   }
 }
 
-// Named once, before main; sending then costs a load.
+// Named once, before main, so that sending costs one load.
 template <auto Handler>
 inline const function_id handler_id =
     name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_handler<Handler>)));
@@ -128,7 +129,8 @@ consteval void check_handler() {
                 "situ: the handler takes another number of arguments than the message carries");
 }
 
-// Arguments as the handler declares them, so that an int passed for a double is converted, not reinterpreted.
+// Returns the arguments as the words of a message, each converted to the type that the handler declares, so that an
+// int passed for a double is converted, not reinterpreted.
 template <auto Handler, class... Given>
 [[nodiscard]] auto words_for(Given... given) noexcept {
   using declared = typename handler_traits<decltype(Handler)>::arguments;
@@ -163,8 +165,8 @@ void send_medium(outgoing& out, std::span<const std::byte> payload, Arguments...
   self.send(message, message_kind::medium_message, handler_id<Handler>, static_cast<std::uint32_t>(payload.size()));
 }
 
-// Where a long message's payload lies: its address and size stand behind the arguments' words. Throws bad_message
-// unless that is open memory of this place.
+// Sets the payload of a long message: its address and size are in the last two words of the cell. Throws bad_message
+// unless the range is open memory of this place.
 void take_long_payload(message& m);
 
 template <auto Handler>

@@ -7,11 +7,11 @@
 //   looks at its words once more, sleeps
 //
 // Invariants
-//   1. `awaited` is 0 unless its place sleeps, or is about to, while code waits for words. So who changes words of a
-//      place that is awake pays one load.
-//   2. Either the sleeper's last look sees the change, or who made it sees the bit: both publish first, and look then.
-//   3. Two lines may share a bit, and a place awaits many words: a wake-up says only that it is worth a look.
-// A plain put does not look. A place that awaits words therefore looks at them itself, awaited_look_ns apart.
+//   1. `awaited` is 0 unless its place sleeps, or is about to, while code waits for words. So a writer that changes a
+//      word of an awake place pays one load.
+//   2. Either the sleeper's last look sees the change, or the writer sees the bit: both publish first, and look then.
+//   3. Two lines may share a bit, and a place awaits many words: after a wake-up the place must check its words.
+// A plain put does not look at `awaited`. A place that awaits words therefore checks them itself every awaited_look_ns.
 #pragma once
 
 #include <situ/base/detail/test_points.h>
@@ -25,17 +25,17 @@ namespace situ::detail {
 // Under a millisecond, with the kernel's slack of 50 us for timers.
 inline constexpr std::int64_t awaited_look_ns = 800'000;
 
-// The bit of a word's line in `awaited`: neighbouring lines have bits of their own.
+// The bit of a word's line in `awaited`; neighbouring lines have different bits.
 [[nodiscard]] constexpr std::uint64_t awaited_bit(std::uintptr_t address) noexcept {
   return std::uint64_t{1} << (address >> 6 & 63);
 }
 
-// Wakes the place of this address where it sleeps for words on this line.
+// Wakes the place of this address if it sleeps for words on this line.
 void wake_awaiting(std::uintptr_t address) noexcept;
 
 enum class written_by : std::uint8_t { store, locked_operation };
 
-// To be called after a word has been written that its place may await. pre: the address is open.
+// Called after a write to a word that its place may await. pre: the address is open.
 template <written_by How>
 void note_written(std::uintptr_t address) noexcept {
   const place_context& context = *current;

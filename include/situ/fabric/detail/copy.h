@@ -1,4 +1,4 @@
-// The copy of put and get: memcpy, and for long ranges what is quicker there.
+// The copy of put and get: memcpy, or copy_long for long ranges.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,9 @@
 
 namespace situ::detail {
 
-// From here on glibc's memcpy leaves `rep movsb`, which until then is its choice as well, for a loop of vector loads
-// and stores. Those read each line of the destination before they write it; measured: docs/decisions/0008-copies.md.
+// The size from which glibc's memcpy uses a loop of vector loads and stores; below it, glibc chooses `rep movsb` as
+// well. The loop reads each line of the destination before it writes the line; measured:
+// docs/decisions/0008-copies.md.
 inline constexpr std::size_t long_copy_bytes = std::size_t{512} << 10;
 
 // pre: bytes >= 64; the ranges do not overlap.

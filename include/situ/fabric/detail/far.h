@@ -1,8 +1,8 @@
-// The seam to places of other hosts: what a place asks of memory that this host does not have.
+// The seam to places of other hosts: the operations that a place asks for on memory that this host does not have.
 //
-// A pointer means the same at every host, but a place maps the slices of its own host alone. The slow ways of access.h,
-// where the bounds of such a slice are never known (place_context::limit stays 0), hand the whole operation to
-// place_context::far, which is null in a job of one host. docs/design/cluster.md.
+// A pointer has the same meaning at every host, but a place maps only the slices of its own host. For a slice of
+// another host no bounds are ever known (place_context::limit stays 0), so the slow ways of access.h hand the whole
+// operation to place_context::far, which is null in a job of one host. docs/design/cluster.md.
 #pragma once
 
 #include <situ/fabric/detail/access.h>
@@ -20,8 +20,9 @@ struct channel;
 struct message_form;
 struct outgoing;
 
-// One for each place. Called by that place alone. Each operation waits until it is done, as a task does, and throws
-// bad_address, misaligned or place_lost_error; those with more bytes than fit the slice throw before anything is moved.
+// One for each place, called by that place alone. Each operation waits until it is done, as a task does, and throws
+// bad_address, misaligned or place_lost_error. An operation that does not fit the slice throws before it moves
+// anything.
 class far_hosts {
  public:
   // homes: of all places of the job; outlives this.
@@ -37,33 +38,34 @@ class far_hosts {
 
   virtual void put(std::uintptr_t to, const void* from, std::size_t bytes) = 0;
   virtual void get(void* to, std::uintptr_t from, std::size_t bytes) = 0;
-  // box.far is of another host's place, box.near this place's to read or write.
+  // box.far belongs to a place of another host; this place reads or writes box.near.
   virtual void move_box(access how, const strided_box& box) = 0;
-  // Returns the bits that were there before.
+  // Returns the bits of the previous value.
   virtual std::uint64_t atomic(const word_request& request) = 0;
-  // Writes the data, then sets the word, which lies at the same place.
+  // Writes the data, then sets the word, which is at the same place.
   virtual void put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) = 0;
-  // Gives back a block. Does not wait, so that handlers and ends of lives can; where that place knows no such block, it
-  // is logged.
+  // Frees a block. Does not wait, so that handlers and destructors can call it; if the block's place knows no such
+  // block, the error is logged.
   virtual void give_back(std::uintptr_t block) noexcept = 0;
-  // All places of this host have come to that round of a barrier of all places: tells the other hosts, and waits until
-  // they have heard it, or are lost.
+  // Called when all places of this host have arrived at that round of a barrier of all places: tells the other hosts,
+  // and waits until they have received it, or are lost.
   virtual void arrive(host_barrier which, std::uint64_t round) noexcept = 0;
 
-  // Messages. This place's end of its channel to a place there, as large as that, in its own memory, until the message
-  // is known to lie in a channel there: `consumed` says how far. Throws bad_alloc.
+  // Returns this place's end of its channel to a place of another host, for messages. It is as large as the channel,
+  // in this place's memory, and keeps each message until the message is known to be in the target's channel:
+  // `consumed` counts these messages. Throws bad_alloc.
   virtual channel& window(std::uint32_t place, bool is_reply) = 0;
-  // Sends the message that c and its record in the window are; out counts it already.
+  // Sends the message that c and its record in the window hold; out has already counted it.
   virtual void carry(const outgoing& out, const cell& c, const message_form& form) noexcept = 0;
-  // Somebody waits for more room in that window than there is.
+  // Called when this place waits for more room in that window than there is.
   virtual void want_room(const outgoing& out) noexcept = 0;
 
-  // Takes in what has come from other hosts: answers, and room in windows. True if anything had.
+  // Takes in the answers and credits that other hosts have sent. Returns true if there were any.
   virtual bool poll() = 0;
-  // Whether anything is to come, or to go, that is waited for: then this place sleeps by sleep().
+  // Returns true if this place waits for something to arrive or to be sent: then it sleeps by sleep().
   [[nodiscard]] virtual bool is_outstanding() const noexcept = 0;
-  // Until something comes, the place is woken (asleep_by_bell), or for the time; a negative time is no limit. True
-  // where the time was over.
+  // Sleeps until something arrives, until another place wakes this one (asleep_by_bell), or for the given time; a
+  // negative time is no limit. Returns true if the time was over.
   virtual bool sleep(std::int64_t timeout_ns) noexcept = 0;
 
  private:
@@ -71,20 +73,20 @@ class far_hosts {
   std::uint16_t host_;
 };
 
-// Whether the place is of another host, so that its memory is not to be touched. pre: a place of the job.
+// Returns true if the place is on another host, so that its memory must not be touched. pre: a place of the job.
 [[nodiscard]] inline bool is_far(const place_context& context, std::uint32_t place) noexcept {
   return context.far != nullptr && context.far->is_far(place);
 }
 
-// Whether a large parcel of that place is read where it lies; else it is copied to this place's segment first. pre: a
-// place of the job.
+// Returns true if this place reads a large parcel in the memory of that place; if false, the parcel is first copied to
+// this place's segment. pre: a place of the job.
 [[nodiscard]] inline bool reads_in_place(const place_context& context, std::uint32_t place) noexcept {
   return has_coherent_places && !is_far(context, place);
 }
 
-// From now on places are far as `hosts` says. Before this place uses anything of theirs.
+// From now on `hosts` decides which places are far. Call it before this place uses anything of theirs.
 void join_hosts(place_context& context, far_hosts& hosts) noexcept;
-// Where `hosts` ends before the place does.
+// Call it if `hosts` ends before the place does.
 void leave_hosts(place_context& context) noexcept;
 
 }  // namespace situ::detail

@@ -1,24 +1,24 @@
 // Names for functions that hold in every process of a job, whatever address the loader chose: module and offset.
 //
-// Module 0 is the executable; others have a hash of their build id as their number, so places may load them in any
-// order. Which module has a number is agreed on in the job (src/fabric/modules.h): code of a second one with the same
-// number is refused, and a name finds code of exactly that module or none. Received names are checked against the
-// module's executable bytes before they are called. Thread-safe.
+// Module 0 is the executable. The number of any other module is a hash of its build id, so places may load modules in
+// any order. The places of a job agree on the module that has a number (src/fabric/modules.h): code of a second module
+// with the same number is refused, and a name finds code of exactly that module or none. Received names are checked
+// against the module's executable bytes before they are called. Thread-safe.
 #pragma once
 
 #include <cstdint>
 
 namespace situ::detail {
 
-// module in the upper 16 bits of the low 48: | 0:16 | module:16 | offset:32 |
+// The module is in bits 32 to 47: | 0:16 | module:16 | offset:32 |
 using function_id = std::uint64_t;
 
-// Where the executable's code lies. Asked of the loader: the linker's symbols for it (__executable_start, etext) mean
-// another thing in each module, or nothing.
+// The address range of the executable's code. The loader gives it: the linker's symbols for it (__executable_start,
+// etext) mean another thing in each module, or nothing.
 struct alignas(32) executable_code {
   std::uintptr_t base;  // of the executable's image: offsets count from here
   std::uint64_t begin;  // offsets of its executable bytes
-  std::uint64_t bytes;  // 0 while static initialisers before ours run: then the slow ways find it
+  std::uint64_t bytes;  // 0 while static initialisers before ours run: then the slow ways find the code
 };
 extern const executable_code own_code;
 
@@ -32,14 +32,14 @@ extern const executable_code own_code;
   return name_function_slow(code);
 }
 
-// The code a name stands for in this process, or null where it names none.
+// Returns the code that a name stands for in this process, or null if the name is unknown.
 [[nodiscard]] inline const void* find_function(function_id id) {
   if (id - own_code.begin < own_code.bytes) [[likely]]
     return reinterpret_cast<const void*>(own_code.base + id);
   return find_function_slow(id);
 }
 
-// A hash that two processes share exactly if they run the same executable.
+// Returns a hash that two processes share exactly if they run the same executable.
 [[nodiscard]] std::uint64_t executable_id();
 
 }  // namespace situ::detail

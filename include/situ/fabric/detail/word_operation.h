@@ -1,4 +1,5 @@
-// The atomic operations on words, by name: what is done here by the processor is asked of other hosts by these.
+// The atomic operations on words, by name: this host's processor performs them here, and messages ask other hosts for
+// them.
 #pragma once
 
 #include <situ/fabric/detail/word_type.h>
@@ -9,14 +10,14 @@
 
 namespace situ::detail {
 
-// In the order of their numbers in messages to other hosts.
+// The values are those of messages to other hosts.
 enum class word_operation : std::uint8_t {
   load,
   store,
   exchange,
-  compare_exchange,  // expected and desired
+  compare_exchange,  // has two operands: expected and desired
   fetch_add,
-  fetch_and,  // these three: integers alone
+  fetch_and,  // integers only, as the next two
   fetch_or,
   fetch_xor,
   fetch_min,
@@ -35,7 +36,7 @@ struct word_request {
   word_type type;
   std::uintptr_t word;
   std::uint64_t value;   // bits
-  std::uint64_t second;  // what compare_exchange writes
+  std::uint64_t second;  // the value that compare_exchange writes
 };
 
 // Replaces x by compute(x) and returns x.
@@ -46,7 +47,8 @@ T change_word(std::atomic_ref<T> word, Compute compute) noexcept {
   return old;
 }
 
-// Performs it and returns what was there before; `second` is what compare_exchange writes. pre: takes(What, T's type).
+// Performs the operation and returns the previous value (a store returns `value`); `second` is the value that
+// compare_exchange writes. pre: takes(What, T's type).
 template <word_operation What, class T>
 T perform(std::atomic_ref<T> word, T value, [[maybe_unused]] T second) noexcept {
   if constexpr (What == word_operation::load) {

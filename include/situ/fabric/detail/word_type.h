@@ -1,4 +1,4 @@
-// What atomics work on, as it is named to other hosts.
+// The types of words that atomics work on, as messages to other hosts name them.
 #pragma once
 
 #include <concepts>
@@ -22,7 +22,7 @@ inline constexpr word_type type_of_word =
     : sizeof(T) == 4          ? (std::is_signed_v<T> ? word_type::int32 : word_type::uint32)
                               : (std::is_signed_v<T> ? word_type::int64 : word_type::uint64);
 
-// A word's bits, in the low bytes, and back.
+// Convert a word to its bits, in the low bytes, and back.
 template <class T>
 [[nodiscard]] std::uint64_t bits_of(T value) noexcept {
   std::uint64_t bits = 0;
