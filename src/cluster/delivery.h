@@ -1,20 +1,20 @@
-// A host server's end of messages: takes in those of places of other hosts, and writes them into the channels of the
-// places here.
+// A host server's end of messages: receives the messages of places of other hosts, and writes them into the channels
+// of the places of this host.
 //
-// Each place here has one channel pair of its server (endpoint::hear_server). A message for which there is no room
-// waits in its pair's queue; pairs that wait for one channel take turns, a message each. As messages go into the
-// channel, the sender is told how far they have come: its window (channel.h, invariant 3) is what a server holds of the
-// pair at most.
+// Each place of this host has one channel pair of its server (endpoint::hear_server). A message for which there is no
+// room waits in the queue of its pair of places; pairs that wait for one channel take turns, one message each. When
+// messages go into the channel, the server tells the sender how many have gone (a credit): for one pair the server
+// holds at most the sender's window (channel.h, invariant 3).
 //
 //   place p there --- message ---> pair (p, q, requests) ... turns ... channel of the server in q's slice ---> q
 //   place p there <-- credit -----/
 //
 // Invariants
-//   1. A pair's messages go into the channel by their sequence, each once; one that comes early waits.
-//   2. Of a pair at most channel::cell_count messages and channel::data_bytes of records wait. What goes beyond, or was
-//      here before, is counted and dropped, as is what is no message.
-//   3. A pair stands in its channel's turns exactly while its next message waits.
-// Nothing that comes in ends the server. Belongs to the server's thread.
+//   1. The messages of a pair go into the channel in the order of their sequence, each once; an early message waits.
+//   2. At most channel::cell_count messages and channel::data_bytes of records of one pair wait. The server counts and
+//      drops a message beyond that, a repeated message, and bytes that are no message.
+//   3. A pair is in its channel's turns exactly while its next message waits.
+// No received bytes end the server. Belongs to the server's thread.
 #pragma once
 
 #include <situ/fabric/detail/endpoint.h>
@@ -40,23 +40,24 @@ namespace situ::detail::cluster {
 
 class delivery final {
  public:
-  // senders: knows which peer is a place of which host. All outlive this.
+  // senders: knows the host of the place behind each peer. All arguments outlive this.
   delivery(job_control& control, std::span<const place_home> homes, std::uint16_t host, host_wire& out,
            operations& senders);
   delivery(const delivery&) = delete;
   delivery& operator=(const delivery&) = delete;
 
-  // Messages to this place go there. pre: the place is of this host, and nobody else writes to these channels.
+  // From now on delivers messages to this place through `to`. pre: the place is on this host, and nothing else writes
+  // to these channels.
   void add_place(std::uint32_t place, channel_pair& to);
 
-  // As wire_receiver has it, of messages and of what places ask for as credits.
+  // As wire_receiver::received, for messages, and for the requests for credit that places send.
   void received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                 std::span<const std::byte> data) noexcept;
-  // Writes what waits, as far as there is room; true if anything was.
+  // Writes waiting messages to their channels, as far as there is room; returns true if it wrote any.
   bool deliver() noexcept;
 
-  // Before the server sleeps where any messages wait: their targets wake it once there is room. It looks once more then
-  // (deliver()).
+  // Before the server sleeps while messages wait, it calls ask_for_wake(): the targets then wake it once there is
+  // room. The server calls deliver() once more after that.
   [[nodiscard]] bool is_waiting() const noexcept { return waiting_ != 0; }
   void ask_for_wake() noexcept;
 
@@ -65,20 +66,20 @@ class delivery final {
     std::uint64_t credits = 0;
     std::uint64_t dropped = 0;
     std::uint64_t to_ended = 0;         // messages to places that have ended
-    std::uint64_t most_held_bytes = 0;  // of records, for one pair
+    std::uint64_t most_held_bytes = 0;  // of records, for one pair; the highest so far
   };
   [[nodiscard]] const counts& count() const noexcept { return count_; }
 
  private:
   struct held_message {
-    parsed_message is;  // but for its words
+    parsed_message is;  // the words are not set
     std::array<std::byte, sizeof(cell::words)> words;
     std::vector<std::byte> record;
   };
   struct sender {
     message_head of{};  // source, target and channel
     wire_peer peer = 0;
-    std::uint64_t taken = 0;  // messages that are in the channel
+    std::uint64_t taken = 0;  // messages that have gone into the channel
     std::uint64_t data_taken = 0;
     std::uint64_t told = 0;
     std::uint64_t data_told = 0;
@@ -91,7 +92,7 @@ class delivery final {
     outgoing out;
     place_slot* slot = nullptr;
     std::deque<sender*> turns;
-    bool has_ended = false;  // its place
+    bool has_ended = false;  // the channel's place has ended
   };
   struct target_ends {
     std::array<channel_end, 2> ends;  // requests, replies

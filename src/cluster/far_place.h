@@ -1,10 +1,11 @@
-// A place's end of what it asks of other hosts: operations under way, by tags, and the answers to them.
+// A place's end of the operations that it asks of other hosts: outstanding operations, by tags, and their answers.
 //
-// An operation is cut into pieces of at most most_piece_bytes, of which a few are under way at once; each has an entry
-// of the table, and its tag says which and the how-manieth use of it. Who asks waits as a task does, where it can: else
-// it takes in answers alone. Messages lie in windows, which are as large as a channel, until the server there says that
-// they have gone into their target's channel. An answer that nobody waits for any more, or that does not fit, is
-// counted and dropped. All members may be called by the place's thread and its registered threads.
+// An operation is cut into pieces of at most most_piece_bytes, of which a few are outstanding at once. Each piece has
+// an entry of the table; its tag is the entry's index and the count of the entry's uses. The caller waits as a task
+// does, if it can; otherwise it takes in answers and does nothing else. A message stays in its window, which is as
+// large as a channel, until the target's server reports that the message has gone into the target's channel. An answer
+// that no caller waits for any more, or that does not fit, is counted and dropped. The place's thread and its
+// registered threads may call all members.
 #pragma once
 
 #include <situ/base/error_code.h>
@@ -30,10 +31,10 @@ namespace situ::detail::cluster {
 
 class far_place final : public far_hosts, private wire_receiver {
  public:
-  // context: the place's. servers: by which peer each host's server is reached. All outlive this.
+  // context: the place's. servers: the peer by which each host's server is reached. All arguments outlive this.
   far_place(place_context& context, std::span<const place_home> homes, std::uint16_t host, host_wire& to,
             std::vector<wire_peer> servers);
-  // pre: nobody waits. Stays until what was given back has arrived.
+  // Waits until the blocks that were given back have arrived. pre: no caller waits.
   ~far_place() override;
 
   void put(std::uintptr_t to, const void* from, std::size_t bytes) override;
@@ -44,18 +45,20 @@ class far_place final : public far_hosts, private wire_receiver {
   void give_back(std::uintptr_t block) noexcept override;
   void arrive(host_barrier which, std::uint64_t round) noexcept override;
 
-  // Of the host's server: its steady clock, when it is asked. Throws place_lost_error. cost: a round trip.
+  // Returns the steady clock of that host's server, at the time when the server is asked. Throws place_lost_error.
+  // cost: a round trip.
   [[nodiscard]] std::uint64_t time_at(std::uint16_t host);
-  // What an observed place of another host shows of itself, from there on in that part. Throws bad_address where it has
-  // not as much, place_lost_error where its host is lost; the place itself may have ended. cost: a round trip for each
-  // MiB, of which some are under way at once.
+  // Reads bytes that an observed place of another host shows of itself: from `offset` of that part on. Throws
+  // bad_address if the part is shorter, place_lost_error if the host is lost; the place itself may have ended. cost: a
+  // round trip for each MiB, of which some are outstanding at once.
   void look_at(std::uint32_t place, shown_part of, std::uint64_t offset, std::span<std::byte> to);
 
-  // Waits until is_done(asked), as a task of this place; false where the caller cannot (a handler, a registered
+  // Waits until is_done(asked), as a task of this place; returns false if the caller cannot (a handler, a registered
   // thread).
   using task_waiter = bool (*)(bool (*is_done)(void*), void* asked, std::uint32_t target);
-  // Who asks waits so from now on, once it has waited for first_ns as without. Without one, and where it cannot, it
-  // takes in answers and sleeps until some come, and the place does nothing else meanwhile.
+  // From now on a caller that waits first waits for first_ns as without a task waiter, then by `waiter`. Without a
+  // waiter, and if the waiter returns false, the caller takes in answers and sleeps until some arrive; the place does
+  // nothing else during that time.
   void set_task_waiter(task_waiter waiter, std::int64_t first_ns = 0) noexcept {
     task_waiter_ = waiter;
     first_wait_ns_ = first_ns;
@@ -71,54 +74,55 @@ class far_place final : public far_hosts, private wire_receiver {
            is_sending_.load(std::memory_order_relaxed);
   }
   bool sleep(std::int64_t timeout_ns) noexcept override;
-  // Whether each message sent so far lies in a channel of its target, or never will. Asks for what is not known.
+  // Returns true if each message sent so far is in a channel of its target, or never will be. Asks the servers for the
+  // credits that are missing.
   [[nodiscard]] bool has_delivered() noexcept;
-  // The host is lost: what is under way there ends with place_lost_error, as all that is asked of it from now on. pre:
-  // the wire brings nothing of it any more.
+  // Marks the host as lost: outstanding operations there end with place_lost_error, as do all later ones. pre: the
+  // wire brings nothing of that host any more.
   void lose_host(std::uint16_t host, std::string_view reason);
 
   struct counts {
     std::uint64_t answers = 0;
     std::uint64_t messages = 0;  // sent
     std::uint64_t credits = 0;
-    std::uint64_t dropped = 0;  // messages that were no answer to anything
+    std::uint64_t dropped = 0;  // messages that answer no outstanding operation
   };
   [[nodiscard]] counts count();
 
  private:
-  // Of an entry. Whoever waits looks at `done` without the lock.
+  // An entry of the table. A waiting caller reads `done` without the lock.
   struct outstanding {
     std::atomic<bool> done{true};
-    bool is_given_back = false;  // nobody waits: the entry is free once it is answered
+    bool is_given_back = false;  // no caller waits: the entry is free once it is answered
     std::uint32_t use = 0;
     std::uint32_t next_free = 0;
     std::uint32_t target = 0;
-    std::byte* to = nullptr;  // of a get
-    std::uint64_t bytes = 0;  // that the answer brings
+    std::byte* to = nullptr;  // destination of a get
+    std::uint64_t bytes = 0;  // bytes that the answer brings
     std::uint64_t value = 0;
     std::uint32_t status = 0;  // as in answer_head
     std::string text;
   };
   class pieces;
-  // This place's end of a channel there.
+  // This place's end of a channel to a place of another host.
   struct sending {
     std::unique_ptr<channel> ring;
     std::uint64_t sent = 0;
     std::uint64_t data_sent = 0;
-    bool has_asked = false;  // for credit, since the last one came
+    bool has_asked = false;  // for credit, since the last credit came
   };
 
   [[nodiscard]] std::uint32_t place_of(std::uintptr_t address) const noexcept;
   [[nodiscard]] std::uintptr_t slice_of(std::uint32_t place) const noexcept;
-  // Takes an entry and sends. pre: the lock is held, and there is one.
+  // Takes an entry and sends the operation. pre: the lock is held, and an entry is free.
   std::uint32_t send(operation_head head, std::span<const std::byte> shape, std::span<const std::byte> data,
                      std::byte* to, std::uint64_t expected, bool is_given_back) noexcept;
   void send_given_back() noexcept;
   void free(std::uint32_t index) noexcept;
-  // Waits for an entry, and sends. expected: bytes that the answer brings, to `to`.
+  // Waits for a free entry, and sends the operation. expected: the bytes that the answer brings, to `to`.
   std::uint32_t begin(const operation_head& head, std::span<const std::byte> shape, std::span<const std::byte> data,
                       std::byte* to, std::uint64_t expected);
-  // Waits for the answer, whose value it returns. Frees the entry; throws the error that the answer brought.
+  // Waits for the answer, and returns its value. Frees the entry; throws the error that the answer brought.
   std::uint64_t finish(std::uint32_t index);
   std::uint64_t perform(const operation_head& head, std::span<const std::byte> data);
   template <class Done>
@@ -126,7 +130,7 @@ class far_place final : public far_hosts, private wire_receiver {
   void pause(std::int64_t longest_ns);
   void ask_for_credit(std::uint32_t target, std::uint32_t channel) noexcept;
   void take_credit(wire_peer from, std::span<const std::byte> head, std::uint64_t data_bytes) noexcept;
-  // Whatever goes out. pre: the lock is held.
+  // Sends any message. pre: the lock is held.
   void send_bytes(std::uint32_t target, wire_message kind, std::span<const std::byte> head,
                   std::span<const std::byte> data) noexcept;
   void move_part(pieces& under_way, access how, const strided_box& part);
@@ -136,14 +140,14 @@ class far_place final : public far_hosts, private wire_receiver {
   void received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                 std::span<const std::byte> data) noexcept override;
   [[nodiscard]] outstanding* find(wire_peer from, std::uint64_t tag) noexcept;
-  // It is answered.
+  // Ends the operation of an entry.
   void end(outstanding& found) noexcept;
-  // The same with an error.
+  // Ends it with an error.
   void fail(outstanding& found, errc code, std::string_view text) noexcept;
   void drop(wire_peer from, std::string_view why) noexcept;
   void ended(wire_peer from) noexcept override;
   void lose(std::uint16_t host, std::string_view reason) noexcept;
-  // Of hosts that this host's server has found lost. pre: the lock is held, and the wire is not in progress.
+  // Loses the hosts that this host's server has found lost. pre: the lock is held, and the wire is not in progress.
   void look_for_lost_hosts() noexcept;
 
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -152,17 +156,17 @@ class far_place final : public far_hosts, private wire_receiver {
   task_waiter task_waiter_ = nullptr;
   std::int64_t first_wait_ns_ = 0;
   bell bell_;
-  // What is waited for; read without the lock.
+  // Outstanding work, by which is_outstanding() decides; read without the lock.
   std::atomic<std::uint32_t> under_way_{0};  // operations
   std::atomic<bool> wants_room_{false};
-  std::atomic<bool> is_sending_{false};  // the wire has not yet sent all
+  std::atomic<bool> is_sending_{false};  // the wire has not yet sent everything
   std::vector<wire_peer> servers_;
-  std::vector<std::string> lost_;  // why, of each host; empty: it is not
-  std::uint32_t seen_ends_ = 0;    // of places, when it was last looked for lost hosts
-  std::mutex mutex_;               // of all below, and of the wire
+  std::vector<std::string> lost_;  // for each host the reason of its loss; empty: it is not lost
+  std::uint32_t seen_ends_ = 0;    // places that had ended when this place last looked for lost hosts
+  std::mutex mutex_;               // protects all members below, and the wire
   std::array<outstanding, most_outstanding> table_;
   std::uint32_t first_free_ = 0;
-  std::vector<std::uintptr_t> given_back_;        // while there is no entry
+  std::vector<std::uintptr_t> given_back_;        // blocks that wait for a free entry
   std::vector<std::array<sending, 2>> sendings_;  // to each place: requests, replies
   counts count_;
 };

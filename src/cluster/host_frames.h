@@ -1,10 +1,10 @@
-// What `situ run --hosts` and its agents, one at each host, say to each other by the agent's standard input and output
-// (docs/design/cluster.md, "Launch"): frames of 12 bytes and what they carry, little-endian.
+// The frames that `situ run --hosts` and its agents, one at each host, exchange by the agent's standard input and
+// output (docs/design/cluster.md, "Launch"): 12 bytes and a payload, little-endian.
 //
 //   0 u32 bytes that follow, 4 u8 frame_kind, 5 u8 zero, 6 u16 zero, 8 u32 place or 0
 //
-// What comes is from a program that another host's shell has started, so every length is checked: what does not fit is
-// bad_message. Values; no state but a frame_reader's, which belongs to one thread.
+// The bytes come from a program that another host's shell has started, so every length is checked; bytes that do not
+// fit throw bad_message. Values; only a frame_reader has state, and belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ enum class frame_kind : std::uint8_t {
   start,      // launcher: agent_start
   address,    // agent: its host_record (records.h)
   addresses,  // launcher: a list of all records; the places are started
-  output,     // agent: a byte that is 1 or 2, then what the place has written to that stream
+  output,     // agent: a byte that is 1 or 2, then what the place wrote to that stream
   ended,      // agent: place_end of a place's process
   signal,     // launcher: i32, to pass on to all places
-  lost,       // either: a place that is lost, and why
+  lost,       // either: a lost place, and the reason
   over,       // launcher: the time limit is over
   note,       // agent: text to the launcher's standard error
   row,        // agent: a piece of what an observed place shows (runtime/shown_rows.h)
@@ -45,11 +45,12 @@ inline constexpr std::uint32_t most_frame_bytes = std::uint32_t{64} << 20;
 [[nodiscard]] std::vector<std::byte> pack_frame(frame_kind what, std::uint32_t place, std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<std::byte> pack_frame(frame_kind what, std::uint32_t place, std::string_view text);
 
-// Frames out of bytes that come in pieces. Holds no more than has come.
+// Splits bytes that arrive in pieces into frames. Holds no more than has arrived.
 class frame_reader {
  public:
   void take(std::span<const std::byte> bytes);
-  // Nothing: the next is not whole yet. Throws bad_message where what has come is no frame, with its first bytes.
+  // Returns the next frame, or nullopt if it is not complete yet. Throws bad_message, with the first bytes, if the
+  // bytes are no frame.
   [[nodiscard]] std::optional<host_frame> next();
 
  private:
@@ -64,17 +65,17 @@ struct agent_hello {
   friend bool operator==(const agent_hello&, const agent_hello&) = default;
 };
 
-// What an agent is to start, and how.
+// The places that an agent starts, and the options of the job.
 struct agent_start {
   enum flags : std::uint32_t { progress = 1, checked = 2, stats = 4, trace = 8 };
   std::uint16_t host = 0;            // the agent's
   std::vector<std::uint16_t> homes;  // the host of each place
   std::vector<std::string> arguments;
   std::string folder;
-  std::string first_host;              // its name, by which the network is chosen
+  std::string first_host;              // name of the first host, by which the network is chosen
   std::vector<std::string> variables;  // "NAME=value"
   std::string memory;                  // as job_options::memory
-  std::string intent;                  // a name, or nothing
+  std::string intent;                  // a name, or empty
   std::uint64_t memory_budget = 0;
   std::uint64_t stack_bytes = 0;
   std::uint64_t grace_ms = 0;
@@ -94,7 +95,7 @@ struct place_end {
 [[nodiscard]] std::vector<std::byte> pack(const agent_start& start);
 [[nodiscard]] std::vector<std::byte> pack(const place_end& end);
 [[nodiscard]] std::vector<std::byte> pack(const std::vector<std::vector<std::byte>>& list);
-// Each throws bad_message for bytes that are none.
+// Each throws bad_message for bytes of another form.
 [[nodiscard]] agent_hello unpack_hello(std::span<const std::byte> bytes);
 [[nodiscard]] agent_start unpack_start(std::span<const std::byte> bytes);
 [[nodiscard]] place_end unpack_end(std::span<const std::byte> bytes);

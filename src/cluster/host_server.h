@@ -1,5 +1,5 @@
-// A host's server: does what places of other hosts ask of this host's memory, brings their messages to this host's
-// places, watches those, and tells the servers of other hosts how they are.
+// A host's server: performs the operations that places of other hosts ask for on this host's memory, brings their
+// messages to this host's places, watches these places, and reports their states to the servers of other hosts.
 //
 //   other hosts' places --- operations, messages ---> | its wire | --- answers, credits --->
 //   places here <-- messages, in the server's channels of their slices
@@ -7,15 +7,15 @@
 //   places here: their processes' ends (pidfds), their states in their slots
 //
 // Invariants
-//   1. It waits for nothing but its descriptors; whatever comes in does not end it.
-//   2. Of places here it reads slots, and writes the end of one whose process is gone; of places elsewhere it writes
-//      the slots (the mirrors); nobody else does, but an agent whose launcher says that one is lost.
-//   3. votes[r] is given for the places of a host elsewhere once its server has said theirs; rejections come first.
-//   4. Its own slot is joined once places elsewhere have voted: they wait for those here.
-//   5. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
+//   1. It waits for nothing but its descriptors; no received bytes end it.
+//   2. It reads the slots of places here, and writes the end of a place whose process is gone. It writes the slots of
+//      places elsewhere (the mirrors); only an agent whose launcher reports a place lost writes them besides.
+//   3. votes[r] is given for the places of another host once its server has sent their votes; rejections come first.
+//   4. Its own slot is joined once places elsewhere have voted: they wait for the places here.
+//   5. It ends once all places here have ended and the other servers know it, and have said bye or are gone, or a
 //      second has passed.
-//   6. A host that a verdict leaves out (hosts_alive.h) is lost for the places here, in one step, and nothing of it is
-//      taken in afterwards. While this host may have been given up itself, what others ask of it waits.
+//   6. A host that a verdict excludes (hosts_alive.h) is lost for the places here, in one step, and nothing of it is
+//      taken in afterwards. While the others may have given up this host, operations that they ask for wait.
 // A process of its own, with one thread.
 #pragma once
 
@@ -42,14 +42,14 @@ namespace situ::detail::cluster {
 
 class host_server final : private wire_receiver, private barrier_listener {
  public:
-  // Of that job, whose addresses are written. Both outlive this. starter: where that is closed at the other end, this
-  // host's places have ended; -1: there is none. Throws bad_launch where there is no way to a host.
+  // Serves that job, whose addresses must be written. Both outlive this. starter: a descriptor; when its other end is
+  // closed, this host's places have ended; -1: there is none. Throws bad_launch if a host cannot be reached.
   host_server(const job& shared, network_wire& wire, int starter = -1);
   ~host_server() override;
   host_server(const host_server&) = delete;
   host_server& operator=(const host_server&) = delete;
 
-  // Until the job has ended for this host.
+  // Serves until the job has ended for this host.
   void run();
 
  private:
@@ -70,7 +70,7 @@ class host_server final : private wire_receiver, private barrier_listener {
     wire_peer from;
     std::vector<std::byte> head;
     std::vector<std::byte> data;
-    bool is_whole;  // else its data is still coming
+    bool is_whole;  // false: its data is still coming
   };
 
   bool work();
@@ -91,11 +91,11 @@ class host_server final : private wire_receiver, private barrier_listener {
   void follow_verdicts();
   [[nodiscard]] std::string reason_for(std::uint16_t host) const;
   void end_here() noexcept;
-  // As many as places elsewhere can have under way: what is dropped would never be answered.
+  // The most operations that places elsewhere can have outstanding: a dropped one would never be answered.
   [[nodiscard]] std::size_t most_waiting() const noexcept {
     return std::size_t{most_outstanding} * (control_.place_count - own_.size());
   }
-  // Once all hosts have come to the end no verdict follows, and nobody tells another that there was none.
+  // Once all hosts have come to the end of the job no verdict follows, and no host reports that there was none.
   [[nodiscard]] bool may_answer() {
     return operations_ && (is_leaving() ? !alive_.has_ended() : alive_.may_answer(now()));
   }
@@ -115,19 +115,19 @@ class host_server final : private wire_receiver, private barrier_listener {
   job_control& control_;
   network_wire& wire_;
   std::vector<own_place> own_;
-  bell bell_;                   // by which places here tell that there is room in their channels
-  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, the bell, the processes of own_, its starter
+  bell bell_;                   // places here ring it when there is room in their channels
+  std::vector<pollfd> looked_;  // descriptors that sleep() awaits: wire, bell, the processes of own_, starter
   std::vector<other_host> hosts_;
   // The vote on the base address.
   std::uint32_t round_ = 0;
   bool has_tried_ = false;  // in this round
-  bool has_told_ = false;   // how this host has voted
+  bool has_told_ = false;   // this host's vote has been sent
   std::optional<address_space> space_;
   std::vector<std::uint64_t> limits_;
   place_context context_;
   std::optional<operations> operations_;  // once there is a base
-  std::optional<delivery> messages_;      // as soon
-  // Operations that came before there was a base, or while this host did not know whether it was given up.
+  std::optional<delivery> messages_;      // as operations_
+  // Operations that came before there was a base, or while this host was not certain whether it had been given up.
   std::vector<waiting_operation> waiting_;
   hosts_alive::limits limits_of_silence_;
   hosts_alive alive_;

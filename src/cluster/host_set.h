@@ -10,7 +10,7 @@ namespace situ::detail::cluster {
 
 class host_set {
  public:
-  // Of a job: with more, a set would not fit the head of a message beside others.
+  // The most hosts of a job: a larger set would not fit the head of a message together with other fields.
   static constexpr std::uint16_t most_hosts = 1024;
   static constexpr std::size_t most_words = most_hosts / 64;
   static constexpr std::uint16_t none = most_hosts;
@@ -37,7 +37,7 @@ class host_set {
     for (const std::uint64_t each : words) sum += std::popcount(each);
     return static_cast<std::uint16_t>(sum);
   }
-  // none: there is none.
+  // Returns the lowest host of the set, or `none` if the set is empty.
   [[nodiscard]] std::uint16_t first() const noexcept {
     for (std::size_t i = 0; i < most_words; ++i)
       if (words[i] != 0)
@@ -45,7 +45,7 @@ class host_set {
     return none;
   }
   [[nodiscard]] bool is_empty() const noexcept { return first() == none; }
-  // Whether all of these are of the others.
+  // Returns true if all hosts of this set are in `others`.
   [[nodiscard]] bool is_part_of(const host_set& others) const noexcept {
     for (std::size_t i = 0; i < most_words; ++i)
       if ((words[i] & ~others.words[i]) != 0) return false;
@@ -53,7 +53,7 @@ class host_set {
   }
   friend bool operator==(const host_set&, const host_set&) = default;
 
-  // Host h is bit h % 64 of word h / 64: as it goes between hosts.
+  // Host h is bit h % 64 of word h / 64: the form in which messages carry the set.
   std::array<std::uint64_t, most_words> words{};
 };
 

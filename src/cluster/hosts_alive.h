@@ -1,20 +1,21 @@
-// Which hosts of a job live, as one of them sees it, and how they agree on it: beats, suspicions, verdicts.
+// The membership of a job's hosts, as one host sees it, and the agreement on it: heartbeats, suspicions, verdicts.
 //
-// A state machine without clock, network or process: it is given times and what comes, and says what is to be sent and
-// who is lost. Each host has one. What it follows: verdict number n is one decision of Paxos (Lamport, "Paxos made
-// simple", 2001) among the hosts that verdict n - 1 left, all of them for the first; its value is who goes on.
+// A state machine without clock, network or process: its owner passes it times and messages; it returns the messages
+// to send and the hosts that are lost. Each host has one. Verdict number n is one decision of Paxos (Lamport, "Paxos
+// made simple", 2001) among the hosts that verdict n - 1 left, for the first verdict among all of them; its value is
+// the set of hosts that go on.
 //
-//   no beat for a while --> doubted, which each beat says --> a host proposes who goes on --> most hosts agree: verdict
+//   no beat for a while --> suspected, as each beat says --> a host proposes the survivors --> a quorum agrees: verdict
 //
 // Invariants
-//   1. A verdict is decided by a quorum of the hosts that the last one left: more than half of them, or half with the
-//      first of them. Any two quorums have a host in common, so of verdict n there is one, whoever hears of it when.
-//   2. Verdicts are learnt in order, and each leaves fewer hosts: who is lost stays lost.
-//   3. A host that does not hear a quorum ends itself, as does one that a verdict leaves out, or whose doubts nobody
-//      decides. So of the sides of a cut at most one goes on.
-//   4. A host whose turns had a gap in which the others may have given it up (it was frozen) is not certain, and may
-//      answer nobody, until a quorum has told it, by answers to what it sent after the gap, that there was no verdict.
-// A host ends by stopping, and does not come back, so what it promised need not outlive it.
+//   1. A quorum of the hosts that the last verdict left decides a verdict: more than half of them, or half with the
+//      first of them. Any two quorums have a host in common, so there is one verdict n, whoever learns it when.
+//   2. Verdicts are learnt in order, and each leaves fewer hosts: a lost host stays lost.
+//   3. A host stops if it hears no quorum, if a verdict excludes it, or if it has suspicions that no verdict decides.
+//      So at most one side of a network partition goes on.
+//   4. A host whose turns had a gap in which the others may have given it up (it was frozen) is uncertain, and does not
+//      answer, until a quorum has told it, by answers to beats that it sent after the gap, that there was no verdict.
+// A host ends by stopping, and does not come back, so its promises need not be persistent.
 #pragma once
 
 #include <array>
@@ -31,17 +32,17 @@ namespace situ::detail::cluster {
 
 class hosts_alive {
  public:
-  using time = std::chrono::nanoseconds;  // since whichever moment; it never goes back
+  using time = std::chrono::nanoseconds;  // since any fixed moment; it never goes back
 
   struct limits {
-    time beat;        // between beats
-    time silence;     // since something has come, until a host is doubted
-    time unanswered;  // since a beat was sent that it has answered: a link may carry one way only
-    time late_turn;   // between turns of this host: what it has not heard meanwhile says nothing of the others
-    time frozen_turn;
-    time patience;    // for hosts that are to propose before this one
-    time giving_up;   // with doubts that nobody decides
-    time first_word;  // of each host, since the beginning
+    time beat;         // between beats
+    time silence;      // without any message from a host, until the host is suspected
+    time unanswered;   // since the last answered beat was sent, until suspected: a link may carry one way only
+    time late_turn;    // between turns of this host: a longer gap says nothing about the others
+    time frozen_turn;  // between turns of this host: after a longer gap this host is uncertain
+    time patience;     // for each host that is to propose before this one
+    time giving_up;    // with suspicions that no verdict decides, until this host stops
+    time first_word;   // for the first message of each host, since the beginning
     static constexpr limits of(time beat) noexcept {
       return {.beat = beat,
               .silence = 5 * beat,
@@ -61,29 +62,29 @@ class hosts_alive {
 
   hosts_alive(std::uint16_t hosts, std::uint16_t self, const limits& how, time now);
 
-  // What happens. A turn at least each fifth of a beat.
+  // The inputs. The owner calls turn() at least every fifth of a beat.
   void turn(time now);
   void hear(std::uint16_t from, const alive_news& what, time now);
-  // Nothing goes to that host or comes from it any more.
+  // The link to that host has ended in both directions.
   void link_ended(std::uint16_t host, time now);
-  // It has said that it goes, which the others need not find out.
+  // The host has said that it leaves; the others need not find that out.
   void has_left(std::uint16_t host, time now);
 
-  // What is to be sent, since the last call.
+  // Returns the messages to send since the last call.
   [[nodiscard]] std::vector<letter> take_letters() noexcept { return std::exchange(letters_, {}); }
-  // Who goes on, by the last verdict.
+  // The hosts that go on, by the last verdict.
   [[nodiscard]] const host_set& living() const noexcept { return living_; }
   [[nodiscard]] std::uint32_t verdicts() const noexcept { return static_cast<std::uint32_t>(decided_.size()); }
-  // Who went on after each verdict.
+  // The hosts that went on after each verdict.
   [[nodiscard]] const std::vector<host_set>& decided() const noexcept { return decided_; }
-  // This host is no part of the job any more. Nothing comes of it from then on.
+  // Returns true once this host is no part of the job any more. It sends nothing from then on.
   [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
-  // Whether it may do what others ask of it. False also where it has ended.
+  // Returns true if this host may perform operations that others ask for; false also once it has ended.
   [[nodiscard]] bool may_answer(time now) {
     if (now - last_turn_ > how_.late_turn) turn(now);
     return is_certain_ && !has_ended_;
   }
-  // Whether anything has come of that host so far.
+  // Returns true if any message of that host has come so far.
   [[nodiscard]] bool was_heard(std::uint16_t host) const noexcept { return others_[host].was_heard; }
 
  private:
@@ -91,15 +92,15 @@ class hosts_alive {
     bool was_heard = false;
     bool link_ended = false;
     bool has_left = false;
-    time heard_at{};                // when something came
+    time heard_at{};                // when its last message came
     time answered_at{};             // when the last beat that it has answered was sent
     std::uint64_t last_number = 0;  // of its beats
-    host_set doubted;               // by it, under the last verdict
+    host_set doubted;               // hosts that it suspects, under the last verdict
   };
   struct proposal {
     std::uint64_t ballot = 0;  // 0: there is none
     bool is_asking_to_accept = false;
-    host_set agreed{};  // to the ballot, then to the value
+    host_set agreed{};  // hosts that agreed to the ballot, then to the value
     std::uint64_t best = 0;
     host_set value{};
   };
@@ -129,7 +130,7 @@ class hosts_alive {
   const time begun_;
   std::vector<other> others_;
   host_set living_;
-  std::vector<host_set> decided_;  // who goes on after verdict 1, 2, ...
+  std::vector<host_set> decided_;  // hosts that go on after verdict 1, 2, ...
   std::vector<letter> letters_;
   bool has_ended_ = false;
 
@@ -138,8 +139,8 @@ class hosts_alive {
   time next_beat_;
   std::uint64_t number_ = 0;        // of the last one
   std::array<time, 64> sent_at_{};  // by number % 64
-  host_set silent_;                 // whom this host does not hear
-  // After a gap: the first number whose answers count, and who has answered.
+  host_set silent_;                 // hosts that this host does not hear
+  // After a gap: the first number whose answers count, and the hosts that have answered.
   bool is_certain_ = true;
   std::uint64_t asked_from_ = 0;
   host_set certain_of_;
@@ -150,8 +151,8 @@ class hosts_alive {
   host_set wanted_;
   proposal mine_;
   std::uint64_t highest_seen_ = 0;  // of ballots
-  std::uint64_t promised_ = 0;      // to take part in none below it
-  std::uint64_t accepted_ = 0;      // under which ballot `accepted_value_` was accepted; 0: none
+  std::uint64_t promised_ = 0;      // this host takes part in no lower ballot
+  std::uint64_t accepted_ = 0;      // ballot under which `accepted_value_` was accepted; 0: none
   host_set accepted_value_;
 };
 

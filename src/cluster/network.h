@@ -1,9 +1,10 @@
-// What a job over several hosts needs beside Situ: a network, and the launcher's way of telling all tasks what each
-// has.
+// The parts of a job over several hosts that other libraries provide: a network, and the launcher's exchange between
+// all tasks.
 //
-// Both are of other libraries, UCX and PMIx, which a program of one host neither links nor opens: they come by
-// libsitu_network.so (network_library.cpp), beside which the host server's program lies. Looked for in the folder that
-// SITU_LIBEXEC names, else in ../lib/situ beside the program, else where Situ is installed. Called by one thread.
+// They are UCX and PMIx. A program of one host neither links nor opens them: they are loaded with libsitu_network.so
+// (network_library.cpp), which is in the same folder as the host server's program. That folder is the one that
+// SITU_LIBEXEC names, else ../lib/situ next to the program, else the one where Situ is installed. Called by one
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +18,21 @@
 
 namespace situ::detail::cluster {
 
-// What the tasks of a launcher tell each other before there is a job: each publishes, all cross a fence, each reads.
+// The exchange between the tasks of a launcher before there is a job: each publishes, all cross a fence, each reads.
 class task_exchange {
  public:
   virtual ~task_exchange() = default;
   [[nodiscard]] virtual std::uint32_t rank() const noexcept = 0;
-  // The ranks on this host, this one among them, in order. Throws bad_launch where the launcher does not tell.
+  // Returns the ranks on this host, this one included, in order. Throws bad_launch if the launcher does not tell them.
   [[nodiscard]] virtual std::vector<std::uint32_t> ranks_here() = 0;
   // Throws bad_launch, as the following do.
   virtual void publish(const std::string& key, std::span<const std::byte> bytes) = 0;
-  // Until all tasks of the job have called it; what was published before can be read then.
+  // Blocks until all tasks of the job have called it; then values that were published before can be read.
   virtual void fence() = 0;
   [[nodiscard]] virtual std::vector<std::byte> read(const std::string& key, std::uint32_t rank) = 0;
 };
 
-// What libsitu_network.so gives.
+// The functions of libsitu_network.so.
 struct network_functions {
   std::uint32_t version;                           // of Situ
   std::unique_ptr<network_wire> (*make_wire)();    // throws bad_launch
@@ -41,9 +42,9 @@ inline constexpr const char* network_library_name = "libsitu_network.so";
 inline constexpr const char* network_entry_name = "situ_network_functions";
 inline constexpr const char* host_server_name = "situ_host_server";
 
-// Throws bad_launch where there is none, or one of another version. Opens it once a process.
+// Opens the library, once a process. Throws bad_launch if there is none, or one of another version.
 [[nodiscard]] const network_functions& open_network();
-// The folder of the library and the server. Throws as open_network().
+// Returns the folder of the library and the server. Throws as open_network().
 [[nodiscard]] const std::string& network_folder();
 
 }  // namespace situ::detail::cluster

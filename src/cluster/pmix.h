@@ -1,7 +1,7 @@
-// The exchange of tasks by PMIx, as mpirun and srun --mpi=pmix give it.
+// The exchange of tasks by PMIx, as mpirun and srun --mpi=pmix provide it.
 //
-// The library is the one that MPI uses in the same process, if it does: opened by its name, not linked. Belongs to one
-// thread.
+// The library is the one that MPI uses in the same process, if it does: it is opened by its name, not linked. Belongs
+// to one thread.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace situ::detail::cluster {
 
-// Throws bad_launch where there is no PMIx, in the build, on the host, or of the launcher.
+// Throws bad_launch if the build, the host or the launcher has no PMIx.
 [[nodiscard]] std::unique_ptr<task_exchange> join_pmix();
 
 }  // namespace situ::detail::cluster

@@ -1,9 +1,9 @@
-// What goes between hosts, byte by byte (docs/design/cluster.md, "Bytes"), and the checks that need nothing but the
+// The bytes of all messages between hosts (docs/design/cluster.md, "Bytes"), and the checks that need nothing but the
 // bytes.
 //
-// Little-endian, as the processors that Situ runs on; fields are where the structs have them, which is asserted.
-// Whoever receives a message checks every field before it is used: here what can be seen from the message alone, in
-// operations what concerns memory, in far_place whether anybody waits for the answer.
+// Little-endian, as the processors that Situ runs on; the structs have the fields at their offsets, which is asserted.
+// The receiver of a message checks every field before it uses it: the functions here check what can be seen from the
+// message alone, operations checks everything about memory, and far_place checks that a caller waits for the answer.
 #pragma once
 
 #include <situ/fabric/detail/access.h>
@@ -25,7 +25,7 @@ namespace situ::detail::cluster {
 // The kinds of messages.
 enum class wire_message : std::uint8_t { operation, answer, message, credit, host };
 
-// What a place asks of a host server.
+// The operations that a place asks of a host server.
 enum class far_operation : std::uint8_t {
   put,
   get,
@@ -40,19 +40,20 @@ enum class far_operation : std::uint8_t {
 };
 inline constexpr std::uint8_t far_operations = 10;
 
-// Larger operations are cut into such, several of which are under way at once: one end copies a piece while another one
-// is on its way. Over TCP 1 MiB is fastest so (64 to 192 KiB were tried; docs/design/cluster.md).
+// Larger operations are cut into pieces of this size, several of which are outstanding at once: one end copies a piece
+// while another piece is on its way. With this size 1 MiB is fastest over TCP (64 to 192 KiB were tried;
+// docs/design/cluster.md).
 inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{128} << 10;
-// Operations of a place that are under way at once, to all hosts.
+// Outstanding operations of one place, to all hosts together.
 inline constexpr std::uint32_t most_outstanding = 1024;
-// Up to so many the data of a put, or answer to a get, is copied when it is sent, and lies in the message when it is
-// received; longer data goes to its place at once. Boxes and signals are no longer than that.
+// Data of a put, or of the answer to a get, of at most this size is copied when it is sent, and is in the message when
+// it is received; longer data is written to its destination at once. Boxes and signals are no longer than that.
 inline constexpr std::uint64_t most_copied_bytes = std::uint64_t{32} << 10;
-// Whether data is: that of an active message's record always.
+// Returns true if data of that size is copied: the record of an active message always is.
 [[nodiscard]] constexpr bool is_copied(wire_message kind, std::uint64_t bytes) noexcept {
   return kind == wire_message::message || bytes <= most_copied_bytes;
 }
-// What a put or get reaches at most, with the pieces that come after: longer than any slice.
+// The most that a put or get may reach, with the pieces that follow: longer than any slice.
 inline constexpr std::uint64_t most_reach = std::uint64_t{1} << 48;
 inline constexpr std::uint32_t most_box_dimensions = 16;
 inline constexpr std::uint32_t most_error_text = 1000;
@@ -68,9 +69,9 @@ struct operation_head {
   std::uint64_t tag = 0;     // | use:32 | index in the source's table:32 |
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;   // of the data, there or back; atomic: the operand
-  std::uint64_t second = 0;  // put, get: bytes of the same operation that follow these, checked with them; boxes: where
-                             // the whole range begins; put_signal: its word; compare_exchange: what is written;
-                             // barrier: which (host_barrier); shown: where in the part
+  std::uint64_t second = 0;  // put, get: bytes of the same operation that follow these, checked with them; boxes:
+                             // begin of the whole range; put_signal: its word; compare_exchange: the desired
+                             // value; barrier: which (host_barrier); shown: offset in the part
   std::uint64_t third = 0;   // put_signal: the value; boxes: bytes of the whole range; barrier: the round; shown: which
                              // part (shown_part)
 };
@@ -79,7 +80,7 @@ static_assert(sizeof(operation_head) == 48 && offsetof(operation_head, source) =
               offsetof(operation_head, bytes) == 24 && offsetof(operation_head, second) == 32 &&
               offsetof(operation_head, third) == 40);
 
-// Follows the head of a box; behind it the extents, and then the strides, of each dimension.
+// Follows the head of a box; after it come the extents, and then the strides, of each dimension.
 struct box_head {
   std::uint32_t dimensions = 0;
   std::uint32_t element_bytes = 0;
@@ -89,14 +90,14 @@ static_assert(sizeof(box_head) == 8);
 struct answer_head {
   std::uint64_t tag = 0;
   std::uint32_t status = 0;      // 0, or 1 + situ::errc
-  std::uint32_t text_bytes = 0;  // of the error, which follows
+  std::uint32_t text_bytes = 0;  // of the error's text, which follows
   std::uint64_t value = 0;       // atomic: the bits found; time: nanoseconds
 };
 static_assert(sizeof(answer_head) == 24 && offsetof(answer_head, status) == 8 &&
               offsetof(answer_head, text_bytes) == 12 && offsetof(answer_head, value) == 16);
 
-// An active message, to the server of its target's host. Behind the head the words of its cell that are used; its
-// record comes as data.
+// An active message, to the server of its target's host. After the head come the used words of its cell; its record is
+// sent as data.
 struct message_head {
   std::uint32_t target = 0;  // places
   std::uint32_t source = 0;
@@ -111,10 +112,11 @@ static_assert(sizeof(message_head) == 24 && offsetof(message_head, sequence) == 
               offsetof(message_head, channel) == 12 && offsetof(message_head, payload_in_cell) == 15 &&
               offsetof(message_head, handler) == 16);
 
-// How much of what a place has sent has gone into the target's channel, in the sender's count, from the beginning.
-// From a place, with zeros: the server is to tell as soon as there is more than it has told.
+// A credit: how many of the messages that a place has sent have gone into the target's channel, in the sender's count,
+// from the beginning. From a place, with zeros, it is a request: the server sends a credit as soon as the count has
+// grown since its last credit.
 struct credit_head {
-  std::uint32_t source = 0;  // the pair; source is who receives this, or asks
+  std::uint32_t source = 0;  // the pair; source is the receiver of a credit, or the place that asks for it
   std::uint32_t target = 0;
   std::uint32_t channel = 0;
   std::uint32_t zero = 0;
@@ -124,41 +126,41 @@ struct credit_head {
 static_assert(sizeof(credit_head) == 32 && offsetof(credit_head, channel) == 8 && offsetof(credit_head, cells) == 16 &&
               offsetof(credit_head, data) == 24);
 
-// What host servers tell each other.
+// The kinds of news that host servers send each other.
 enum class host_news : std::uint8_t {
   beat,
   state,
   verdict = 3,
   votes,
   bye = 6,
-  // Of the next verdict, which is a decision of Paxos.
+  // Messages on the next verdict, which is a decision of Paxos.
   prepare = 8,
   promise,
   accept,
   accepted
 };
 
-// All of it is head; nothing comes as data.
+// News consist of a head alone, without data.
 struct host_head {
   std::uint8_t what = 0;  // host_news
   std::uint8_t zero = 0;
-  std::uint16_t host = 0;      // who says it
-  std::uint32_t verdicts = 0;  // that it knows; of a state, votes, a bye: 0
+  std::uint16_t host = 0;      // the sender
+  std::uint32_t verdicts = 0;  // verdicts that the sender knows; in a state, votes, a bye: 0
   std::uint64_t number = 0;    // beat: which; state: the place; verdict: which, from 1 on; votes: | round:32 |
                                // accepted:32 |; of the next verdict: the ballot
 };
 static_assert(sizeof(host_head) == 16 && offsetof(host_head, host) == 2 && offsetof(host_head, verdicts) == 4 &&
               offsetof(host_head, number) == 8);
-// Behind the head of a state; the reason follows.
+// Follows the head of a state; the reason comes after it.
 struct state_head {
   std::uint32_t state = 0;  // place_state
   std::uint32_t text_bytes = 0;
 };
 static_assert(sizeof(state_head) == 8);
-// Behind the head of a beat, a verdict, or what is of the next verdict; words of a host_set follow.
+// Follows the head of a beat, a verdict, or a message on the next verdict; words of a host_set come after it.
 struct alive_head {
-  static constexpr std::uint8_t asks = 1;       // flags, of a beat: it is to be answered at once,
-  static constexpr std::uint8_t is_voting = 2;  // and its sender has accepted what may be a verdict
+  static constexpr std::uint8_t asks = 1;       // flags, of a beat: the receiver must answer at once,
+  static constexpr std::uint8_t is_voting = 2;  // and the sender has accepted a value that may become a verdict
 
   std::uint8_t flags = 0;
   std::uint8_t zero = 0;
@@ -169,7 +171,7 @@ struct alive_head {
 };
 static_assert(sizeof(alive_head) == 16 && offsetof(alive_head, words) == 2 && offsetof(alive_head, second) == 8);
 
-inline constexpr std::size_t most_head_bytes = 2048;  // of any message, with all that is not data
+inline constexpr std::size_t most_head_bytes = 2048;  // of any message, without its data
 static_assert(sizeof(operation_head) + sizeof(box_head) + 2 * 8 * most_box_dimensions <= most_head_bytes);
 static_assert(sizeof(answer_head) + most_error_text <= most_head_bytes);
 
@@ -177,7 +179,7 @@ template <class T>
 [[nodiscard]] std::span<const std::byte> wire_bytes_of(const T& value) noexcept {
   return std::as_bytes(std::span{&value, 1});
 }
-// The first bytes as a T. pre: there are as many.
+// Returns the first bytes as a T. pre: bytes.size() >= sizeof(T).
 template <class T>
 [[nodiscard]] T read_wire(std::span<const std::byte> bytes) noexcept {
   T value;
@@ -195,7 +197,7 @@ struct box_shape {
 
 struct parsed_operation {
   operation_head head;
-  box_shape box;  // of boxes
+  box_shape box;  // set for boxes
 };
 struct parsed_answer {
   answer_head head;
@@ -208,7 +210,7 @@ struct parsed_message {
   std::span<const std::byte> words;
 };
 
-// What the hosts tell each other of who lives (hosts_alive.h).
+// A message between hosts on the hosts that live (hosts_alive.h).
 struct alive_news {
   host_news what = host_news::beat;
   bool asks = false;
@@ -216,7 +218,7 @@ struct alive_news {
   std::uint32_t verdicts = 0;
   std::uint64_t number = 0;
   std::uint64_t second = 0;
-  host_set hosts{};  // beat: whom its sender does not hear; else who is to go on
+  host_set hosts{};  // beat: the hosts that its sender does not hear; otherwise the hosts that are to go on
 };
 [[nodiscard]] constexpr bool is_of_living(host_news what) noexcept {
   return what == host_news::beat || what == host_news::verdict ||
@@ -227,11 +229,12 @@ struct parsed_news {
   host_head head;
   state_head state;       // of a state
   std::string_view text;  // of a state
-  alive_news alive;       // where it is_of_living()
+  alive_news alive;       // set if is_of_living()
 };
 
-// Why `head` and `data_bytes` are no operation; else `parsed` is set, and all that does not concern memory holds.
-// Without a whole operation_head nothing is known, not even who waits: parsed.head stays as it was.
+// Return the reason why `head` and `data_bytes` are not of that form, or null. If null, `parsed` is set, and
+// everything that does not concern memory is valid. Without a whole operation_head nothing is known, not even which
+// place waits: parsed.head stays as it was.
 [[nodiscard]] const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_bytes,
                                           parsed_operation& parsed) noexcept;
 [[nodiscard]] const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes,
@@ -243,7 +246,7 @@ struct parsed_news {
 [[nodiscard]] const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes,
                                      parsed_news& parsed) noexcept;
 
-// News of who lives, as host `from` says them in a job of so many hosts.
+// Packs news on the hosts that live, as host `from` sends them in a job of `hosts` hosts.
 inline constexpr std::size_t most_alive_bytes = sizeof(host_head) + sizeof(alive_head) + sizeof(host_set);
 struct packed_news {
   std::array<std::byte, most_alive_bytes> whole;

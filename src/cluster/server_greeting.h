@@ -1,5 +1,5 @@
-// What a host server says to who starts it: its address, or why there is none. One message of a socket. And what it is
-// told once all addresses are known: a byte.
+// The first message of a host server to the process that starts it: its address, or the reason why there is none. One
+// message of a socket. Once all addresses are known the starter answers with one byte (begin).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace situ::detail::cluster {
 
 struct server_greeting {
   enum class what : std::uint8_t { refusal, address };
-  // begin::watching: who starts it stays at the socket's other end as long as there is a job, and with it the places of
+  // begin::watching: the starter stays at the socket's other end as long as there is a job; if it ends, the places of
   // the host end.
   enum class begin : char { alone = 1, watching };
   static constexpr std::size_t most_bytes = 4096;

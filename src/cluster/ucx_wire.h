@@ -1,9 +1,10 @@
 // The wire between hosts by UCX: active messages, never its put, get or atomics (docs/design/cluster.md, point 4).
 //
-// One worker for each process that speaks with other hosts. Each such end has a name, which is part of its address and
-// of all that it sends: so it has one number here, whoever connected to whom, or both at once. Who connects says first
-// how it is reached itself, and what comes of it before that waits. Over TCP nothing of this is protected:
-// whoever reaches the port may say anything, which is why the bytes are checked.
+// One worker for each process that communicates with other hosts. Each such end has a name, which is part of its
+// address and of every message that it sends: so it has one number here, whichever end connected to the other, or if
+// both did at once. An end that connects first sends its own address; messages of it that arrive before the address
+// wait. Over TCP nothing of this is protected: anyone who reaches the port may send anything, which is why the bytes
+// are checked.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace situ::detail::cluster {
 
 class ucx_wire final : public network_wire {
  public:
-  // Throws bad_launch where UCX cannot be had.
+  // Throws bad_launch if UCX cannot be used.
   ucx_wire();
   ~ucx_wire() override;
 

@@ -241,8 +241,8 @@ class endpoint {
   struct host_server_end {
     incoming request_in, reply_in;
     place_slot& slot;
-    // In an observed job: the number of messages from each place so far, requests and replies. Messages of one pair
-    // of places arrive in order.
+    // In an observed job: the number of messages from each place so far, requests and replies. Messages of one pair of
+    // places arrive in order.
     std::vector<std::array<std::uint32_t, 2>> handled{};
   };
 
