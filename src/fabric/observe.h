@@ -1,14 +1,14 @@
-// What an observed job remembers: counts for each pair of places, and a trace of events.
+// The record of an observed job: counts for each pair of places, and a trace of events.
 //
-// Each place writes its own row of the job's shared block, so the launcher can read them all at any time, even a killed
-// place's:
+// Each place writes its own row of the job's shared block, so the launcher can read all rows at any time, even a
+// killed place's:
 //
-//   | row_header | pair_counts x place_count | trace_event x ring_capacity: accesses | the same: all else |
+//   | row_header | pair_counts x place_count | trace_event x ring_capacity: accesses | the same: all other events |
 //
-// Both rings keep the newest. Accesses have one of their own, and equal ones that follow each other without a pause are
-// one event: a loop that polls drowns neither the rest nor itself. Events of one track (a stack) nest, since spans are
-// scopes of the code on it. Counting costs nothing where it is off: an unobserved place never comes here
-// (place_context.h, invariant 2).
+// Both rings keep the newest events. Accesses have a ring of their own, and equal accesses that follow each other
+// without a pause are one event: so a loop that polls displaces neither other events nor its own earlier ones. Events
+// of one track (a stack) nest, since spans are scopes of the code on it. Counting costs nothing if it is off: an
+// unobserved place never calls this code (place_context.h, invariant 2).
 #pragma once
 
 #include <situ/memory/detail/place_context.h>
@@ -30,7 +30,7 @@ struct alignas(64) pair_counts {
   std::uint64_t puts, put_bytes;
   std::uint64_t gets, get_bytes;
   std::uint64_t messages, message_bytes;
-  std::uint64_t waits, wait_ns;  // that set code aside; of a place for itself where nobody else can be named
+  std::uint64_t waits, wait_ns;  // that set code aside; counted for the place itself if no other place is known
   std::uint64_t atomics;
 };
 static_assert(sizeof(pair_counts) == 128);
@@ -55,49 +55,49 @@ struct trace_event {
   std::uint64_t begin_ns = 0;  // steady clock of the host
   std::uint64_t end_ns = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t repeats = 0;  // equal accesses that this stands for
-  std::uint32_t peer = 0;     // the other place; its own where there is none
-  // of the message that was sent, or that brought this: with sender and channel it names it
+  std::uint32_t repeats = 0;  // equal accesses that this event stands for
+  std::uint32_t peer = 0;     // the other place; the place itself if there is no other
+  // number of the message that was sent, or that caused the event; sender, channel and number identify a message
   std::uint32_t sequence = 0;
   std::uint32_t track = 0;  // place_context::track
   std::uint32_t name = 0;   // of a task's function, or of a wait's source file; place_status::names
   std::uint32_t line = 0;   // of a wait
   event_kind kind = event_kind::put;
   wait_kind waits_for = wait_kind::none;
-  std::uint8_t is_reply = 0;  // of a message and its handler: which channel; no bool, since it may come from elsewhere
+  std::uint8_t is_reply = 0;  // of a message and its handler: the channel; no bool: it may come from elsewhere
   std::array<std::uint8_t, 5> spare{};
 };
 static_assert(sizeof(trace_event) == 56);
 
 struct alignas(64) row_header {
-  std::uint64_t accesses;  // recorded so far, whether still kept or not
+  std::uint64_t accesses;  // recorded so far, including the ones that were overwritten
   std::uint64_t others;
-  std::uint64_t changes;         // events recorded and spans begun: what parts two accesses
+  std::uint64_t changes;         // events recorded and spans begun: a change between two accesses separates them
   std::uint64_t at_last_access;  // `changes` after it
   std::uint64_t extent;          // of the segment, as last recorded
 };
 
 inline constexpr std::uint64_t ring_capacity = 1 << 17;  // 7 MiB, touched as it fills
 
-// Size of a place's row for a job of these options.
+// Returns the size of a place's row for a job of these options.
 [[nodiscard]] std::uint64_t observation_bytes(std::uint32_t place_count, bool trace) noexcept;
 
-// The calling place's counts towards `peer`. pre: the context is observed.
+// Returns the calling place's counts towards `peer`. pre: the context is observed.
 [[nodiscard]] pair_counts& counts_towards(const place_context& context, std::uint32_t peer) noexcept;
-// All counts of a place. pre: the job is observed.
+// Returns all counts of a place. pre: the job is observed.
 [[nodiscard]] std::span<const pair_counts> counts_of_place(job_control& control, std::uint32_t place) noexcept;
-// The events of a place that are kept, accesses first; each in the order in which they ended.
+// The events of a place that are kept, accesses first; each ring in the order in which its events ended.
 struct kept_events {
   std::array<std::span<const trace_event>, 4> runs;  // in two pieces for each ring
   std::uint64_t forgotten;
 };
 [[nodiscard]] kept_events events_of_place(job_control& control, std::uint32_t place) noexcept;
 
-// For a context that is observed; nothing where the job has no trace. `event` ends now, if it has no end, and gets its
-// track.
+// For an observed context; does nothing if the job has no trace. Gives `event` its track, and the current time as its
+// end if it has none.
 void record_event(const place_context& context, trace_event event) noexcept;
 void record_access(const place_context& context, event_kind kind, std::uint32_t peer, std::uint64_t bytes) noexcept;
-// A span begins on the running stack: what follows lies in it.
+// Notes that a span begins on the running stack; later events are within the span.
 void note_span(const place_context& context) noexcept;
 
 // Records a span from its construction to its end, if the place is observed.
@@ -116,7 +116,7 @@ class observed_span {
       record_event(context_, {.begin_ns = begin_ns_, .bytes = bytes_, .peer = peer_, .kind = kind_});
   }
 
-  // The time of a span that begins now.
+  // Returns the time of a span that begins now.
   [[nodiscard]] static std::uint64_t begin(const place_context& context) noexcept {
     note_span(context);
     return steady_ns();
@@ -130,28 +130,31 @@ class observed_span {
   event_kind kind_;
 };
 
-// What an observed place shows of itself, in parts: its row, the names that events have, what it holds of which memory.
+// The parts of the record that an observed place shows: its row, the names of its events, and the bytes that it has
+// placed in each memory.
 enum class shown_part : std::uint64_t { row, names, placed };
 inline constexpr std::uint64_t shown_parts = 3;
-// A part of a place; of the row as much as there is room for. pre: a part that there is.
+// Returns a part of a place's record. pre: `of` is a shown_part.
 [[nodiscard]] std::span<std::byte> shown_bytes(job_control& control, std::uint32_t place, shown_part of) noexcept;
-// Pieces of a part that have something in them.
+// A range of a part that has contents.
 struct shown_range {
   shown_part of;
   std::uint64_t begin;
   std::uint64_t bytes;
 };
-// The counts, and how many events there are.
+// Returns the range of the counts and of the numbers of events.
 [[nodiscard]] shown_range shown_first(const job_control& control) noexcept;
-// The rest, as the first says. pre: the job is observed.
+// Returns the other ranges, as the row_header tells them. pre: the job is observed.
 [[nodiscard]] std::vector<shown_range> shown_after_first(job_control& control, std::uint32_t place);
 
-// What each place holds of which memory, by intent: a table, or nothing where no intent was used. Thread-safe.
+// Returns a table of the bytes that each place has placed in each memory, by intent; empty if no intent was used.
+// Thread-safe.
 [[nodiscard]] std::string format_placed(job_control& control);
-// The tables of `situ run --stats`: who accessed whom, and format_placed(). Thread-safe against the places, which may
-// go on.
+// Returns the tables of `situ run --stats`: the accesses for each pair of places, and format_placed(). The places may
+// run on during the call.
 [[nodiscard]] std::string format_statistics(job_control& control);
-// The Chrome/Perfetto trace of `--trace`, once the places have ended. Throws bad_file where the file cannot be written.
+// Writes the Chrome/Perfetto trace of `--trace`, once the places have ended. Throws bad_file if the file cannot be
+// written.
 void write_trace(job_control& control, const std::string& path);
 
 }  // namespace situ::detail

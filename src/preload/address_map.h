@@ -1,5 +1,5 @@
-// The private anonymous memory of this process, range by range, as the kernel lists it: heap, stacks, arenas, mappings,
-// also those that are reserved only.
+// The private anonymous memory of this process, range by range, as the kernel lists it: heap, stacks, arenas,
+// mappings, also merely reserved ones.
 #pragma once
 
 #include "preload/policy.h"
@@ -14,8 +14,8 @@ struct range {
   std::uint64_t end;
 };
 
-// "7ffff7d8a000-7ffff7d8d000 rw-p 00000000 00:00 0   [heap]". False for files, shared memory, what the kernel put
-// there.
+// Parses "7ffff7d8a000-7ffff7d8d000 rw-p 00000000 00:00 0   [heap]". Returns false for files, shared memory, and the
+// kernel's own mappings.
 [[nodiscard]] inline bool parse_range(text_view line, range& found) noexcept {
   found.begin = line.take_number(16);
   if (line.empty() || *line.begin != '-') return false;
@@ -40,8 +40,8 @@ void for_each_range(const proc_file& maps, Visit visit) noexcept {
   });
 }
 
-// What each node has of this process's private anonymous memory: `add(node, bytes)`. cost: the kernel looks at each
-// page.
+// Calls add(node, bytes) for the private anonymous memory that this process has on each node. cost: the kernel looks
+// at each page.
 template <class Add>
 void count_by_node(const proc_file& numa_maps, Add add) noexcept {
   numa_maps.for_each_line([&](text_view line) {
@@ -59,14 +59,16 @@ void count_by_node(const proc_file& numa_maps, Add add) noexcept {
   });
 }
 
-// Moves up to so many bytes of this process from one node to another, in ranges that `is_ours` says. Returns how many.
+// Moves up to `bytes` bytes of this process from one node to another, in ranges for which is_ours() is true. Returns
+// the number of bytes moved.
 template <class IsOurs>
 std::uint64_t move_pages_between(const proc_file& maps, std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
                                  IsOurs is_ours) noexcept;
 
 inline constexpr std::uint32_t most_moved_at_once = 512;
 
-// Of the pages up to `end`, at most so many of those on `from`.
+// Moves at most `most` pages of the range [begin, end) that are on `from`, of its first most_moved_at_once pages.
+// Returns the number of bytes moved.
 [[nodiscard]] inline std::uint64_t move_some(std::uint64_t begin, std::uint64_t end, std::uint32_t from,
                                              std::uint32_t to, std::uint64_t most) noexcept {
   void* pages[most_moved_at_once];
@@ -79,14 +81,15 @@ inline constexpr std::uint32_t most_moved_at_once = 512;
   int nodes[most_moved_at_once];
   int moved_status[most_moved_at_once];
   std::uint32_t moved = 0;
-  for (std::uint32_t i = count; i-- != 0 && moved < most;) {  // the last ones are likely to be the youngest
+  for (std::uint32_t i = count; i-- != 0 && moved < most;) {  // the last pages are likely to be the youngest
     if (status[i] != static_cast<int>(from)) continue;
     nodes[moved] = static_cast<int>(to);
     chosen[moved++] = pages[i];
   }
   if (moved == 0) return 0;
   system_call(SYS_move_pages, 0, moved, address_of(chosen), address_of(nodes), address_of(moved_status), MPOL_MF_MOVE);
-  // A huge page goes as a whole, and its other pages' status is an error then: all are asked where they are now.
+  // The kernel moves a huge page as a whole, and the status of its other pages is then an error: so ask for all pages
+  // again.
   if (system_call(SYS_move_pages, 0, count, address_of(pages), 0, address_of(moved_status), 0) != 0) return 0;
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i)
@@ -99,14 +102,14 @@ std::uint64_t move_pages_between(const proc_file& maps, std::uint32_t from, std:
                                  IsOurs is_ours) noexcept {
   constexpr std::uint64_t piece = std::uint64_t{most_moved_at_once} * 4096;
   constexpr std::uint64_t stretch = std::uint64_t{64} << 20;
-  static unsigned char present[stretch / 4096];  // of the one thread that moves
+  static unsigned char present[stretch / 4096];  // for the one thread that moves
   std::uint64_t moved = 0;
   for_each_range(maps, [&](const range& each) {
     if (!is_ours(each)) return true;
     for (std::uint64_t end = each.end; end > each.begin && moved < bytes;) {
       const std::uint64_t begin = end - each.begin > stretch ? end - stretch : each.begin;
       if (system_call(SYS_mincore, static_cast<long>(begin), static_cast<long>(end - begin), address_of(present)) != 0)
-        return true;  // gone
+        return true;  // the range is gone
       for (std::uint64_t last = end; last > begin && moved < bytes;) {
         if ((present[(last - begin) / 4096 - 1] & 1) == 0) {
           last -= 4096;

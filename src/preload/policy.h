@@ -1,5 +1,5 @@
-// Where the kernel is to take pages from: one preferred node, several in turn, or as its own ordered policy (of
-// kernel/, where the running kernel has it) says. Never bound: a bound node that is full has the kernel end processes.
+// The policy by which the kernel chooses pages: one preferred node, several in turn, or the kernel's own ordered
+// policy (of kernel/, if the running kernel has it). Never bound: if a bound node is full, the kernel kills processes.
 #pragma once
 
 #include "preload/control.h"
@@ -29,8 +29,9 @@ struct policy {
   }
 };
 
-// Of the memory that is next: itself, or it and those that take turns with it page by page. So do memories of one step
-// with equal weights, each of them a node; others are next in turn, from one look to the next.
+// Returns the policy for the next memory: that memory alone, or it and others in turn, page by page. Memories of one
+// step take turns like that if they have equal weights and each is a node; others become next in turn, from one look
+// to the next.
 [[nodiscard]] inline policy policy_of(const control& all, std::uint32_t memory) noexcept {
   const memory_row& chosen = all.memories[memory];
   policy made{.mode = MPOL_PREFERRED};
@@ -48,12 +49,13 @@ struct policy {
   return members > 1 ? together : made;
 }
 
-// What pages made from now on come by: as long as some memory has room, the kernel's own policy if there is one.
+// Returns the policy for pages made from now on: as long as some memory has room, the kernel's own policy if there is
+// one.
 [[nodiscard]] inline policy policy_for(const control& all, std::uint32_t memory, bool has_room) noexcept {
   return has_room && all.kernel_policy != 0 ? policy{.mode = all.kernel_policy} : policy_of(all, memory);
 }
 
-// These return 0 or -errno. The kernel takes one from the number of bits first.
+// These return 0 or -errno. The kernel subtracts one from the number of bits.
 inline long set_thread_policy(const policy& what) noexcept {
   return system_call(SYS_set_mempolicy, what.mode, address_of(what.nodes), most_nodes + 1);
 }
@@ -61,14 +63,14 @@ inline long set_range_policy(std::uint64_t begin, std::uint64_t end, const polic
   return system_call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), what.mode,
                      address_of(what.nodes), most_nodes + 1, 0);
 }
-// MPOL_DEFAULT where the thread has none of its own.
+// Sets MPOL_DEFAULT if the thread has no policy of its own.
 inline long get_thread_policy(policy& what) noexcept {
   int mode = 0;
   const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), most_nodes + 1, 0, 0);
   what.mode = static_cast<std::uint32_t>(mode);
   return failed;
 }
-// MPOL_DEFAULT where the range has none of its own.
+// Sets MPOL_DEFAULT if the range has no policy of its own.
 inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
   int mode = 0;
   const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), most_nodes + 1,
@@ -77,8 +79,8 @@ inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
   return failed;
 }
 
-// The calling thread, or who started it, has been given a policy that is none of the ordering's. (The kernel tells
-// those without the nodes that a cpuset leaves out.)
+// Returns true if the calling thread, or the one that started it, has been given a policy that is none of the
+// ordering's. (The kernel reports the ordering's policies without the nodes that a cpuset excludes.)
 [[nodiscard]] inline bool has_policy_of_its_own(const control& all) noexcept {
   policy its;
   if (get_thread_policy(its) != 0 || its.mode == MPOL_DEFAULT) return false;
@@ -91,7 +93,7 @@ inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
   }
   return true;
 }
-// What is next for the calling thread, unless it has a policy of its own.
+// Sets the policy of the calling thread, unless the thread has a policy of its own.
 inline void tell_calling_thread(const control& all, const policy& what) noexcept {
   if (!has_policy_of_its_own(all)) set_thread_policy(what);
 }

@@ -1,4 +1,4 @@
-// Files of /proc and /sys that are read again and again, by system calls alone.
+// Files of /proc and /sys that the watcher reads again and again, by system calls alone.
 #pragma once
 
 #include "preload/system_calls.h"
@@ -11,7 +11,7 @@
 
 namespace situ::preload {
 
-// Text with an end. Never owns it.
+// Text with an end. Does not own it.
 struct text_view {
   const char* begin = nullptr;
   const char* end = nullptr;
@@ -24,7 +24,7 @@ struct text_view {
       if (at == end || *at != *what) return false;
     return true;
   }
-  // What stands behind the first `what`; nothing where it is not in it.
+  // Returns the text after the first `what`; empty if `what` is not in the text.
   [[nodiscard]] text_view behind(const char* what) const noexcept {
     for (text_view rest = *this; !rest.empty(); ++rest.begin)
       if (rest.starts_with(what)) {
@@ -33,7 +33,7 @@ struct text_view {
       }
     return {end, end};
   }
-  // The number at its begin, behind blanks; it is taken off. 0 where none stands there.
+  // Takes the number at the begin off, with blanks before it. Returns 0 if there is none.
   std::uint64_t take_number(unsigned base = 10) noexcept {
     while (!empty() && (*begin == ' ' || *begin == '\t')) ++begin;
     std::uint64_t value = 0;
@@ -46,7 +46,7 @@ struct text_view {
     }
     return value;
   }
-  // The word at its begin, behind blanks; it is taken off.
+  // Takes the word at the begin off, with blanks before it.
   text_view take_word() noexcept {
     while (!empty() && *begin == ' ') ++begin;
     text_view word{begin, begin};
@@ -56,7 +56,8 @@ struct text_view {
   }
 };
 
-// Not closed by itself: most belong to a thread with descriptors of its own, which end with it.
+// The destructor does not close the file: most files belong to a thread with descriptors of its own, which end with
+// it.
 class proc_file {
  public:
   void open(const char* path) noexcept {
@@ -67,13 +68,13 @@ class proc_file {
     descriptor_ = -1;
   }
   [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
-  // Its first bytes as they are now; nothing where it cannot be read.
+  // Returns the first bytes of the file as they are now; empty if it cannot be read.
   template <std::size_t Size>
   [[nodiscard]] text_view read(char (&into)[Size]) const noexcept {
     const long bytes = is_open() ? system_call(SYS_pread64, descriptor_, address_of(into), Size, 0) : 0;
     return {into, into + (bytes > 0 ? bytes : 0)};
   }
-  // Each line, without its end; of long ones the beginning. Ends early where `visit` says false.
+  // Visits each line, without its end; of a long line the beginning. Stops if `visit` returns false.
   template <class Visit>
   void for_each_line(Visit visit) const noexcept {
     if (!is_open() || system_call(SYS_lseek, descriptor_, 0, SEEK_SET) != 0) return;

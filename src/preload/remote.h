@@ -1,18 +1,19 @@
 // Remote memory for the large allocations of a program that knows nothing of Situ, under `situ rmem run`.
 //
 //   situ rmem run    keeps the pages (src/rmem/program_memory.h), listens on a socket whose name SITU_RMEM_RUN has
-//   this             maps parts of its memory file, gives it a userfaultfd, tells it what was given back; no thread
+//   this             maps parts of its memory file, gives it a userfaultfd, reports freed pages; has no thread
 //
-// All remote memory of a process lies within one reserved range of addresses, page n of the file at base + n * 4096: so
-// whether a pointer is remote is one comparison. Each request has a connection of its own: nothing of it is left among
-// the program's descriptors but one, close-on-exec and with a high number, that has touches wait rather than read zeros
-// should the launcher be killed.
+// All remote memory of a process is within one reserved range of addresses, page n of the file at base + n * 4096: so
+// the check whether a pointer is remote is one comparison. Each request has a connection of its own. The program keeps
+// only one descriptor of ours, close-on-exec and with a high number: because of it, touches wait rather than read
+// zeros if the launcher is killed.
 //
 // Invariants
-//   1. Where the range is, it is mapped: what is not allocated is reserved without access.
+//   1. The whole range is mapped: addresses that are not allocated are reserved without access.
 //   2. A page is given back after it has been unmapped, and is the process's after it has been mapped.
-//   3. ranges_ is sorted, and changes under the lock; a thread that has it takes no signal.
-//   4. A forked child has private memory where its parent had the file's. It comes from the launcher, page by page.
+//   3. ranges_ is sorted, and changes under the lock; a thread that has the lock takes no signal.
+//   4. A forked child has private memory where its parent had the file's. Its contents come from the launcher, page by
+//      page.
 #pragma once
 
 #include "preload/system_calls.h"
@@ -25,8 +26,8 @@
 
 namespace situ::preload {
 
-// "NAME#KEY#THRESHOLD#PAGES", all but the name hexadecimal: an abstract Unix socket, what a process proves itself by,
-// bytes from which on an allocation is remote, pages of the file.
+// "NAME#KEY#THRESHOLD#PAGES", all but the name hexadecimal: an abstract Unix socket, the key by which a process proves
+// itself, the number of bytes from which on an allocation is remote, and the pages of the file.
 inline constexpr const char* remote_variable = "SITU_RMEM_RUN";
 
 enum class remote_request : std::uint32_t {
@@ -55,7 +56,7 @@ struct remote_answer {
 
 class remote_memory {
  public:
-  // Reads the variable.
+  // Reads the environment variable.
   void begin() noexcept;
   [[nodiscard]] bool takes(std::size_t bytes) const noexcept { return bytes >= threshold_; }
   [[nodiscard]] bool has(const void* pointer) const noexcept {
@@ -66,7 +67,8 @@ class remote_memory {
     return span_ != 0 && begin < base_ + span_ && begin + bytes > base_;
   }
 
-  // False where it has to be local: `made` is as it was then. Else a block, or null where the server has no room.
+  // Returns false if the allocation has to be local: `made` is then unchanged. Otherwise `made` is a block, or null if
+  // the server has no room.
   enum class kind : std::uint8_t { block, mapping };
   [[nodiscard]] bool allocate(std::size_t bytes, std::size_t alignment, kind what, int access, void*& made) noexcept;
   // pre: a block that has been allocated.
@@ -74,10 +76,11 @@ class remote_memory {
   [[nodiscard]] std::size_t usable_bytes(void* block) noexcept;
   // pre for all these: whole pages.
   void unmap(void* begin, std::size_t bytes) noexcept;
-  // Somebody has mapped something else there.
+  // Drops ranges over which the program has mapped something else.
   void forget(void* begin, std::size_t bytes) noexcept;
   void note_access(void* begin, std::size_t bytes, int access) noexcept;
-  // False where they are as they were: the launcher could not be told, and they may not be written.
+  // Fills the pages with zeros. Returns false if they are unchanged: the launcher was not reached, and they are not
+  // writable.
   [[nodiscard]] bool make_blank(void* begin, std::size_t bytes) noexcept;
 
   void before_fork() noexcept;
@@ -88,7 +91,7 @@ class remote_memory {
   struct range {
     std::uint64_t first;
     std::uint64_t pages;
-    std::uint64_t block;  // what malloc returned; 0: by mmap
+    std::uint64_t block;  // the address that malloc returned; 0: the range is of mmap
     std::int32_t access;
     bool is_copy;  // a forked child's own memory
   };
@@ -121,7 +124,7 @@ class remote_memory {
   std::uint32_t process_ = 0;
   long kept_ = -1;  // the userfaultfd
   std::int32_t fork_pipe_[2] = {-1, -1};
-  long fork_socket_ = -1;  // from freezing to thawing; -1: nothing is frozen, and the child gets nothing
+  long fork_socket_ = -1;  // from freeze to thaw; -1: nothing is frozen, and the child gets no memory
   std::uint64_t mask_at_fork_ = 0;
   std::atomic<bool> is_locked_{false};
   static constexpr std::size_t most_ranges = 16384;

@@ -1,4 +1,5 @@
-// Which memory comes next, and who is charged for what: the arithmetic of the control block. No system calls.
+// The choice of the next memory, and the accounting of each process: the arithmetic of the control block. No system
+// calls.
 #pragma once
 
 #include "preload/control.h"
@@ -13,9 +14,9 @@ inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint32_t no_memory = ~0U;
 inline constexpr std::uint64_t least_of_node = std::uint64_t{64} << 10;
 
-// How much of a node is in use, as the kernel tells it.
+// The part of a node that is in use, as the kernel tells it.
 struct node_use {
-  std::uint64_t total_bytes = 0;  // 0: it does not tell
+  std::uint64_t total_bytes = 0;  // 0: the kernel does not tell it
   std::uint64_t used_bytes = 0;
 };
 
@@ -23,14 +24,15 @@ struct node_use {
   return more > less ? more - less : 0;
 }
 
-// How many bytes of it may be in use.
+// Returns the bytes of the memory that may be in use.
 [[nodiscard]] std::uint64_t threshold_of(const memory_row& memory, const node_use& use) noexcept;
-// How many bytes it takes up to its threshold.
+// Returns the bytes that the memory can take up to its threshold.
 [[nodiscard]] std::uint64_t room_of(const memory_row& memory, const node_use& use) noexcept;
 
-// The memory that takes the next pages, no_memory where none has room. `use(i)` tells of memory i's node, and is asked
-// only of memories that matter. `current` keeps its turn down to its last page; another one must have some room more,
-// so that nobody goes back and forth for a few pages. Of a step it is the one that has least for its weight.
+// Returns the memory that takes the next pages, no_memory if none has room. `use(i)` returns the use of memory i's
+// node; it is called only for memories that matter. `current` keeps its turn as long as it has one page of its budget
+// left, or (a node) the larger of `reserve` and least_of_node; another memory must have some more room, so that the
+// choice does not alternate for a few pages. Within a step the memory that has least for its weight is chosen.
 template <class Use>
 [[nodiscard]] std::uint32_t choose(const control& all, std::uint32_t current, std::uint32_t forbidden, Use use,
                                    std::uint64_t reserve = least_of_node) {
@@ -55,30 +57,30 @@ template <class Use>
   return best;
 }
 
-// The last memory of the ordering that may be used.
+// Returns the last memory of the ordering that is not forbidden.
 [[nodiscard]] std::uint32_t last_of(const control& all, std::uint32_t forbidden) noexcept;
 
-// Adds what a process has got since it was last looked at: to `first`, and what a budget has no room for along the
-// ordering; the last memory takes what is left. Returns the memory that took the last byte.
+// Charges a process's growth since the last look to memory `first`, and bytes beyond a budget to the next memories of
+// the ordering; the last memory takes the remaining bytes. Returns the memory that took the last byte.
 template <class Use>
 std::uint32_t charge(control& all, process_row& row, std::uint64_t bytes, std::uint32_t first, std::uint32_t forbidden,
                      Use use);
-// Gives back what it has no more, of its worst memories first.
+// Gives back bytes that the process has no more, of its worst memories first.
 void give_back(control& all, process_row& row, std::uint64_t bytes) noexcept;
-// It has so much of a memory, as the kernel says.
+// Sets the bytes that the process has in a memory, as the kernel tells them.
 void set_bytes(control& all, process_row& row, std::uint32_t memory, std::uint64_t bytes) noexcept;
-// All of it; the row is free.
+// Gives back all bytes of the row, and frees the row.
 void release(control& all, process_row& row) noexcept;
-// The same for one that has ended, by another: nothing is done where it has given back its row itself, which may be
-// somebody else's by now.
+// As release(), for a process that has ended, called by another one. Does nothing if that process has given back the
+// row itself; the row may belong to another process by now.
 void release_of(control& all, process_row& row, std::int32_t process) noexcept;
-// Null where all rows are taken.
+// Returns null if all rows are taken.
 [[nodiscard]] process_row* take_row(control& all, std::int32_t process) noexcept;
-// If they have more in all than ever: what they have where.
+// If the processes have more in all memories together than ever before, records the bytes in each memory.
 void note_peak(control& all) noexcept;
 
 void add_bytes(control& all, process_row& row, std::uint32_t memory, std::uint64_t bytes) noexcept;
-// How much a budget could give of these bytes, which are its used ones now.
+// Takes up to `bytes` bytes from the memory's budget, counts them as used, and returns how many.
 [[nodiscard]] std::uint64_t reserve(memory_row& memory, std::uint64_t bytes) noexcept;
 
 template <class Use>

@@ -1,8 +1,9 @@
 // System calls without the C library, for a thread that it does not know.
 //
-// The watcher (watcher.h) runs on a thread made by clone alone. The C library must not learn of it: with a second
-// thread it would lock each stream and each larger malloc, and libstdc++ count shared pointers atomically. So that
-// thread has no thread-local memory of its own: it must not touch errno, and so calls nothing of the C library.
+// The watcher (watcher.h) runs on a thread made by clone alone. The C library must not know the thread: with a second
+// thread it would lock each stream and each larger malloc, and libstdc++ would count shared pointers atomically. So
+// the watcher's thread has no thread-local memory of its own: it must not touch errno, and so calls no function of the
+// C library.
 #pragma once
 
 #include <linux/futex.h>
@@ -19,7 +20,7 @@
 
 namespace situ::preload {
 
-// What the kernel returns: -errno where the call failed.
+// Returns the kernel's result: -errno if the call failed.
 inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) noexcept {
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
@@ -32,9 +33,9 @@ inline long address_of(const void* pointer) noexcept {
   return static_cast<long>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
-// Starts a thread that runs `entry` on this stack and ends when that returns. It shares memory and signal handlers with
-// the process, but has descriptors and a working folder of its own. `*number` is the thread's, and 0 once it has ended.
-// Returns -errno where there is none. pre: `stack_end` is aligned to 16 bytes.
+// Starts a thread that runs `entry` on this stack and ends when `entry` returns. It shares memory and signal handlers
+// with the process, but has descriptors and a working folder of its own. `*number` is the thread's number, and 0 once
+// the thread has ended. Returns -errno if no thread could be started. pre: `stack_end` is aligned to 16 bytes.
 inline long start_thread(void (*entry)(), std::uint64_t* stack_end, std::atomic<std::int32_t>* number) noexcept {
   constexpr long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   std::uint64_t* const stack = stack_end - 2;
@@ -67,7 +68,8 @@ inline void wake_all(const std::atomic<std::int32_t>& word) noexcept {
   system_call(SYS_futex, address_of(&word), FUTEX_WAKE, 1 << 30);
 }
 
-// Nothing is delivered to the calling thread while this lives, nor to one that it starts, ever.
+// Blocks all signals of the calling thread while it exists; a thread that is started meanwhile has them blocked
+// forever.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
