@@ -64,7 +64,7 @@ void delivery::received(wire_peer from, wire_message kind, std::span<const std::
     if (kind == wire_message::message) return take_message(from, head, data);
     if (kind == wire_message::credit) return answer(from, head, data.size());
     drop(from, "neither a message nor a credit");
-  } catch (const std::exception& e) {  // no memory
+  } catch (const std::exception& e) {  // out of memory
     drop(from, e.what());
   }
 }
@@ -86,7 +86,7 @@ void delivery::take_message(wire_peer from, std::span<const std::byte> head, std
   if (ahead != 0 || !end->turns.empty() || !has_room(end->out, is.form.record_bytes()))
     return hold(by, *end, by.taken + 1 + ahead, is, data);
   write(by, *end, is, is.words, data);
-  // Those that came early. Nobody else waits here.
+  // Then the early messages. No other pair waits for this channel.
   if (by.has_next()) {
     end->turns.push_back(&by);
     take_turns(*end);
@@ -163,7 +163,7 @@ void delivery::write(sender& from, channel_end& end, const parsed_message& is, s
   tell_if_due(from);
 }
 
-// Its place has ended: nobody takes them in.
+// The channel's place has ended: drops the messages that wait for it.
 void delivery::forget_waiting(channel_end& end) {
   if (std::exchange(end.has_ended, true)) return;
   for (auto& [key, each] : senders_) {
@@ -198,7 +198,7 @@ void delivery::answer(wire_peer from, std::span<const std::byte> head, std::uint
   tell_if_due(by);
 }
 
-// As often as a place does that takes in messages of its own host, or where the sender needs it.
+// As often as a place publishes that takes in messages of its own host, or when the sender has asked.
 void delivery::tell_if_due(sender& to) {
   const bool is_due = to.taken - to.told >= channel::cell_count / 4 ||
                       to.data_taken - to.data_told >= channel::data_bytes / 4 || (to.asks && to.taken != to.told);
@@ -219,7 +219,7 @@ void delivery::tell(sender& to) {
 }
 
 void delivery::drop(wire_peer from, std::string_view why) noexcept {
-  constexpr std::uint64_t most_told = 16;  // of each server: a flood of bad messages is none of the log
+  constexpr std::uint64_t most_told = 16;  // logged by each server: a flood of bad messages must not flood the log
   if (count_.dropped++ >= most_told) return;
   log(log_level::warning, fmt::format("host {}: a message of peer {} is dropped: {}", host_, from, why));
 }

@@ -72,7 +72,7 @@ class delivery final {
 
  private:
   struct held_message {
-    parsed_message is;  // the words are not set
+    parsed_message is;  // its own `words` are not valid
     std::array<std::byte, sizeof(cell::words)> words;
     std::vector<std::byte> record;
   };

@@ -19,13 +19,13 @@
 namespace situ::detail::cluster {
 namespace {
 
-constexpr std::size_t most_pieces = 16;  // of one operation under way: 2 MiB
+constexpr std::size_t most_pieces = 16;  // outstanding pieces of one operation: 2 MiB
 
 std::byte* moved_by(std::byte* origin, std::ptrdiff_t elements, std::size_t element_bytes) noexcept {
   return origin + elements * static_cast<std::ptrdiff_t>(element_bytes);
 }
 
-// Copies the elements of a box of the caller's memory to, or from, where they lie densely.
+// Copies the elements of a box of the caller's memory to, or from, a dense array.
 void copy_dense(access how, std::byte* near, const std::ptrdiff_t* strides, const std::size_t* extents,
                 std::size_t dimensions, std::size_t element_bytes, std::byte*& dense) {
   if (dimensions == 0) {
@@ -50,7 +50,7 @@ void copy_dense(access how, std::byte* near, const std::ptrdiff_t* strides, cons
 
 }  // namespace
 
-// The pieces of one operation that are under way. All memory that they use stays until each is answered.
+// The outstanding pieces of one operation. All memory that they use stays until each is answered.
 class far_place::pieces {
  public:
   pieces(far_place& self, std::uint64_t range_begin, std::uint64_t range_bytes) noexcept
@@ -97,7 +97,7 @@ class far_place::pieces {
     }
   }
 
-  // pre: it fits one message.
+  // pre: the box fits one message.
   void move_box(access how, const strided_box& box) {
     const std::size_t bytes = bytes_in(box);
     operation_head head{
@@ -130,7 +130,7 @@ class far_place::pieces {
     add(head, shown, {elements, bytes}, {});
   }
 
-  // Waits for all; throws the first failure.
+  // Waits for all pieces; throws the first failure.
   void finish() {
     while (!under_way_.empty()) finish_first();
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -138,8 +138,8 @@ class far_place::pieces {
 
  private:
   struct piece {
-    std::byte* to = nullptr;  // where the answer's bytes go
-    // Of a box: the elements as they come, and where they belong.
+    std::byte* to = nullptr;  // destination of the answer's bytes
+    // For a box: the elements as they arrive, and their destination.
     std::unique_ptr<std::byte[]> dense{};
     std::byte* near = nullptr;
     std::vector<std::ptrdiff_t> strides{};
@@ -231,7 +231,7 @@ void far_place::move_box(access how, const strided_box& box) {
   under_way.finish();
 }
 
-// Cuts a box until its parts fit messages: the outermost dimension first, rows in one where both sides have them so.
+// Cuts a box until its parts fit messages: the outermost dimension first, rows in one piece if both sides are dense.
 void far_place::move_part(pieces& under_way, access how, const strided_box& part) {
   const std::size_t bytes = bytes_in(part);
   const bool is_dense =
@@ -273,7 +273,7 @@ std::uint64_t far_place::atomic(const word_request& request) {
   return perform(head, {});
 }
 
-// All but what one message holds is put before; the signal is set after that.
+// Puts the data except the last part, which fits one message; the signal is sent with that part.
 void far_place::put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) {
   const auto* data = static_cast<const std::byte*>(from);
   if (bytes > most_copied_bytes) {
@@ -401,10 +401,10 @@ std::uint32_t far_place::begin(const operation_head& head, std::span<const std::
 
 std::uint64_t far_place::finish(std::uint32_t index) {
   outstanding& mine = table_[index];
-  // The wait may end by a loss elsewhere: what the answer writes to is the caller's as long as it may come.
+  // A loss elsewhere may end the wait. The answer writes to the caller's memory, so wait until the answer cannot come.
   std::exception_ptr ended;
   try {
-    // acquire: what the answer brought
+    // acquire: the data of the answer
     wait([&mine] { return mine.done.load(std::memory_order_acquire); }, mine.target);
   } catch (...) {
     ended = std::current_exception();
@@ -434,7 +434,7 @@ void far_place::wait(Done done, std::uint32_t target) {
     return done();
   };
   const auto ask = [](void* asked) { return (*static_cast<decltype(look)*>(asked))(); };
-  // Another thread of the place may take in what comes: then nobody else would end a sleep.
+  // Another thread of the place may take in the answer; then nothing else would end a sleep.
   constexpr std::int64_t longest_ns = 10'000'000;
   if (task_waiter_ != nullptr) {
     if (first_wait_ns_ != 0) {
@@ -449,7 +449,7 @@ void far_place::wait(Done done, std::uint32_t target) {
   while (!look()) pause(longest_ns);
 }
 
-// Until something comes, for who cannot wait as a task.
+// Sleeps until a message arrives, for a caller that cannot wait as a task.
 void far_place::pause(std::int64_t longest_ns) {
   {
     const std::lock_guard lock{mutex_};
@@ -460,10 +460,10 @@ void far_place::pause(std::int64_t longest_ns) {
 }
 
 bool far_place::sleep(std::int64_t timeout_ns) noexcept {
-  // No ring is lost but where the system is out of sockets; then this is how long it takes.
+  // A ring of the bell is lost only if the system is out of sockets; then a wake-up takes this long.
   constexpr std::int64_t longest_ns = 100'000'000;
   {
-    const std::unique_lock lock{mutex_, std::try_to_lock};  // who has it is taking something in
+    const std::unique_lock lock{mutex_, std::try_to_lock};  // the thread that has the lock is taking in messages
     if (!lock.owns_lock() || !wire_.arm()) return false;
   }
   const bool is_short = timeout_ns >= 0 && timeout_ns < longest_ns;
@@ -505,7 +505,8 @@ void far_place::carry(const outgoing& out, const cell& c, const message_form& fo
   send_bytes(out.target, wire_message::message, std::span{whole}.first(sizeof head + words), {record, bytes});
 }
 
-// A window with all its cells in use is told of each quarter. Its data may not be enough, and then be less than that.
+// The server reports each quarter of the cells by itself, so a full window needs no request. If the data does not fit,
+// less than a quarter may be consumed: ask.
 void far_place::want_room(const outgoing& out) noexcept {
   const std::lock_guard lock{mutex_};
   wants_room_.store(true, std::memory_order_relaxed);
@@ -531,7 +532,7 @@ void far_place::take_credit(wire_peer from, std::span<const std::byte> head, std
   mine.has_asked = false;
   wants_room_.store(false, std::memory_order_relaxed);
   auto& consumed = mine.ring->consumed;
-  if (is.cells <= consumed.cells.load(std::memory_order_relaxed)) return;  // late
+  if (is.cells <= consumed.cells.load(std::memory_order_relaxed)) return;  // an older credit
   if (is.data < consumed.data.load(std::memory_order_relaxed)) return drop(from, "credit that goes back");
   consumed.data.store(is.data, std::memory_order_release);
   consumed.cells.store(is.cells, std::memory_order_release);
@@ -558,7 +559,7 @@ bool far_place::has_delivered() noexcept {
 // --- Answers ---------------------------------------------------------------------------------------------------------
 
 bool far_place::poll() {
-  const std::unique_lock lock{mutex_, std::try_to_lock};  // who has it looks
+  const std::unique_lock lock{mutex_, std::try_to_lock};  // the thread that has the lock polls
   if (!lock.owns_lock()) return false;
   look_for_lost_hosts();
   const bool any = wire_.progress(*this);
@@ -612,7 +613,7 @@ void far_place::received(wire_peer from, wire_message kind, std::span<const std:
 }
 
 void far_place::end(outstanding& found) noexcept {
-  found.done.store(true, std::memory_order_release);  // with all that the answer brought
+  found.done.store(true, std::memory_order_release);  // release: the data of the answer
   under_way_.fetch_sub(1, std::memory_order_relaxed);
   if (!found.is_given_back) return;
   if (found.status != 0 && found.status != 1 + static_cast<std::uint32_t>(errc::place_lost))
@@ -637,7 +638,8 @@ void far_place::lose_host(std::uint16_t host, std::string_view reason) {
   lose(host, reason);
 }
 
-// What is under way there is given up first: an answer that came late would be written to the caller's memory.
+// Gives up the links of lost hosts before it fails the operations: a late answer would be written to the caller's
+// memory.
 void far_place::look_for_lost_hosts() noexcept {
   job_control& control = *context_.job;
   const std::uint32_t ends = control.failure_epoch.load(std::memory_order_acquire);
@@ -653,7 +655,7 @@ void far_place::look_for_lost_hosts() noexcept {
   }
 }
 
-// By the wire, which the lock is held for.
+// Called by the wire, so the lock is held.
 void far_place::ended(wire_peer from) noexcept {
   for (std::uint16_t h = 0; h < context_.job->host_count; ++h)
     if (h != host() && servers_[h] == from) lose(h, "the link to its host has ended");

@@ -25,7 +25,7 @@ constexpr frame_kind last_kind = frame_kind::clock;
 
 [[noreturn]] void refuse(std::string_view what) { throw_error(errc::bad_message, what); }
 
-// Bytes as they are appended, and read again in the same order.
+// Packs values, which read_bytes reads in the same order.
 class packed_bytes {
  public:
   template <class T>
@@ -59,7 +59,7 @@ class read_bytes {
     return read_wire<T>(taken(sizeof(T)));
   }
   [[nodiscard]] std::span<const std::byte> bytes() { return taken(number<std::uint32_t>()); }
-  // Of things of so many bytes at least: no more than can have come.
+  // Reads the count of a list whose items have at least `least_bytes` bytes; refuses more than the bytes can hold.
   [[nodiscard]] std::uint32_t count(std::size_t least_bytes) {
     const auto found = number<std::uint32_t>();
     if (found > left_.size() / least_bytes) refuse(fmt::format("{} of a wrong length", what_));
@@ -89,7 +89,7 @@ class read_bytes {
   std::string_view what_;
 };
 
-// What a shell has written, if it is that, as far as it can be shown.
+// Returns the printable start of the bytes: they may be text that a shell has written.
 std::string shown(std::span<const std::byte> bytes) {
   std::string text;
   for (const std::byte each : bytes.first(std::min<std::size_t>(bytes.size(), 60))) {

@@ -27,11 +27,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto between_looks = 20ms;          // at the states of places, which tell nobody when they change them
-constexpr auto between_looks_at_start = 1ms;  // while places come and vote
-constexpr auto longest_farewell = 1s;         // for the others' byes
-constexpr int most_turns = 64;                // of what comes, before places and clocks are looked at again
-constexpr std::size_t first_process = 2;      // in looked_
+constexpr auto between_looks = 20ms;          // at the states of places, which do not report changes
+constexpr auto between_looks_at_start = 1ms;  // while places join and vote
+constexpr auto longest_farewell = 1s;         // the longest wait for the byes of the others
+constexpr int most_turns = 64;                // of work(), before the server looks at places and clocks again
+constexpr std::size_t first_process = 2;      // index in looked_
 
 [[nodiscard]] bool is_over_for(place_state state) noexcept { return state >= place_state::left; }
 
@@ -104,14 +104,14 @@ void host_server::run() {
   }
 }
 
-// True if anything had come, or could be delivered.
+// Returns true if a message had arrived, or could be delivered.
 bool host_server::work() {
   const bool has_come = wire_.progress(*this);
   return (messages_ && messages_->deliver()) || has_come;
 }
 
-// Where messages wait for room, their targets wake the server, so it announces that it sleeps, and looks once more
-// (endpoint.h). Nobody else here does.
+// If messages wait for room, their targets wake the server: so it announces that it sleeps, and looks once more
+// (endpoint.h). No other place here wakes it.
 bool host_server::may_sleep() noexcept {
   if (messages_ && messages_->is_waiting()) {
     control_.slot(control_.place_count).sleeping.store(asleep_by_bell);
@@ -127,7 +127,7 @@ int host_server::sleep_ms() const noexcept {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-// Until something comes, a process ends, or it is time to look.
+// Sleeps until a message arrives, a process ends, or the next look is due.
 void host_server::sleep() {
   const int found = ::poll(looked_.data(), looked_.size(), sleep_ms());
   control_.slot(control_.place_count).sleeping.store(0, std::memory_order_relaxed);
@@ -164,7 +164,7 @@ void host_server::look_at_process(own_place& of) {
     mark_lost(control_, of.place, "its process ended without leaving the job");
 }
 
-// It says nothing more, so it has ended, and its children with it.
+// The starter sends nothing more, so a closed socket means that it has ended, and its children with it.
 void host_server::look_at_starter() {
   ::close(std::exchange(looked_.back().fd, -1));
   for (const own_place& each : own_)
@@ -195,7 +195,7 @@ bool host_server::is_over() {
     return is_over_for(each.told) && each.told == control_.slot(each.place).state.load();
   };
   if (!std::all_of(own_.begin(), own_.end(), has_left)) return false;
-  // Place 0 still fetches what was counted here, from a host that has not said bye.
+  // Place 0 still fetches this host's counts, from a host that has not said bye.
   if (control_.tells_itself() && !is_over_for(control_.slot(0).state.load())) return false;
   if (!said_bye_) {
     tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::bye), .host = control_.host}));
@@ -210,13 +210,13 @@ bool host_server::is_over() {
 // --- The base address ------------------------------------------------------------------------------------------------
 
 void host_server::vote() {
-  if (round_ == job_control::address_rounds) return;  // the places have said so
+  if (round_ == job_control::address_rounds) return;  // the places have reported it
   if (!has_tried_) {
     has_tried_ = true;
     space_ = address_space::map_at(shared_, control_.candidates[round_]);
     if (!space_) control_.rejections[round_].fetch_add(1);
   }
-  // The votes of places here alone: what was heard of others is added when all is known.
+  // Count the votes of places here alone: votes of other hosts are added once all are known.
   if (!has_told_ && control_.votes[round_].load() >= own_.size()) {
     has_told_ = true;
     host_head head{.what = static_cast<std::uint8_t>(host_news::votes), .host = control_.host};
@@ -235,7 +235,7 @@ void host_server::vote() {
 
 void host_server::close_round(bool is_accepted) {
   if (!is_accepted) control_.rejections[round_].fetch_add(1);
-  if (is_accepted) serve_from(std::move(*space_));  // first: who has come through asks
+  if (is_accepted) serve_from(std::move(*space_));  // first: a place that has passed the vote sends operations
   control_.votes[round_].fetch_add(control_.place_count - static_cast<std::uint32_t>(own_.size()));
   wake_on_word(control_.votes[round_], INT_MAX);
   if (is_accepted) return;
@@ -252,7 +252,7 @@ void host_server::serve_from(address_space space) {
   context_.heap_offset = control_.heap_offset.load();
   context_.limit = limits_.data();
   context_.place_count = control_.place_count;
-  context_.place = control_.place_count;  // none of them
+  context_.place = control_.place_count;  // no place of the job
   context_.sender_fences = control_.sender_fences;
   context_.awaited_words = reinterpret_cast<const std::byte*>(&control_.slot(0).awaited);
   context_.job = &control_;
@@ -260,13 +260,13 @@ void host_server::serve_from(address_space space) {
   operations_.emplace(context_, control_.homes(), control_.host, wire_);
   operations_->meet_peers();
   operations_->set_barriers(*this);
-  if (!control_.sender_fences) (void)join_order_of_processes();  // its places have found that it can
+  if (!control_.sender_fences) (void)join_order_of_processes();  // the places here have found that the kernel can
   messages_.emplace(control_, control_.homes(), control_.host, wire_, *operations_);
   for (const own_place& each : own_)
     messages_->add_place(each.place, endpoint::channels_of_server(context_, each.place));
 }
 
-// --- What comes ------------------------------------------------------------------------------------------------------
+// --- Received messages -----------------------------------------------------------------------------------------------
 
 std::byte* host_server::room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
                                  std::uint64_t bytes) noexcept {
@@ -280,7 +280,7 @@ std::byte* host_server::room_for(wire_peer from, wire_message kind, std::span<co
 void host_server::received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                            std::span<const std::byte> data) noexcept {
   if (kind == wire_message::host) return hear(head, data.size());
-  // Messages come of places that have met all others, which is after the last vote.
+  // Places send messages once they have met all others, which is after the last vote.
   if (kind == wire_message::message || kind == wire_message::credit) {
     if (messages_) messages_->received(from, kind, head, data);
     return;
@@ -296,7 +296,7 @@ void host_server::received(wire_peer from, wire_message kind, std::span<const st
     waiting_.push_back({from, {head.begin(), head.end()}, {data.begin(), data.end()}, true});
 }
 
-// Those whose data is still coming stay.
+// Operations whose data is still coming stay.
 void host_server::do_waiting() {
   std::vector<waiting_operation> coming;
   for (waiting_operation& each : std::exchange(waiting_, {})) {
@@ -360,14 +360,15 @@ void host_server::mark_elsewhere(std::uint32_t place, place_state state, std::st
 
 // --- Hosts elsewhere -------------------------------------------------------------------------------------------------
 
-// Goes on while the machine sleeps, which others take for silence.
+// The clock goes on while the machine sleeps, which the others take for silence.
 hosts_alive::time host_server::now() noexcept {
   timespec found{};
   ::clock_gettime(CLOCK_BOOTTIME, &found);
   return std::chrono::seconds{found.tv_sec} + std::chrono::nanoseconds{found.tv_nsec};
 }
 
-// Whether all hosts have come to the end of the job. From then on nobody waits for another, and they go in any order.
+// Returns true if all hosts have come to the end of the job. From then on no host waits for another, and they end in
+// any order.
 bool host_server::is_leaving() {
   if (!control_.is_host_leaving(control_.host)) return false;
   for (std::uint16_t h = 0; h < control_.host_count; ++h)
@@ -375,7 +376,7 @@ bool host_server::is_leaving() {
   return true;
 }
 
-// One who reaches this server alone may be a place, which has ended.
+// An end that has connected only to this server may be a place, which has ended.
 void host_server::ended(wire_peer from) noexcept {
   for (std::uint16_t h = 0; h < control_.host_count; ++h) {
     if (h == control_.host || hosts_[h].server != from || hosts_[h].is_gone) continue;
@@ -388,7 +389,7 @@ void host_server::ended(wire_peer from) noexcept {
   }
 }
 
-// Sends what is to be said of who lives, and marks those that do not any more.
+// Sends the messages of the membership protocol, and marks the hosts that a verdict excludes as lost.
 void host_server::follow_verdicts() {
   for (const hosts_alive::letter& each : alive_.take_letters())
     wire_.send(hosts_[each.to].server, wire_message::host,
@@ -412,7 +413,7 @@ std::string host_server::reason_for(std::uint16_t host) const {
   return fmt::format("nothing has come of its host, number {}, for {} s", host, seconds(limits_of_silence_.silence));
 }
 
-// Whatever the places here do now, nobody else hears of it. For them, too, all others are lost.
+// Later states of the places here reach no other host. For these places, too, all others are lost.
 void host_server::end_here() noexcept {
   std::string why = fmt::format("host {} is cut off from the others", control_.host);
   for (std::uint16_t h = 0; h < control_.host_count; ++h)
@@ -424,7 +425,8 @@ void host_server::end_here() noexcept {
   next_look_ = {};
 }
 
-// In order where all of its places have come to the end of the job: then what is missing is their word of it.
+// If all of the host's places have come to the end of the job, the host has left in order, and only the news of it is
+// missing.
 void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcept {
   const bool has_left = hosts_[host].has_ended || control_.is_host_leaving(host);
   hosts_[host].has_ended = hosts_[host].is_gone = true;

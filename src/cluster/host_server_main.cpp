@@ -1,6 +1,6 @@
-// situ_host_server JOB SOCKET: the server of a host in a job over several, as the first task there starts it
-// (src/runtime/launch_hosts.cpp). JOB is the job's memory, SOCKET the way to that task: there goes the server's
-// address, or, without one, why there is none; from there comes a byte once all addresses are known.
+// situ_host_server JOB SOCKET: the server of a host in a job over several hosts, as the first task of the host starts
+// it (src/runtime/launch_hosts.cpp). JOB is the descriptor of the job's memory, SOCKET the connection to that task:
+// the server sends its address, or the reason why there is none; the task sends a byte once all addresses are known.
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 
@@ -43,20 +43,20 @@ void say(int socket, server_greeting::what what, std::span<const std::byte> byte
   (void)!::send(socket, greeting.data(), greeting.size(), MSG_NOSIGNAL);
 }
 
-// socket: -1 once there is nothing more to say.
+// socket: set to -1 once the server has nothing more to send.
 void serve(int descriptor, int& socket) {
   const job shared = job::attach(descriptor);
   ucx_wire wire;
   say(socket, server_greeting::what::address, wire.address());
   auto begin = server_greeting::begin::alone;
-  if (::recv(socket, &begin, 1, 0) != 1) return;  // there is to be no job
+  if (::recv(socket, &begin, 1, 0) != 1) return;  // no job starts
   const int starter = std::exchange(socket, -1);
   if (begin == server_greeting::begin::alone) ::close(starter);
   try {
     host_server server{shared, wire, begin == server_greeting::begin::watching ? starter : -1};
     server.run();
   } catch (const std::exception& e) {
-    // Nothing works any more for the places here.
+    // The places here cannot go on without a server.
     job_control& control = shared.control();
     for (std::uint32_t place = 0; place < control.place_count; ++place)
       if (control.is_here(place)) mark_lost(control, place, fmt::format("its host's server has ended: {}", e.what()));
@@ -71,11 +71,11 @@ int main(int argc, char** argv) {
     tell_text("situ_host_server is started by a job over several hosts\n");
     return 125;
   }
-  // The program that starts it has no child by it: it may wait for its own.
+  // Leave the program that starts it without a child: that program may wait for its own children.
   if (const pid_t child = ::fork(); child != 0) ::_exit(child < 0 ? 1 : 0);
   ::prctl(PR_SET_NAME, "situ_server");
   standard_streams_filled::for_good();
-  // One or two for each place that is far, and one for each here.
+  // One or two descriptors for each far place, and one for each place here.
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;

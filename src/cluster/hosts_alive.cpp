@@ -19,7 +19,7 @@ hosts_alive::hosts_alive(std::uint16_t hosts, std::uint16_t self, const limits& 
       last_turn_{now},
       next_beat_{now} {}
 
-// --- What happens ----------------------------------------------------------------------------------------------------
+// --- Inputs ----------------------------------------------------------------------------------------------------------
 
 void hosts_alive::turn(time now) {
   if (has_ended_) return;
@@ -31,7 +31,7 @@ void hosts_alive::turn(time now) {
   judge(now);
 }
 
-// Of time that has passed without a turn nothing is known.
+// After a time without turns, nothing is known about the others during that time.
 void hosts_alive::pass(time now) {
   const time gap = now - last_turn_;
   last_turn_ = now;
@@ -57,7 +57,7 @@ void hosts_alive::hear(std::uint16_t from, const alive_news& what, time now) {
     if (what.number == verdicts() + std::uint64_t{1} && what.hosts.is_part_of(living_) && what.hosts != living_)
       learn(what.hosts);
   } else {
-    if (what.verdicts > verdicts()) return beat_to(from, true, now);  // it says what it knows more
+    if (what.verdicts > verdicts()) return beat_to(from, true, now);  // its answer brings the missing verdicts
     if (what.what == host_news::beat) {
       take_beat(from, what, now);
     } else if (what.verdicts == verdicts()) {
@@ -126,7 +126,7 @@ void hosts_alive::take_beat(std::uint16_t from, const alive_news& beat, time now
   look_for_certainty();
 }
 
-// A verdict that nobody here has heard of would have been accepted by one of each quorum.
+// If there were a verdict that this host has not learnt, each quorum would have a member that accepted it.
 void hosts_alive::look_for_certainty() noexcept {
   if (accepted_ != 0) return;
   host_set all = certain_of_;
@@ -161,7 +161,7 @@ host_set hosts_alive::find_silent(time now) const noexcept {
   return found;
 }
 
-// What a host says of others counts as long as it is heard.
+// The suspicions of a host count as long as this host hears it.
 bool hosts_alive::is_broken(std::uint16_t a, std::uint16_t b) const noexcept {
   const auto doubts = [this](std::uint16_t who, std::uint16_t whom) {
     if (who == self_) return silent_.has(whom);
@@ -170,8 +170,8 @@ bool hosts_alive::is_broken(std::uint16_t a, std::uint16_t b) const noexcept {
   return doubts(a, b) || doubts(b, a);
 }
 
-// Leaves out who has most broken links first; of equals one that this host does not hear, and the last. All that stay
-// hear each other.
+// Excludes the host with most broken links first; of equals one that this host does not hear, and among those the
+// last. All hosts that stay hear each other.
 host_set hosts_alive::without_broken_links() const {
   host_set kept = living_;
   bool any = !silent_.is_empty();
@@ -217,7 +217,7 @@ void hosts_alive::judge(time now) {
   left_out.remove(wanted_);
   for (std::uint16_t h = 0; h < hosts_; ++h)
     if (others_[h].has_left) left_out.remove(h);
-  // Of a cut one host knows before the others; till then its own doubts would leave it out.
+  // If links break, one host notices first. Until the others notice, the suspicions that it reports would exclude it.
   if (!left_out.is_part_of(silent_)) until += 3 * how_.patience / 2;
   if (now >= until) propose(now);
 }
@@ -231,7 +231,7 @@ void hosts_alive::propose(time now) {
   send_ballot(host_news::prepare, mine_.ballot, {});
 }
 
-// To all that the last verdict left, this host last, since what it answers to itself comes of it at once.
+// Sends to all hosts that the last verdict left; to this host last, since it handles its own answer at once.
 void hosts_alive::send_ballot(host_news what, std::uint64_t number, const host_set& value) {
   const alive_news sent{.what = what, .verdicts = verdicts(), .number = number, .hosts = value};
   for (std::uint16_t h = 0; h < hosts_; ++h)
@@ -245,7 +245,7 @@ void hosts_alive::take_ballot(std::uint16_t from, const alive_news& what) {
   take_vote(from, what);
 }
 
-// A promise of a higher ballot than was asked for refuses that one.
+// A promise with a higher ballot than the one asked for refuses that one.
 void hosts_alive::vote(std::uint16_t proposer, const alive_news& asked) {
   alive_news answer{.what = host_news::promise, .verdicts = verdicts()};
   const bool is_sense = asked.what == host_news::prepare ||

@@ -17,8 +17,8 @@
 namespace situ::detail::cluster {
 namespace {
 
-// UCX reads these when it is loaded: the handlers of signals and of memory are the program's, and Situ's. Who has set
-// one has meant it.
+// UCX reads these variables when it is loaded: the handlers of signals and of memory belong to the program, and to
+// Situ. A value that the user has set stays.
 class while_loading {
  public:
   while_loading() {

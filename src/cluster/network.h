@@ -42,7 +42,7 @@ inline constexpr const char* network_library_name = "libsitu_network.so";
 inline constexpr const char* network_entry_name = "situ_network_functions";
 inline constexpr const char* host_server_name = "situ_host_server";
 
-// Opens the library, once a process. Throws bad_launch if there is none, or one of another version.
+// Opens the library, once a process. Throws bad_launch if there is none, version_mismatch if it is of another version.
 [[nodiscard]] const network_functions& open_network();
 // Returns the folder of the library and the server. Throws as open_network().
 [[nodiscard]] const std::string& network_folder();

@@ -38,11 +38,11 @@ std::string text_of(const sockaddr* address) {
   return ::inet_ntop(address->sa_family, from, text.data(), text.size()) == nullptr ? std::string{} : text.data();
 }
 
-// Those that are up, once for each of their addresses.
+// Returns the interfaces that are up, once for each of their addresses.
 std::vector<own_interface> own_interfaces() {
   std::vector<own_interface> found;
   ifaddrs* all = nullptr;
-  // None seen is not none there: all networks would be used.
+  // Fail rather than return none: with no interface known, UCX would use all networks.
   if (::getifaddrs(&all) != 0)
     throw_error(errc::bad_launch,
                 fmt::format("the networks of this host are not told: {}; name one by {}, or by UCX_NET_DEVICES",
@@ -60,8 +60,8 @@ std::vector<own_interface> own_interfaces() {
                                             host, ::strerrordesc_np(reason), network_variable));
 }
 
-// The address that this host would have for that one; empty where there is no way, or the name is one that only the
-// remote shell knows. Nothing is sent. Throws where that cannot be found out.
+// Returns the address that this host would use towards that host; empty if there is no route, or if only the remote
+// shell knows the name. Sends nothing. Throws if that cannot be found out.
 std::string address_towards(const std::string& host) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_DGRAM;

@@ -1,4 +1,4 @@
-// libsitu_network.so: what is of UCX and PMIx, for programs that link neither (network.h).
+// libsitu_network.so: the code that uses UCX and PMIx, for programs that link neither (network.h).
 #include <situ/version.h>
 
 #include "cluster/network.h"

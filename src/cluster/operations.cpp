@@ -20,9 +20,9 @@
 namespace situ::detail::cluster {
 namespace {
 
-constexpr std::uint64_t most_logged = 16;  // of each server: a flood of bad messages is none of the log
+constexpr std::uint64_t most_logged = 16;  // by each server: a flood of bad messages must not flood the log
 
-// What the slow ways and note_written() know of the running place.
+// Makes the server's context the current one: the slow ways and note_written() use it.
 class as_server {
  public:
   explicit as_server(place_context& server) noexcept : before_{std::exchange(current, &server)} {}
@@ -62,7 +62,7 @@ void signal_as(std::uintptr_t at, std::uint64_t value, bool adds) {
   }
 }
 
-// Calls copy(element there, index among the dense ones) for each element, in order.
+// Calls copy(element in the segment, index in the dense array) for each element, in order.
 template <class Copy>
 void for_elements(std::uintptr_t origin, const box_shape& box, Copy copy) {
   std::array<std::size_t, most_box_dimensions> at{};
@@ -157,7 +157,7 @@ bool operations::try_to(wire_peer from, const operation_head& head, Act act) noe
 std::byte* operations::room_for(wire_peer from, std::span<const std::byte> head, std::uint64_t bytes) noexcept {
   parsed_operation asked;
   if (!is_operation(from, head, bytes, asked)) return nullptr;
-  // The data of others is not as long.
+  // Only puts have data that long.
   const bool is_open = try_to(from, asked.head, [&] { check_reach(access::put, asked.head); });
   return is_open ? reinterpret_cast<std::byte*>(asked.head.address) : nullptr;
 }
@@ -190,7 +190,7 @@ void operations::perform(wire_peer from, const parsed_operation& asked, std::spa
     case far_operation::barrier: hear_of_barrier(head); break;
     case far_operation::time: value = steady_ns(); break;
     case far_operation::shown: {
-      const racing_reads of_counts;  // its place goes on
+      const racing_reads of_counts;  // its place goes on counting
       return answer(from, head.tag, value, look_at_shown(head));
     }
   }
@@ -218,9 +218,9 @@ void operations::put_and_signal(const operation_head& head, std::span<const std:
 std::span<const std::byte> operations::move_box(const parsed_operation& asked, access how,
                                                 std::span<const std::byte> data) {
   const box_shape& box = asked.box;
-  const element_range range = range_of(box.extents, box.strides);  // dimensions that there are not reach nowhere
+  const element_range range = range_of(box.extents, box.strides);  // unused dimensions add nothing
   const std::uint64_t element = box.element_bytes;
-  check(how, asked.head.second, asked.head.third);  // of which this box is a part
+  check(how, asked.head.second, asked.head.third);  // the whole range of the caller's box, of which this one is a part
   check(how, asked.head.address + static_cast<std::uintptr_t>(range.first) * element,
         bytes_of(static_cast<std::size_t>(range.last - range.first + 1), element));
   if (how == access::put) {
@@ -259,7 +259,7 @@ void operations::hear_of_barrier(const operation_head& head) {
   barriers_->arrived(homes_[head.source].host, static_cast<host_barrier>(head.second), head.third);
 }
 
-// Of a place here, which may write there meanwhile.
+// The place may write to the range during the call.
 std::span<const std::byte> operations::look_at_shown(const operation_head& head) const {
   const std::uintptr_t place = (head.address - server_.base) >> server_.slice_shift;
   if (place >= homes_.size() || homes_[place].host != host_)

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* how_to_have_it =
     "a job over several hosts needs a launcher that speaks PMIx: mpirun of Open MPI, or srun --mpi=pmix";
 
-// What we use of libpmix.
+// The functions of libpmix that Situ uses.
 struct pmix_library {
   decltype(&PMIx_Init) init;
   decltype(&PMIx_Finalize) finalize;
@@ -49,12 +49,12 @@ struct pmix_library {
   }
 };
 
-// This process's part in PMIx, until it exits: who has left PMIx cannot begin again there, and MPI_Init may come after
-// a runtime. Not left by a forked child, whose it is not.
+// This process's part in PMIx, until it exits: a process that has left PMIx cannot begin again, and MPI_Init may come
+// after a runtime. A forked child does not leave it, since the session is its parent's.
 class pmix_session {
  public:
   pmix_session() {
-    // Asked first: without it some versions of PMIx look for a server elsewhere, for long.
+    // Checked first: without the variable some versions of PMIx look for a server elsewhere, for long.
     if (std::getenv("PMIX_NAMESPACE") == nullptr) throw_error(errc::bad_launch, how_to_have_it);
     const pmix_status_t status = pmix_.init(&self_, nullptr, 0);
     if (status != PMIX_SUCCESS)
@@ -126,7 +126,7 @@ class pmix_exchange final : public task_exchange {
   }
 
  private:
-  // One that PMIx has made.
+  // A value that PMIx has allocated.
   struct value {
     pmix_value_t* is = nullptr;
     value() = default;

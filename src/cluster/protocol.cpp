@@ -7,7 +7,7 @@
 namespace situ::detail::cluster {
 namespace {
 
-// Sets the shape, and says why it is none. bytes: of the elements, as the head has it.
+// Sets the shape, and returns the reason if it is invalid. bytes: of the elements, as the head has it.
 const char* parse_box(std::span<const std::byte> rest, std::uint64_t bytes, box_shape& box) noexcept {
   if (rest.size() < sizeof(box_head)) return "a box without its shape";
   const auto head = read_wire<box_head>(rest);
@@ -58,7 +58,7 @@ const char* check_bytes(const operation_head& head, std::uint64_t data_bytes) no
   return nullptr;
 }
 
-// Behind its host_head.
+// Parses the bytes after the host_head.
 const char* parse_state(std::span<const std::byte> rest, parsed_news& parsed) noexcept {
   if (rest.size() < sizeof(state_head)) return "a state that is cut off";
   parsed.state = read_wire<state_head>(rest);

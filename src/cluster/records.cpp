@@ -15,7 +15,7 @@
 namespace situ::detail::cluster {
 namespace {
 
-// Little-endian, as what goes between hosts; the strings follow.
+// Little-endian, as all messages between hosts; the strings follow.
 struct fixed_part {
   static constexpr std::uint64_t expected_magic = 0x31306864'75746973;  // "situdh01"
   std::uint64_t magic = expected_magic;

@@ -31,8 +31,8 @@ struct closer {
   void operator()(ucp_worker* worker) const noexcept { ucp_worker_destroy(worker); }
 };
 
-// What the environment says, and what we have measured where it says nothing. Names of a transport's own settings are
-// without its name here.
+// Reads the settings of the environment, and sets measured values for variables that are not set. UCX names a
+// transport's own settings without the transport's name here.
 ucp_config_t* read_settings() {
   struct setting {
     const char* variable;
@@ -52,8 +52,8 @@ ucp_config_t* read_settings() {
   return config;
 }
 
-// Each end has a name. All that it sends begins with that; to who it connects to, it says first how it is reached
-// itself, the greeting, in a kind of message of its own.
+// Each end has a name. Every message that it sends begins with the name. To an end that it connects to, it first sends
+// its own address: the greeting, which has a message id of its own.
 using end_name = std::uint64_t;
 constexpr unsigned greeting_id = static_cast<unsigned>(wire_message::host) + 1;
 
@@ -62,16 +62,16 @@ end_name make_name() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-// A message until UCX is done with its bytes.
+// An outgoing message, kept until UCX is done with its bytes.
 struct message_out {
   std::array<std::byte, sizeof(end_name) + most_head_bytes> head;
-  std::vector<std::byte> data;  // a copy, where it may change
+  std::vector<std::byte> data;  // a copy, if the caller may change its bytes
 };
 
 }  // namespace
 
 struct ucx_wire::implementation {
-  // What has come before the greeting of who sent it.
+  // A message that arrived before the greeting of its sender.
   struct early_message {
     end_name from;
     wire_message kind;
@@ -84,16 +84,16 @@ struct ucx_wire::implementation {
   std::unique_ptr<ucp_worker, closer> worker;
   int descriptor = -1;
   const end_name name = make_name();
-  // Each is made here, by an address: what UCX makes for who connects to us is gone as soon as the link is.
-  std::vector<ucp_ep_h> peers;  // null: it has ended
+  // Each is made here from an address: an endpoint that UCX makes for a connecting end is gone as soon as the link is.
+  std::vector<ucp_ep_h> peers;  // null: the peer has ended
   std::unordered_map<end_name, wire_peer> numbers;
   std::vector<std::unique_ptr<message_out>> free;
-  std::unordered_map<void*, std::unique_ptr<message_out>> under_way;  // by UCX's request
+  std::unordered_map<void*, std::unique_ptr<message_out>> under_way;  // keyed by UCX's request
   std::vector<early_message> early;
   std::size_t early_bytes = 0;
   std::uint64_t dropped = 0;
-  std::vector<std::vector<std::byte>> greetings;  // addresses that are not yet connected to
-  std::vector<wire_peer> ended;                   // and not yet told
+  std::vector<std::vector<std::byte>> greetings;  // addresses of ends that are not connected yet
+  std::vector<wire_peer> ended;                   // peers that have ended, not reported yet
   wire_receiver* receiver = nullptr;              // while progress() runs
 
   implementation() {
@@ -129,7 +129,7 @@ struct ucx_wire::implementation {
   ~implementation() {
     for (const ucp_ep_h each : peers)
       if (each != nullptr) close(each);
-    worker.reset();  // its callbacks use all of this
+    worker.reset();  // its callbacks use the other members
   }
 
   void close(ucp_ep_h end) noexcept {
@@ -184,7 +184,7 @@ struct ucx_wire::implementation {
     return made;
   }
 
-  // Of an end that is not known yet.
+  // Connects to an end that is not known yet.
   wire_peer meet(std::span<const std::byte> address) {
     ucp_ep_params_t how{};
     how.field_mask =
@@ -203,7 +203,7 @@ struct ucx_wire::implementation {
     return number;
   }
 
-  // Who has greeted is known from now on.
+  // Takes in a greeting: its sender is known from now on.
   void hear(std::span<const std::byte> address) {
     if (address.size() <= sizeof(end_name) || numbers.contains(read_wire<end_name>(address))) return;
     try {
@@ -213,7 +213,7 @@ struct ucx_wire::implementation {
     }
   }
 
-  // A link has failed: called while UCX goes on with something. What UCX has of it is closed later.
+  // A link has failed. UCX calls this while it handles something else, so the endpoint is closed later.
   void end(ucp_ep_h which, ucs_status_t status) noexcept {
     const auto found = std::find(peers.begin(), peers.end(), which);
     if (found == peers.end()) return;
@@ -233,12 +233,12 @@ struct ucx_wire::implementation {
     if (peer < peers.size() && peers[peer] != nullptr) close(std::exchange(peers[peer], nullptr));
   }
 
-  // --- What comes ----------------------------------------------------------------------------------------------------
+  // --- Receiving -----------------------------------------------------------------------------------------------------
 
-  // All data comes with its head (send()).
+  // All data arrives with its head (send()).
   ucs_status_t come(wire_message kind, std::span<const std::byte> head, void* data, std::size_t bytes,
                     const ucp_am_recv_param_t& params) {
-    if (receiver == nullptr) return UCS_OK;  // this end is about to go
+    if (receiver == nullptr) return UCS_OK;  // this end is being destroyed
     if (head.size() < sizeof(end_name)) return drop("one without a sender");
     if ((params.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return drop("one whose data shall come later");
     const auto from_name = read_wire<end_name>(head);
@@ -249,7 +249,7 @@ struct ucx_wire::implementation {
       give(from->second, kind, head, content);
       return UCS_OK;
     }
-    // A greeting is taken in after what comes with it.
+    // A greeting is taken in after the messages that arrive with it.
     const std::size_t size = sizeof(early_message) + head.size() + content.size();
     if (early_bytes + size > most_early_bytes) return drop("one of somebody unknown");
     early_bytes += size;
@@ -257,7 +257,7 @@ struct ucx_wire::implementation {
     return UCS_OK;
   }
   void give(wire_peer from, wire_message kind, std::span<const std::byte> head, std::span<const std::byte> data) {
-    if (peers[from] == nullptr) return;  // it has been given up
+    if (peers[from] == nullptr) return;  // the peer has been given up
     if (is_copied(kind, data.size())) return receiver->received(from, kind, head, data);
     std::byte* const room = receiver->room_for(from, kind, head, data.size());
     if (room == nullptr) return;
@@ -296,7 +296,7 @@ struct ucx_wire::implementation {
     }
   }
 
-  // --- What goes -----------------------------------------------------------------------------------------------------
+  // --- Sending -------------------------------------------------------------------------------------------------------
 
   void send(wire_peer to, unsigned id, bool copies, std::span<const std::byte> head, std::span<const std::byte> data) {
     if (to >= peers.size() || peers[to] == nullptr) return;
@@ -315,7 +315,7 @@ struct ucx_wire::implementation {
     }
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    how.flags = UCP_AM_SEND_FLAG_EAGER;  // a rendezvous is two more ways, each to somebody who sleeps
+    how.flags = UCP_AM_SEND_FLAG_EAGER;  // a rendezvous takes two more messages, each to an end that sleeps
     how.user_data = this;
     how.cb.send = [](void* request, ucs_status_t, void* self) {
       auto& here = *static_cast<implementation*>(self);

@@ -7,15 +7,15 @@
 namespace situ::detail {
 namespace {
 
-// Sanitizers and modelled machines see what memcpy reads and writes, and nothing of what an instruction does by itself.
+// Sanitizers and modelled machines see the accesses of memcpy, but not the accesses of a single instruction.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SITU_MODEL)
 constexpr bool may_copy_by_instruction = false;
 #else
 constexpr bool may_copy_by_instruction = true;
 #endif
 
-// Whether `rep movsb` is quick, and so whatever the alignment: ERMS and FSRM (Intel's Software Developer's Manual,
-// CPUID leaf 7).
+// Returns true if `rep movsb` is quick at any alignment: ERMS and FSRM (Intel's Software Developer's Manual, CPUID
+// leaf 7).
 bool moves_bytes_quickly() noexcept {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
@@ -29,7 +29,7 @@ constexpr std::size_t line_bytes = 64;
 
 }  // namespace
 
-// Whole lines of the destination, so that none is read first; the ends besides.
+// `rep movsb` writes whole lines of the destination, so that none is read first; memcpy writes both ends.
 void copy_long(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (!by_instruction) {
     std::memcpy(to, from, bytes);

@@ -19,10 +19,10 @@
 namespace situ::detail {
 namespace {
 
-// up to this many, every channel is looked at in each poll (2 lines each, in cache)
+// up to this many places, every channel is looked at in each poll (2 lines each, in cache)
 constexpr std::uint32_t places_polled_all = 16;
-constexpr std::uint32_t polls_a_look_there = 64;  // at the network, while nothing is to come from there
-constexpr std::uint32_t rotation_step = 8;        // beyond, this many besides the likely ones
+constexpr std::uint32_t polls_a_look_there = 64;  // between two looks at the network while nothing is expected from it
+constexpr std::uint32_t rotation_step = 8;        // with more places, this many channels besides the likely ones
 
 void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
   while (!self.has_room(out, record_bytes)) {
@@ -63,12 +63,12 @@ endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
 #if defined(SITU_MODEL)
   context.give_back_elsewhere = &give_back_later;
 #endif
-  if (!fences_) (void)join_order_of_processes();  // this process: whoever made the job has found that it can
+  if (!fences_) (void)join_order_of_processes();  // this process: the creator of the job has found that the kernel can
 }
 
 #if defined(SITU_MODEL)
 namespace {
-// At the owner. An address that is no live block is the other's bug, which the other cannot be told of any more.
+// Runs at the owner. An address that is no live block is the sender's bug, but the sender does not wait for an answer.
 void take_given_back(message& m) {
   try {
     deallocate_bytes(reinterpret_cast<void*>(m.argument(0)));
@@ -80,8 +80,8 @@ void take_given_back(message& m) {
 const function_id take_given_back_id = name_function(reinterpret_cast<const void*>(&take_given_back));
 }  // namespace
 
-// Whoever gives a block back may be in a handler, or must not wait. A registered thread has no endpoint: it gives back
-// by the heap's shared words.
+// The caller may be in a handler, or must not wait. A registered thread has no endpoint: it gives back by the heap's
+// shared words.
 bool endpoint::give_back_later(place_context& context, std::uintptr_t block) {
   if (context.endpoint == nullptr) return false;
   context.endpoint->given_back_.push_back(block);
@@ -115,7 +115,7 @@ void endpoint::send_by_hosts() {
     if (!context_.far->is_far(p)) continue;
     for (outgoing* out : {&to.request_out, &to.reply_out}) {
       const bool is_lost = has_ended(job_->slot(p).state.load(std::memory_order_acquire));
-      // "full", as one that is closed is: the fast path gives way to has_room, which opens the window
+      // "full", like a closed channel: the fast path then calls has_room, which opens the window
       *out = {.to = scratch_.get(),
               .seen = 0 - std::uint64_t{channel::cell_count},
               .target = p,
@@ -138,7 +138,7 @@ void endpoint::send_by_channels() noexcept {
   publishes_apart_ = context_.observed;
 }
 
-// Opens the window before the first message; later it may have been made known that there is more room.
+// Opens the window before the first message; later takes in credits.
 void endpoint::look_for_room_there(outgoing& out) {
   if (out.to == scratch_.get()) {
     out.to = &context_.far->window(out.target, out.is_reply);
@@ -153,7 +153,7 @@ bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
            (record_bytes == 0 || next_record(out.data_sent, record_bytes).end - out.data_seen <= channel::data_bytes);
   };
   if (fits()) return true;
-  if (out.closed) return false;  // what it looks like in the scratch channel does not count
+  if (out.closed) return false;  // the counts of the scratch channel mean nothing
   if (out.is_far) [[unlikely]]
     look_for_room_there(out);
   // acquire: the consumer's reads of the ring come before our writes to it
@@ -220,7 +220,7 @@ draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payl
 }
 
 namespace {
-// From its further arguments to the end of its payload, if that lies there.
+// Writes back the record: from its further arguments to the end of its payload, if the record has it.
 [[maybe_unused]] void write_back_record(const draft& message, std::uint32_t payload_bytes) noexcept {
   const auto* const begin = reinterpret_cast<const std::byte*>(message.more_words);
   const std::uint32_t more = message.argument_count - std::min(message.argument_count, message.words_in_cell);
@@ -256,7 +256,7 @@ void endpoint::publish_to_any(outgoing& out, cell& c, message_kind kind, std::ui
 
 void endpoint::publish_observed(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
                                 bool payload_in_cell, std::uint32_t payload_bytes) noexcept {
-  const std::uint64_t begin_ns = observed_span::begin(context_);  // before the message is handled
+  const std::uint64_t begin_ns = observed_span::begin(context_);  // before its receiver can handle the message
   publish_to_any(out, c, kind, arguments, payload_in_cell, payload_bytes);
   const std::uint64_t bytes = payload_bytes + arguments * sizeof(std::uint64_t);
   pair_counts& counts = counts_towards(context_, out.target);
@@ -304,8 +304,8 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   }
 }
 
-// Code of a module that the job knows and this place does not have is no damage. A call is answered with the error;
-// what else is sent has nobody to tell.
+// A message to code of a module that the job knows and this place does not have is not damaged. A call is answered
+// with the error; no place waits for the answer to any other message.
 message_handler endpoint::handler_for_missing(function_id function, message_kind kind, std::uint32_t source) const {
   if (!is_known_to_job(function)) return nullptr;
   if (kind == message_kind::call) return missing_code_handler_;
@@ -366,7 +366,7 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
     invalidate(data, record_bytes);
   }
 #if defined(__SANITIZE_THREAD__)
-  // What this place's agent had done for other places happened before they answered. Where they are processes,
+  // Accesses that this place's agent made for other places happened before it answered them. If places are processes,
   // ThreadSanitizer does not see that.
   (void)job_->slot(context_.place).read_by_agent.load(std::memory_order_acquire);
 #endif
@@ -389,10 +389,10 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
       return count != 0;
     }
     dispatch(in, source, is_reply);
-    // A handler that waited has had its share: another poll has begun meanwhile, and what waits is asked after each.
+    // Stop if a handler has waited: another poll has begun by then, and that poll looks at the other channels.
   } while (++count < messages_a_turn && poll == polls_ && in.is_ready());
-  // Fewer than a quarter of the cells unpublished hold nobody up; of the data, any may: a record must find room in one
-  // piece.
+  // Fewer than a quarter of the cells may stay unpublished without blocking the producer. Data may not: a record needs
+  // contiguous room.
   if (in.data_published != in.data_taken) publish_consumed(in, source);
   return true;
 }
@@ -400,7 +400,7 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
 bool endpoint::look_at_hosts(taking what, bool all) {
   host_server_end& from = *server_;
   bool any = false;
-  // Credits that nobody waits for have time.
+  // Credits can wait unless somebody waits for them.
   if (context_.far != nullptr && (all || polls_ % polls_a_look_there == 0 || context_.far->is_outstanding()))
     any |= context_.far->poll();
   if (from.reply_in.is_ready()) any |= drain(from.reply_in, 0, true, what);
@@ -519,7 +519,7 @@ bool endpoint::sleep(std::int64_t timeout_ns) noexcept {
 }
 
 bool endpoint::sleep_by_bell(std::int64_t timeout_ns) noexcept {
-  // What is to come from elsewhere was not yet known when the sleep was announced: a registered thread has taken it up.
+  // by_bell_ is false if a registered thread has begun a far operation after the sleep was announced: do not sleep then.
   const bool is_late = by_bell_ && context_.far->sleep(timeout_ns);
   SITU_POINT(woken);
   if (is_late && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0) return true;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t executable_number = 0;
 
-// The executable comes first. Where it has executable bytes in several pieces, the slow ways know the others.
+// The executable comes first. If it has several executable ranges, the slow ways know the others.
 const loaded_module& executable() { return loaded_modules().front(); }
 
 executable_code find_own_code() {
@@ -22,7 +22,7 @@ executable_code find_own_code() {
   return {own.base, begin - own.base, std::min<std::uint64_t>(end - own.base, UINT32_MAX) - (begin - own.base)};
 }
 
-// The module with this number, if it is loaded here, and once.
+// Returns the module with this number, if it is loaded here, and only once; else null.
 const loaded_module* find_module(std::uint64_t number) {
   if (number == executable_number) return &executable();
   const std::optional<std::uint64_t> identity = number < refused_number ? identity_of_number(number) : std::nullopt;
@@ -30,7 +30,7 @@ const loaded_module* find_module(std::uint64_t number) {
   const loaded_module* found = nullptr;
   for (const loaded_module& each : loaded_modules()) {
     if (each.identity != *identity) continue;
-    if (found != nullptr) return nullptr;  // two copies have variables of their own: which is meant?
+    if (found != nullptr) return nullptr;  // two copies have separate variables: the name is ambiguous
     found = &each;
   }
   return found;

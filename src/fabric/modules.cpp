@@ -21,14 +21,14 @@ namespace {
 constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325;  // FNV-1a, 64 bits
 constexpr std::uint64_t fnv_prime = 0x100000001b3;
 
-// Also of whole segments, in which AddressSanitizer has marked what lies between constants.
+// Also hashes whole segments, in which AddressSanitizer has poisoned the bytes between constants.
 [[gnu::no_sanitize("address")]] std::uint64_t hash_bytes(const void* bytes, std::size_t count,
                                                          std::uint64_t hash = fnv_offset) noexcept {
   for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * fnv_prime;
   return hash;
 }
 
-// --- What is loaded --------------------------------------------------------------------------------------------------
+// --- Loaded modules --------------------------------------------------------------------------------------------------
 
 std::uint64_t hash_of_build_id(const char* at, const char* end) noexcept {
   while (at + sizeof(ElfW(Nhdr)) <= end) {
@@ -42,7 +42,7 @@ std::uint64_t hash_of_build_id(const char* at, const char* end) noexcept {
   return 0;
 }
 
-// The GNU build id where the linker left one, else the module's code and constants. Never 0.
+// Returns a hash of the GNU build id if the linker left one, else of the module's code and constants. Never 0.
 std::uint64_t identity_of(const dl_phdr_info& info) noexcept {
   std::uint64_t contents = fnv_offset;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
@@ -60,7 +60,7 @@ std::uint64_t identity_of(const dl_phdr_info& info) noexcept {
 }
 
 struct snapshot {
-  unsigned long long loads = 0;  // the loader's counters when it was taken
+  unsigned long long loads = 0;  // the loader's counters at the time of the snapshot
   unsigned long long unloads = 0;
   bool is_complete = false;
   std::vector<loaded_module> modules;
@@ -88,9 +88,9 @@ int take_in(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-// --- What has a name -------------------------------------------------------------------------------------------------
+// --- Named modules ---------------------------------------------------------------------------------------------------
 
-// Code is named before main, so this is made at its first use, and never destroyed: others may still name code then.
+// Code is named before main, so this is made at its first use, and never destroyed: static destructors may name code.
 struct registry {
   struct named {
     std::uint64_t identity;
@@ -105,7 +105,7 @@ registry& all() {
   return made;
 }
 
-// Without its folders: a place's reason has little room.
+// The name without folders: a place's reason has little room.
 std::string_view file_name(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
 
 std::string shown(std::string_view path, std::uint64_t identity) {
@@ -113,7 +113,7 @@ std::string shown(std::string_view path, std::uint64_t identity) {
 }
 
 std::string shown(const module_entry& entry) {
-  // Its name follows the claim within a few instructions, but for a place that is kept from its processor, or lost.
+  // Its name follows the claim within a few instructions, unless the place is descheduled, or lost.
   for (int looks = 0; looks < 1000 && entry.is_named.load(std::memory_order_acquire) == 0; ++looks) give_way();
   return shown(entry.is_named.load(std::memory_order_acquire) != 0 ? std::string_view{entry.name} : "a module",
                entry.identity.load());
@@ -127,7 +127,7 @@ void write_name(module_entry& entry, std::string_view path) noexcept {
   entry.is_named.store(1, std::memory_order_release);
 }
 
-// The first entry with this number, or null.
+// Returns the first entry with this number, or null.
 module_entry* find_number(job_control& control, std::uint64_t number) noexcept {
   for (module_entry& each : control.modules) {
     const std::uint64_t identity = each.identity.load(std::memory_order_acquire);
@@ -137,8 +137,8 @@ module_entry* find_number(job_control& control, std::uint64_t number) noexcept {
   return nullptr;
 }
 
-// Sees to it that the module is in the table. Returns who has its number, itself unless it is refused; null where the
-// table is full.
+// Ensures that the module is in the table. Returns the entry that has the module's number, its own unless it is
+// refused; null if the table is full.
 module_entry* claim(job_control& control, std::uint64_t identity, std::string_view path) noexcept {
   for (module_entry& each : control.modules) {
     std::uint64_t present = each.identity.load(std::memory_order_acquire);
@@ -155,7 +155,7 @@ bool has_its_number(job_control& control, std::uint64_t identity, std::string_vi
   return holder != nullptr && holder->identity.load() == identity;
 }
 
-// The refused module that a name with refused_number stands for, or null.
+// Returns the entry of the refused module that a name with refused_number stands for, or null.
 module_entry* find_refused(job_control& control, std::uint64_t function) noexcept {
   for (module_entry& each : control.modules) {
     const std::uint64_t identity = each.identity.load(std::memory_order_acquire);

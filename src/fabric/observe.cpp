@@ -10,7 +10,8 @@
 namespace situ::detail {
 namespace {
 
-// Between two equal accesses that count as one event; a loop's turn is far shorter, and what a person looks for longer.
+// Longest pause between two equal accesses that count as one event: a loop's turn is far shorter; a pause that a
+// person would look for is longer.
 constexpr std::uint64_t longest_pause_ns = 10'000;
 
 row_header& header_of(job_control& control, std::uint32_t place) noexcept {
@@ -32,7 +33,7 @@ void add_other(job_control& control, std::uint32_t place, const trace_event& eve
   ++header.changes;
 }
 
-// Segments grow seldom, so a look with each event finds it soon enough.
+// Segments grow seldom, so a look with each event finds the growth soon enough.
 void record_growth(const place_context& context, std::uint64_t now) noexcept {
   row_header& header = header_of(*context.job, context.place);
   const std::uint64_t extent = context.job->slot(context.place).extent.load(std::memory_order_relaxed);

@@ -48,7 +48,7 @@ std::string_view verb(access how) noexcept {
                           context.base + (index << context.slice_shift) + context.heap_offset, open_end));
 }
 
-// Checked mode: the whole access lies in one allocated block.
+// In checked mode: checks that the whole access is in one allocated block.
 void check_allocated(const place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
   const auto block = segment::find_block(context, address);
   const std::uint32_t owner = ptr<std::byte>{reinterpret_cast<std::byte*>(address)}.place().index();
@@ -87,14 +87,15 @@ void count(place_context& context, access how, std::uint32_t target, std::size_t
                           verb(how), bytes, address, place_of(context, address), context.place));
 }
 
-// Who reaches the place of this address; null where it is of this host, or of no place.
+// Returns the far_hosts that reach the place of this address; null if the place is on this host, or if there is none.
 [[nodiscard]] far_hosts* hosts_of(const place_context& context, std::uintptr_t address) noexcept {
   if (context.far == nullptr) return nullptr;
   const std::uintptr_t index = (address - context.base) >> context.slice_shift;
   return index < context.place_count && context.far->is_far(static_cast<std::uint32_t>(index)) ? context.far : nullptr;
 }
 
-// Of what goes to another host: it would not fit the slice, however much of that is open. The rest is checked there.
+// For accesses to another host: checks that the access fits the slice, however much of the slice is open. That host
+// checks the rest.
 void check_slice(const place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
   const std::uint64_t offset = address & context.slice_mask;
   if (offset >= context.heap_offset && bytes <= context.slice_mask + 1 - offset) return;
@@ -106,14 +107,14 @@ void count_far(place_context& context, access how, std::uintptr_t address, std::
   if (context.observed) count(context, how, place_of(context, address), bytes);
 }
 
-// Checks that the access lies in the open part of a segment, and returns how far that reaches.
+// Checks that the access is in the open part of a segment, and returns the extent of that part.
 [[nodiscard]] std::uint64_t check_extent(const place_context& context, access how, std::uintptr_t address,
                                          std::size_t bytes) {
   const std::uintptr_t offset = address - context.base;
   const std::uintptr_t index = offset >> context.slice_shift;
   if (index >= context.place_count) refuse(context, how, address, bytes);
   if (hosts_of(context, address) != nullptr) refuse_to_touch(context, how, address, bytes);
-  // acquire: what the owner wrote before it opened the range
+  // acquire: writes of the owner before it opened the range
   const std::uint64_t extent =
       context.job->slot(static_cast<std::uint32_t>(index)).extent.load(std::memory_order_acquire);
   const std::uint64_t from_heap = (offset & context.slice_mask) - context.heap_offset;
@@ -177,7 +178,8 @@ bool get_slow(place_context& context, void* to, std::uintptr_t from, std::size_t
 }
 
 namespace {
-// By way of this place. Where an end is not open to its end, what comes before that may be written.
+// Copies between two other hosts by way of this place. If one end is open only in part, the elements before that may
+// have been written.
 void copy_through_here(place_context& context, std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
   constexpr std::size_t most_at_once = std::size_t{1} << 20;
   check_slice(context, access::put, to, bytes);
@@ -257,7 +259,7 @@ std::uint64_t open_for_reads(std::uintptr_t address, std::size_t bytes) {
   if (context.observed && !context.job->checked && !context.job->trace)
     return check_extent(context, access::get, address, bytes);
   check_access(access::get, address, bytes);
-  return context.limit[place_of(context, address)];  // 0 in checked mode, and where there is a trace
+  return context.limit[place_of(context, address)];  // 0 in checked mode, and if there is a trace
 }
 
 void count_reads(std::uintptr_t address, std::uint64_t reads, std::uint64_t bytes) noexcept {
@@ -306,7 +308,7 @@ void take_long_payload(message& m) {
   const std::uint64_t bytes = m.head.words[cell::word_count - 1];
   const std::uintptr_t heap =
       context.base + (std::uintptr_t{context.place} << context.slice_shift) + context.heap_offset;
-  // written by this place
+  // this place wrote it
   const std::uint64_t extent = context.job->slot(context.place).extent.load(std::memory_order_relaxed);
   const bool is_open = bytes == 0 || (address - heap < extent && bytes <= extent - (address - heap));
   if (m.kind != message_kind::long_message || !is_open)

@@ -27,7 +27,7 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint64_t counter_points = 1000;  // of a counter over the whole trace
+constexpr std::uint64_t counter_points = 1000;  // for each counter over the whole trace
 
 std::string_view label(event_kind kind) noexcept {
   switch (kind) {
@@ -65,7 +65,7 @@ std::string_view reason(wait_kind kind) noexcept {
   }
 }
 
-// Names a message in the whole job.
+// Identifies a message in the whole job.
 struct message_key {
   std::uint32_t from, to, sequence;
   bool is_reply;
@@ -90,10 +90,10 @@ message_key key_of(const trace_event& e, std::uint32_t place) noexcept {
                     : message_key{e.peer, place, e.sequence, e.is_reply != 0};
 }
 
-// A place's events, by track, outer ones first, all nested.
+// Returns a place's events, by track, outer ones first, all nested.
 std::vector<trace_event> nested_events(job_control& control, std::uint32_t place) {
   std::vector<trace_event> events;
-  // Inner spans end, and are recorded, before the outer: reversed, the outer come first among those of equal times.
+  // Inner spans end, and are recorded, before outer ones: in reverse order, outer spans come first among equal times.
   const kept_events kept = events_of_place(control, place);
   for (std::size_t run = kept.runs.size(); run-- > 0;)
     std::copy(kept.runs[run].rbegin(), kept.runs[run].rend(), std::back_inserter(events));
@@ -107,7 +107,7 @@ std::vector<trace_event> nested_events(job_control& control, std::uint32_t place
     if (each.kind == event_kind::memory) continue;
     if (std::exchange(track, each.track) != each.track) ends.clear();
     while (!ends.empty() && ends.back() <= each.begin_ns) ends.pop_back();
-    // The clock of two processors may differ by some nanoseconds.
+    // The clocks of two processors may differ by some nanoseconds.
     if (!ends.empty()) each.end_ns = std::min(each.end_ns, ends.back());
     ends.push_back(each.end_ns);
   }
@@ -216,7 +216,7 @@ class trace_file {
 
   std::string_view separator() noexcept { return std::exchange(separator_, ",\n"); }
   static std::uint32_t tid_of(const trace_event& e) noexcept { return e.track + 1; }
-  // Microseconds, as the format wants. A reader multiplies by 1000, and cuts the rest off or rounds: a quarter of a
+  // In microseconds, as the format requires. A reader multiplies by 1000, and truncates or rounds: a quarter of a
   // nanosecond more keeps the number either way.
   static std::string time_of(std::uint64_t ns) { return fmt::format("{}.{:03}25", ns / 1000, ns % 1000); }
   static std::string escaped(std::string_view text) {
@@ -234,7 +234,7 @@ class trace_file {
   std::uint64_t last_ns_ = 0;
   std::string_view separator_;
   message_keys sent_;
-  message_numbers flows_;  // of messages whose ends are both kept
+  message_numbers flows_;  // of messages of which both ends are kept
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
-// The functions that get memory from the system, and give it back. Each passes on what it was asked, unchanged; before
-// that, a thread that has not yet heard which memory is next is told so: one comparison, which is false but for a few
-// times in a thread's life. Pages that the thread then makes in what it gets come from there. One more comparison each
-// tells large allocations, and what lies in them, where there is remote memory (remote.h).
+// Hooks of the functions that get memory from the system, and give it back. Each passes its arguments on unchanged.
+// Before that, a thread that has not yet heard which memory is next sets its policy: one comparison, which is false
+// except for a few times in a thread's life. Pages that the thread then makes in the memory it gets come from there.
+// With remote memory (remote.h) one more comparison in each hook finds large allocations, and pointers into them.
 //
 // Invariants
-//   1. Whoever comes next in the order of libraries is called, so that a program keeps its own allocator.
-//   2. A thread that has heard of the newest policy has also found the next functions: nothing else is looked up on the
-//      way of a small block.
+//   1. Each hook calls the next library in the search order, so that a program keeps its own allocator.
+//   2. A thread that has heard of the newest policy has also found the next functions: a small block needs no other
+//      lookup.
 #include "preload/remote.h"
 #include "preload/watcher.h"
 
@@ -52,7 +52,7 @@ void find(Function& to, const char* name) noexcept {
 
 __attribute__((noinline, cold)) void hear() noexcept {
   const int before = errno;
-  if (next.brk == nullptr) {  // also by several threads at a time: they find the same
+  if (next.brk == nullptr) {  // several threads may do this at once: they find the same
     find(next.malloc, "malloc");
     find(next.calloc, "calloc");
     find(next.realloc, "realloc");
@@ -81,18 +81,18 @@ constexpr std::size_t usual_alignment = 16;
 constexpr std::size_t page_size = 4096;
 constexpr int both = PROT_READ | PROT_WRITE;
 
-// A block for which the server has no room is null, with ENOMEM.
+// Returns true if the block is remote; `made` is null, with ENOMEM, if the server has no room for it.
 bool is_remote_block(std::size_t bytes, std::size_t alignment, void*& made) noexcept {
   if (__builtin_expect(!the_remote_memory.takes(bytes), 1)) return false;
-  if ((alignment & (alignment - 1)) != 0) return false;  // which is refused
+  if ((alignment & (alignment - 1)) != 0) return false;  // left to the next function
   const int before = errno;
   if (!the_remote_memory.allocate(bytes, alignment, remote_memory::kind::block, both, made)) return false;
   errno = made == nullptr ? ENOMEM : before;
   return true;
 }
 
-// What a private anonymous mapping promises: pages that are told of may be anywhere. Not: reserved addresses, stacks,
-// huge pages, locked ones.
+// Returns true for a plain private anonymous mapping, whose pages may be anywhere. False for reserved addresses,
+// stacks, huge pages, locked ones.
 bool is_remote_mapping(const void* address, int access, int flags) noexcept {
   constexpr int others = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_STACK | MAP_GROWSDOWN | MAP_HUGETLB | MAP_NORESERVE |
                          MAP_LOCKED | MAP_32BIT;
@@ -115,7 +115,7 @@ void* map_next(void* address, std::size_t bytes, int access, int flags, int file
   return made;
 }
 
-// A block that is, or becomes, remote. The bytes are copied, through both.
+// Reallocates a block that is, or becomes, remote. The bytes are copied by this thread.
 void* reallocate(void* block, std::size_t bytes) noexcept {
   const bool is_remote = the_remote_memory.has(block);
   const std::size_t had = is_remote ? the_remote_memory.usable_bytes(block) : next.malloc_usable_size(block);
@@ -137,7 +137,7 @@ void* reallocate(void* block, std::size_t bytes) noexcept {
   return made;
 }
 
-// As of private anonymous memory, where that is not what a shared file does.
+// Does what madvise does on private anonymous memory, if a shared file would behave differently.
 int advise(void* begin, std::size_t bytes, int advice) noexcept {
   if (reinterpret_cast<std::uintptr_t>(begin) % page_size != 0) return next.madvise(begin, bytes, advice);
   switch (advice) {
@@ -146,7 +146,7 @@ int advise(void* begin, std::size_t bytes, int advice) noexcept {
       if (the_remote_memory.make_blank(begin, bytes)) return 0;
       errno = ENOMEM;
       return -1;
-    // Hints that have no meaning here; what is theirs in a child is decided.
+    // Hints that have no effect here; what a child gets of the range is decided already.
     case MADV_DONTFORK:
     case MADV_DOFORK:
     case MADV_MERGEABLE:
@@ -204,7 +204,7 @@ SITU_VISIBLE void* calloc(std::size_t count, std::size_t bytes) noexcept {
   void* made = nullptr;
   std::size_t all = 0;
   if (!__builtin_mul_overflow(count, bytes, &all) && is_remote_block(all, situ::preload::usual_alignment, made))
-    return made;  // blank pages
+    return made;  // new pages are zero
   return next.calloc(count, bytes);
 }
 SITU_VISIBLE void* realloc(void* block, std::size_t bytes) noexcept {

@@ -1,8 +1,8 @@
-// libsitu_intent.so: what LD_PRELOAD brings into a program that knows nothing of Situ. It begins before main, goes on
-// in children, and ends with the process. No function that gives memory is intercepted. Those below are, since the
-// kernel refuses some of them to a process with a second thread, and others change the rights of the calling thread
-// only, which the C library then does for every thread that it knows: our thread ends before them and begins anew after
-// them.
+// libsitu_intent.so: the library that LD_PRELOAD brings into a program that knows nothing of Situ. It begins before
+// main, goes on in children, and ends with the process. hooks.cpp intercepts the functions that get memory. The
+// functions below are intercepted for the watcher's thread: the kernel refuses some of them to a process with a second
+// thread, and others change the rights of the calling thread only, which the C library then does for every thread that
+// it knows. So the watcher's thread ends before them and begins anew after them.
 #include "preload/remote.h"
 #include "preload/watcher.h"
 
@@ -22,9 +22,10 @@
 namespace situ::preload {
 namespace {
 
-constinit std::atomic<bool> is_paused{false};  // by one thread at a time
+constinit std::atomic<bool> is_paused{false};  // set by one thread at a time
 
-// "/proc/4711/fd/3#0123456789abcdef". Null where there is none, or another one.
+// Finds the control block that the variable names: "/proc/4711/fd/3#0123456789abcdef". Returns null if there is none,
+// or another one.
 control* find_control() noexcept {
   const char* const where = std::getenv(control_variable);
   const char* const mark = where == nullptr ? nullptr : std::strchr(where, '#');
@@ -45,28 +46,28 @@ control* find_control() noexcept {
   return nullptr;
 }
 
-// It takes any thread that is not made by its own means for a mistake.
+// Valgrind reports a thread that it has not created as an error.
 bool is_under_valgrind() noexcept {
   const char* const brought = std::getenv("LD_PRELOAD");
   return brought != nullptr && std::strstr(brought, "vgpreload") != nullptr;
 }
 
 void begin_in_child() {
-  is_paused.store(false);  // by a thread that is the parent's
+  is_paused.store(false);  // a thread of the parent may have set it
   the_watcher.begin_in_child();
 }
 
 __attribute__((constructor)) void begin() {
   const int before = errno;
   if (control* const all = find_control()) {
-    watcher::restore_data_limit(*all);  // also for those that do not take part
+    watcher::restore_data_limit(*all);  // also for processes that do not take part
     if (all->is_for_children == 0 && all->first_process.load() != ::getpid())
       tell_calling_thread(*all, {});
     else if (!is_under_valgrind() && ::pthread_atfork(nullptr, nullptr, &begin_in_child) == 0)
       the_watcher.begin(*all);
   }
-  // The C library's memory, which forks use, is never remote: these may be called last before a fork, and first after
-  // it.
+  // Fork uses memory of the C library, which is never remote: so these handlers may run last before a fork, and first
+  // after it.
   if (!is_under_valgrind() &&
       ::pthread_atfork([] { the_remote_memory.before_fork(); }, [] { the_remote_memory.after_fork(); },
                        [] { the_remote_memory.begin_in_child(); }) == 0)
@@ -107,7 +108,7 @@ Result call_alone(const char* name, Arguments... arguments) noexcept {
 
 extern "C" {
 
-// Ends of a process that no destructor hears of.
+// These end a process without running destructors.
 [[noreturn]] SITU_VISIBLE void _exit(int code) noexcept { situ::preload::leave(code); }
 [[noreturn]] SITU_VISIBLE void _Exit(int code) noexcept { situ::preload::leave(code); }
 

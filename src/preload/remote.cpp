@@ -14,7 +14,7 @@ namespace situ::preload {
 namespace {
 
 constexpr std::uint64_t page_size = 4096;
-constexpr long kept_from = 900;                   // descriptors of the program's own are below that, usually
+constexpr long kept_from = 900;                   // the program's own descriptors are usually below that
 constexpr unsigned long make_by_device = 0xAA00;  // USERFAULTFD_IOC_NEW, newer than the headers of Debian 12
 
 std::uint64_t block_signals() noexcept {
@@ -37,7 +37,7 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit bool is_forkin
 
 constexpr long reserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-// One that tells of the kernel's own touches, too.
+// Makes a userfaultfd that also reports the kernel's own touches.
 long make_user_faults() noexcept {
   const long made = system_call(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (made >= 0) return made;
@@ -184,7 +184,7 @@ bool remote_memory::enter() noexcept {
 
 // --- ranges ---
 
-// The number of the first range that ends behind this page.
+// Returns the index of the first range that ends behind this page.
 std::size_t remote_memory::find(std::uint64_t page) const noexcept {
   std::size_t low = 0;
   std::size_t high = count_;
@@ -210,7 +210,7 @@ void remote_memory::remove(std::size_t at) noexcept {
   std::memmove(ranges_ + at, ranges_ + at + 1, (--count_ - at) * sizeof(range));
 }
 
-// So that a range begins with this page, where one lies there.
+// Splits the range that holds this page, if any, so that a range begins with the page.
 bool remote_memory::split(std::uint64_t page) noexcept {
   const std::size_t at = find(page);
   if (at == count_ || ranges_[at].first >= page) return true;
@@ -223,7 +223,7 @@ bool remote_memory::split(std::uint64_t page) noexcept {
 }
 
 void remote_memory::take_out(std::uint64_t first, std::uint64_t end, bool unmaps) noexcept {
-  // Where there is no room for one more range, both halves keep what is between them.
+  // If there is no room for one more range, the pages stay allocated.
   if (!split(first) || !split(end)) return;
   for (std::size_t at = find(first); at < count_ && ranges_[at].first < end;) {
     const range gone = ranges_[at];
@@ -292,7 +292,7 @@ std::size_t remote_memory::usable_bytes(void* block) noexcept {
   return first == end ? 0 : base_ + end * page_size - reinterpret_cast<std::uintptr_t>(block);
 }
 
-// Changes of access may have made several ranges of it.
+// Changes of access may have split the block into several ranges.
 remote_memory::run remote_memory::pages_of_block(const void* block) const noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   std::size_t at = find((address - base_) / page_size);
@@ -337,7 +337,7 @@ bool remote_memory::make_blank(void* begin, std::size_t bytes) noexcept {
       if ((ranges_[at].access & PROT_WRITE) == 0) return false;
     std::memset(begin, 0, (end - first) * page_size);
   }
-  // What a forked child has of its own is the kernel's affair.
+  // Ranges that a forked child has copied are plain memory of the kernel.
   for (std::size_t at = find(first); at < count_ && ranges_[at].first < end; ++at) {
     if (!ranges_[at].is_copy) continue;
     const std::uint64_t from = ranges_[at].first > first ? ranges_[at].first : first;
@@ -369,7 +369,7 @@ void remote_memory::before_fork() noexcept {
   fork_socket_ = -1;
 }
 
-// The child has ended, or has its memory, once nobody has the pipe any more.
+// The parent waits until the pipe has no writer: then the child has ended, or has its memory.
 void remote_memory::after_fork() noexcept {
   if (!is_forking) return;
   is_forking = false;
@@ -380,7 +380,7 @@ void remote_memory::after_fork() noexcept {
       while (system_call(SYS_read, fork_pipe_[0], address_of(&none), 1) == -EINTR) {}
       system_call(SYS_close, fork_pipe_[0]);
     }
-    if (fork_socket_ >= 0) {  // kept for this: another one might not be had
+    if (fork_socket_ >= 0) {  // kept for this message: a new connection might fail
       remote_message message;
       message.what = remote_request::thaw;
       remote_answer answer;
@@ -399,7 +399,7 @@ void remote_memory::begin_in_child() noexcept {
   if (!is_forking) return;
   is_forking = false;
   if (span_ != 0 && process_ != 0) {
-    if (kept_ >= 0) system_call(SYS_close, kept_);  // of its parent's memory
+    if (kept_ >= 0) system_call(SYS_close, kept_);  // it belongs to the parent's memory
     for (std::size_t at = 0; at < count_; ++at) {
       range& each = ranges_[at];
       if (each.is_copy) continue;
@@ -407,7 +407,7 @@ void remote_memory::begin_in_child() noexcept {
       each.is_copy = true;
     }
     const long faults = make_user_faults();
-    // What is not frozen may be written while it is copied.
+    // Pages that are not frozen may be written while they are copied.
     const long socket = faults < 0 || fork_socket_ < 0 ? -1 : connect();
     remote_message message;
     message.what = remote_request::enter_forked;
@@ -418,7 +418,7 @@ void remote_memory::begin_in_child() noexcept {
     process_ = is_in ? answer.process : 0;
     kept_ = is_in ? system_call(SYS_fcntl, faults, F_DUPFD_CLOEXEC, kept_from) : -1;
     if (faults >= 0) system_call(SYS_close, faults);
-    if (!is_in) {  // rather no memory than zeros
+    if (!is_in) {  // no memory is better than zeros
       map_at(base_, span_, PROT_NONE, reserved | MAP_FIXED, -1, 0);
       stay_local("it is a forked child that has none of its parent's");
     }

@@ -30,7 +30,7 @@ std::uint64_t reserve(memory_row& memory, std::uint64_t bytes) noexcept {
   return taken;
 }
 
-// Of the row, and of the sum; the memory has them already.
+// Adds to the row, and to the total; the memory's `used` has the bytes already.
 void add_bytes(control& all, process_row& row, std::uint32_t memory, std::uint64_t bytes) noexcept {
   row.bytes[memory].fetch_add(bytes, std::memory_order_relaxed);
   all.total.fetch_add(bytes, std::memory_order_relaxed);
@@ -58,11 +58,11 @@ void release(control& all, process_row& row) noexcept {
 }
 
 void release_of(control& all, process_row& row, std::int32_t process) noexcept {
-  constexpr std::int32_t nobody = -1;  // neither free nor a process's
+  constexpr std::int32_t nobody = -1;  // the row is neither free nor a process's
   if (row.process.compare_exchange_strong(process, nobody, std::memory_order_acquire)) release(all, row);
 }
 
-// A process that has become another program has a row already.
+// A process that has become another program already has a row.
 process_row* take_row(control& all, std::int32_t process) noexcept {
   for (process_row& row : all.rows) {
     if (row.process.load(std::memory_order_relaxed) != process) continue;
@@ -91,7 +91,7 @@ void note_peak(control& all) noexcept {
   do {
     if (now <= most) return;
   } while (!all.most_total.compare_exchange_weak(most, now, std::memory_order_relaxed));
-  // Two at one time both write what is near the peak.
+  // Two processes at the same time both write values near the peak.
   for (std::uint32_t i = 0; i < all.memory_count; ++i)
     all.memories[i].at_peak.store(all.memories[i].used.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }

@@ -15,22 +15,22 @@ constexpr std::uint64_t millisecond = 1'000'000;
 constexpr std::uint64_t least_wait = millisecond;
 constexpr std::uint64_t most_wait_while_growing = 20 * millisecond;
 constexpr std::uint64_t most_wait = 50 * millisecond;
-// Pages are made at 1 GB/s at least, once they are: one thread's faults of 4 KiB.
+// The lowest rate at which a growing process makes pages: 1 GB/s, one thread's faults of 4 KiB.
 constexpr std::uint64_t least_rate = 1;  // bytes a nanosecond
-// A threshold shall not be passed within one wait, though everything became four times as fast.
+// The process must not pass a threshold within one wait, even if it becomes four times as fast.
 constexpr std::uint64_t waits_to_threshold = 4;
 constexpr std::uint64_t looks_part = 10;     // invariant 5
-constexpr std::uint64_t counting_part = 50;  // the same for going through all pages
+constexpr std::uint64_t counting_part = 50;  // the same for a walk over all pages
 constexpr std::uint64_t worth_counting = std::uint64_t{4} << 20;
 constexpr std::uint64_t worth_moving = std::uint64_t{128} << 10;
 constexpr std::uint64_t most_moved = std::uint64_t{8} << 20;  // in a look
 constexpr std::uint32_t most_fruitless = 8;                   // looks in which nothing could be moved
 constexpr std::uint64_t no_limit = ~std::uint64_t{0};
-constexpr std::uint32_t looks_to_settle = 4;  // until threads have heard what is next
-// A data limit of ours is no multiple of a page; the kernel rounds it down.
+constexpr std::uint32_t looks_to_settle = 4;  // until threads have heard of the next memory
+// A data limit set by the watcher is no multiple of a page, which marks it; the kernel rounds it down.
 constexpr std::uint64_t limit_mark = 0x517;
 
-alignas(16) constinit std::uint64_t stack[6144]{};  // of the one thread
+alignas(16) constinit std::uint64_t stack[6144]{};  // of the watcher's thread
 
 std::uint64_t now_ns() noexcept {
   struct {
@@ -82,19 +82,19 @@ void watcher::start() noexcept {
   if (start_thread(&watcher::enter, stack + sizeof stack / sizeof *stack, &thread_) < 0) thread_.store(0);
 }
 
-// A child that came by neither fork nor exec (vfork) has the thread's number, and no such thread.
+// A child of vfork has the parent's data with the thread's number, but no such thread.
 bool watcher::stop(std::int32_t wish) noexcept {
   if (all_ == nullptr || process_ != system_call(SYS_getpid) || thread_.load() == 0) return false;
   wish_.store(wish);
   wake_all(wish_);
   const std::int32_t last = thread_.load();
   while (thread_.load() != 0) wait_while(thread_, last, nullptr);
-  // It has left the stack; to the kernel it is one of the process's threads for a little longer.
+  // The thread has left the stack; to the kernel it is one of the process's threads for a little longer.
   while (system_call(SYS_tgkill, process_, last, 0) == 0) system_call(SYS_sched_yield);
   return true;
 }
 
-// What was replaced is known of the process itself, which has become another program, or of its parent.
+// The replaced limit is in the row of the process itself, if it has become another program, or in its parent's row.
 void watcher::restore_data_limit(const control& all) noexcept {
   if (!is_limit_of_ours(data_limit())) return;
   std::uint64_t before = all.data_limit;
@@ -115,7 +115,7 @@ void watcher::begin(control& all) noexcept {
   process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
   row_ = take_row(all, process_);
   if (row_ != nullptr) row_->data_limit.store(0, std::memory_order_relaxed);
-  // What is full now is seen at the first look, a millisecond from here.
+  // The first look, a millisecond from here, sees which memories are full now.
   memory_ = choose(all, no_memory, forbidden_, [](std::uint32_t) { return node_use{}; });
   if (memory_ == no_memory) memory_ = last_of(all, forbidden_);
   if (memory_ == no_memory) return;
@@ -140,7 +140,7 @@ void watcher::begin_in_child() noexcept {
   }
   process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
   row_ = take_row(*all_, process_);
-  tell_calling_thread(*all_, newest_policy());  // the only thread that there is
+  tell_calling_thread(*all_, newest_policy());  // the only thread of the child
   is_forked_ = true;
   counted_ = grown_ = where_counted_ = 0;
   for (std::uint64_t& each : owed_) each = 0;
@@ -149,7 +149,7 @@ void watcher::begin_in_child() noexcept {
   is_refusing_ = false;
   turn_.store(turn_free);
   is_dormant_.store(true);
-  announce(policy{newest_policy()});  // so that this is heard
+  announce(policy{newest_policy()});  // so that the calling thread notices it
 }
 
 void watcher::end() noexcept {
@@ -158,13 +158,13 @@ void watcher::end() noexcept {
     if (turn == turn_over) return;
     system_call(SYS_sched_yield);
   }
-  open_files();  // of the process now
+  open_files();  // files of the process as it is now
   look(true);
   close_files();
 }
 
 void watcher::leave_descriptors() noexcept {
-  if (system_call(SYS_close_range, 0, ~0U, 0) != 0)  // before Linux 5.9
+  if (system_call(SYS_close_range, 0, ~0U, 0) != 0)  // fails before Linux 5.9
     for (long i = 0; i < 65536; ++i) system_call(SYS_close, i);
   system_call(SYS_chdir, address_of("/"));
 }
@@ -193,7 +193,7 @@ void watcher::close_files() noexcept {
   for (node_file& each : nodes_) each.file.close();
 }
 
-// False where the process ends.
+// Returns false if the process ends.
 bool watcher::take_turn() noexcept {
   std::int32_t turn = turn_free;
   return turn_.compare_exchange_strong(turn, turn_taken);
@@ -240,7 +240,7 @@ std::uint64_t watcher::wait_after(std::uint64_t look_ns) noexcept {
   return std::min(wait, std::max(most_wait, look_ns * looks_part));
 }
 
-// Of what the kernel goes along by itself.
+// Returns the room of all memories in which the kernel places pages by itself.
 std::uint64_t watcher::room_of_all() noexcept {
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < all_->memory_count && all_->memories[i].step != not_ordered; ++i)
@@ -282,7 +282,7 @@ watcher::sizes watcher::read_sizes() noexcept {
   found.data = line.take_number() * page_bytes;
   found.anonymous = difference(found.resident, shared);
   if (is_forked_) {
-    // Pages that it shares with its parent are the parent's, until one of them writes or is gone.
+    // Pages that a child shares with its parent count for the parent, until one of them writes or ends.
     char more[4096];
     found.anonymous = smaps_rollup_.read(more).behind("Private_Dirty:").take_number() << 10;
   }
@@ -305,7 +305,8 @@ void watcher::account(const sizes& now) noexcept {
   for (std::uint32_t i = 0; i < all_->memory_count; ++i) at_peak_[i] = row_->bytes[i].load(std::memory_order_relaxed);
 }
 
-// What it had at its peak, if that was between two looks: as at the look nearest to it, and what it got after that.
+// Accounts for the process's peak, if it was between two looks: takes the look nearest to it, and adds the later
+// growth.
 void watcher::account_missed_peak() noexcept {
   char text[4096];
   const std::uint64_t most = status_.read(text).behind("VmHWM:").take_number() << 10;
@@ -320,7 +321,7 @@ void watcher::account_missed_peak() noexcept {
   note_peak(*all_);
 }
 
-// Where memories are nodes, the kernel knows.
+// Asks the kernel for the bytes on each node, for memories that are nodes.
 void watcher::count_where_it_lies() noexcept {
   const std::uint64_t change = counted_ > where_counted_ ? counted_ - where_counted_ : where_counted_ - counted_;
   const std::uint64_t begin = now_ns();
@@ -342,7 +343,7 @@ void watcher::count_where_it_lies() noexcept {
     if (memory.is_alone != 0 && memory.budget_bytes == 0) set_bytes(*all_, *row_, i, found[i]);
     told += row_->bytes[i].load(std::memory_order_relaxed);
   }
-  // What it has got while it was counted lies where new pages go.
+  // Pages that the process got during the count are where new pages go.
   if (memory_ != no_memory && all_->memories[memory_].budget_bytes == 0)
     set_bytes(*all_, *row_, memory_, difference(row_->bytes[memory_].load(std::memory_order_relaxed) + counted_, told));
   const std::uint64_t counting_ns = now_ns() - begin;
@@ -359,7 +360,7 @@ node_use watcher::use_of(std::uint32_t memory) noexcept {
   const text_view read = found->file.read(text);
   if (read.empty()) return found->use;
   const std::uint64_t unused = read.behind("MemFree:").take_number() + read.behind("Active(file):").take_number() +
-                               read.behind("Inactive(file):").take_number();  // the kernel drops pages of files
+                               read.behind("Inactive(file):").take_number();  // the kernel drops file pages
   found->use.total_bytes = read.behind("MemTotal:").take_number() << 10;
   found->use.used_bytes = difference(found->use.total_bytes, unused << 10);
   return found->use;
@@ -369,7 +370,7 @@ node_use watcher::use_of(std::uint32_t memory) noexcept {
 
 void watcher::steer(const sizes& now) noexcept {
   for (std::uint32_t tries = 0; tries <= all_->memory_count; ++tries) {
-    // What it has got since the last look, it may get until the next.
+    // Reserve as much as the process has grown since the last look: it may grow as much until the next.
     std::uint32_t next = choose(*all_, memory_, forbidden_, [this](std::uint32_t i) { return use_of(i); }, grown_);
     const bool has_room = next != no_memory;
     if (!has_room) next = last_of(*all_, forbidden_);
@@ -383,7 +384,7 @@ void watcher::steer(const sizes& now) noexcept {
     if (wanted == newest_policy()) return;
     const bool was_by_kernel = is_by_kernel();
     if (prefer(wanted)) {
-      if (was_by_kernel) {  // until now pages went anywhere, and no node was looked at
+      if (was_by_kernel) {  // until now pages went anywhere, and the watcher looked at no node
         note_use();
         preferred_ = next;
       }
@@ -398,14 +399,15 @@ void watcher::steer(const sizes& now) noexcept {
   }
 }
 
-// What the program has said of a range itself stays.
+// Returns false for a range for which the program has set a policy itself.
 bool watcher::is_ours(const range& each) const noexcept {
   policy its;
   return get_range_policy(each.begin, its) == 0 && (its.mode == MPOL_DEFAULT || its == newest_policy());
 }
 
-// All ranges, and whatever threads make from now on. Ranges made later need no word, and get none: each would stay
-// apart from its neighbours, and a process has 65530 at most. False where the kernel does not allow it.
+// Sets the policy of all ranges, and of the pages that threads make from now on. New ranges need no policy, and get
+// none: each would stay apart from its neighbours, and a process has at most 65530. Returns false if the kernel does
+// not allow the policy.
 bool watcher::prefer(const policy& what) noexcept {
   const std::uint64_t begin = now_ns();
   const long failed = set_thread_policy(what);
@@ -431,23 +433,23 @@ std::uint32_t watcher::tell_thread() noexcept {
   if (is_dormant_.exchange(false)) start();
   while (true) {
     const std::uint32_t number = news_.load(std::memory_order_acquire);
-    if (number == 1) return number;  // nothing has been said yet
+    if (number == 1) return number;  // no policy has been announced yet
     const policy what = newest_[number % 2];
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (news_.load(std::memory_order_relaxed) != number) continue;  // it may be half of another one
+    if (news_.load(std::memory_order_relaxed) != number) continue;  // the copy may be half of a newer policy
     if (all_ != nullptr) tell_calling_thread(*all_, what);
     return number;
   }
 }
 
-// Excess counts from here.
+// Starts to measure the growth beyond thresholds from here.
 void watcher::note_use() noexcept {
   for (std::uint32_t i = 0; i < all_->memory_count; ++i) used_before_[i] = use_of(i).used_bytes;
 }
 
-// What of a node's growth beyond its threshold since the last look is this process's: in the proportion of what the
-// node and the process have got. (Others move theirs. What has been moved is not seen at once: the kernel keeps free
-// pages at hand for each processor, which it does not call free.)
+// Adds to owed_ this process's share of a node's growth beyond its threshold since the last look: the share of the
+// process in the node's growth. (Other processes move their own pages. Moved pages are not seen at once: the kernel
+// keeps free pages in reserve for each processor, and does not count them as free.)
 void watcher::note_excess(std::uint32_t memory) noexcept {
   const memory_row& full = all_->memories[memory];
   const node_use use = full.budget_bytes == 0 ? use_of(memory) : node_use{};
@@ -461,16 +463,15 @@ void watcher::note_excess(std::uint32_t memory) noexcept {
   owed_[memory] += static_cast<std::uint64_t>(static_cast<double>(excess) * std::min(share, 1.0));
 }
 
-// Between two looks pages may have gone beyond the threshold of a memory that was next until then: as many are moved
-// on.
+// Between two looks pages may have gone beyond the threshold of the memory that was next then: moves as many on.
 void watcher::correct() noexcept {
-  // A look that comes late, since others had the processors, may find more than one memory passed.
+  // After a late look, because other threads had the processors, more than one memory may be past its threshold.
   const bool is_late = now_ns() - looked_ns_ > most_wait;
   for (std::uint32_t i = 0; i < all_->memory_count; ++i)
     if (i == preferred_ || (is_late && nodes_[i].is_fresh)) note_excess(i);
   if (settling_looks_ != 0) {
     note_excess(left_);
-    if (--settling_looks_ != 0) return;  // while pages are moved, readings do not tell what comes
+    if (--settling_looks_ != 0) return;  // while pages are moved, readings do not show new growth
   }
   const memory_row& next = all_->memories[preferred_];
   for (std::uint32_t i = 0; i < all_->memory_count; ++i) {
@@ -488,8 +489,8 @@ void watcher::correct() noexcept {
   }
 }
 
-// No memory has room, and that is to be an error: the kernel then gives the process no further mappings (ENOMEM). What
-// it has mapped before, it may touch.
+// Called if no memory has room and that must be an error: the kernel then gives the process no further mappings
+// (ENOMEM). The process may still touch memory that it has mapped before.
 void watcher::refuse_more(const sizes& now) noexcept {
   if (all_->takes_beyond != 0) return;
   const std::uint64_t limit = data_limit();
