@@ -48,9 +48,9 @@ class far_place final : public far_hosts, private wire_receiver {
   // Returns the steady clock of that host's server, at the time when the server is asked. Throws place_lost_error.
   // cost: a round trip.
   [[nodiscard]] std::uint64_t time_at(std::uint16_t host);
-  // Reads bytes that an observed place of another host shows of itself: from `offset` of that part on. Throws
-  // bad_address if the part is shorter, place_lost_error if the host is lost; the place itself may have ended. cost: a
-  // round trip for each MiB, of which some are outstanding at once.
+  // Reads bytes that an observed place of another host shows of itself: from `offset` of that part on.
+  // Throws bad_address if the part is shorter, place_lost_error if the host is lost; the place itself may have ended.
+  // cost: a round trip for each MiB, of which some are outstanding at once.
   void look_at(std::uint32_t place, shown_part of, std::uint64_t offset, std::span<std::byte> to);
 
   // Waits until is_done(asked), as a task of this place; returns false if the caller cannot (a handler, a registered

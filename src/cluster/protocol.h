@@ -232,7 +232,7 @@ struct parsed_news {
   alive_news alive;       // set if is_of_living()
 };
 
-// Return the reason why `head` and `data_bytes` are not of that form, or null. If null, `parsed` is set, and
+// Returns the reason why `head` and `data_bytes` are not of that form, or null. If null, `parsed` is set, and
 // everything that does not concern memory is valid. Without a whole operation_head nothing is known, not even which
 // place waits: parsed.head stays as it was.
 [[nodiscard]] const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_bytes,

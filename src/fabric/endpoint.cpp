@@ -519,7 +519,7 @@ bool endpoint::sleep(std::int64_t timeout_ns) noexcept {
 }
 
 bool endpoint::sleep_by_bell(std::int64_t timeout_ns) noexcept {
-  // by_bell_ is false if a registered thread has begun a far operation after the sleep was announced: do not sleep then.
+  // If by_bell_ is false, a registered thread has begun a far operation since the sleep was announced: look again.
   const bool is_late = by_bell_ && context_.far->sleep(timeout_ns);
   SITU_POINT(woken);
   if (is_late && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0) return true;

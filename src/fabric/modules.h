@@ -60,8 +60,8 @@ std::uint64_t name_module(const loaded_module& module);
 void announce_modules(job_control& control);
 void forget_job(job_control& control) noexcept;
 
-// Return the reason why this place does not find a function of the running job's modules, for the caller; and whether
-// the job knows the function's module at all.
+// describe_missing_function returns the reason, for the caller, why this place does not find a function of the running
+// job's modules; is_known_to_job returns true if the job knows the function's module.
 [[nodiscard]] std::string describe_missing_function(std::uint64_t function);
 [[nodiscard]] bool is_known_to_job(std::uint64_t function) noexcept;
 

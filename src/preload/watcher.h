@@ -49,7 +49,8 @@ class watcher {
   // No watcher thread runs between these two calls, which one thread makes. pause() returns false if none ran.
   [[nodiscard]] bool pause() noexcept { return stop(wish_pause); }
   void go_on() noexcept { start(); }
-  // Count the policies announced so far; and set the newest policy for the calling thread, and return its number.
+  // The number of the newest policy; 1 if none has been announced. tell_thread() sets that policy for the calling
+  // thread, and returns its number.
   [[nodiscard]] std::uint32_t news() const noexcept { return news_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t tell_thread() noexcept;
   // Makes a last look on the calling thread, which waits only for a look in progress; then gives back everything that

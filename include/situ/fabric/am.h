@@ -27,7 +27,7 @@
 
 namespace situ::am {
 
-// Return the most arguments of a message, and the most bytes of a medium and of a long payload. They are constants
+// Returns the most arguments of a message, and the most bytes of a medium and of a long payload. They are constants
 // here; callers ask through functions because other fabrics have other limits.
 [[nodiscard]] constexpr std::uint32_t max_arguments() noexcept { return detail::max_arguments; }
 [[nodiscard]] constexpr std::size_t max_medium_bytes() noexcept { return detail::max_medium_bytes; }
@@ -103,8 +103,8 @@ void request_medium(place target, std::span<const std::byte> payload, Arguments.
   detail::send_medium<Handler>(detail::request_channel(target), payload, arguments...);
 }
 
-// As request_short, with `payload` written to `destination` in the target's segment before the handler runs. Throws
-// bad_address if the destination is not in that segment.
+// As request_short, with `payload` written to `destination` in the target's segment before the handler runs.
+// Throws bad_address if the destination is not in that segment.
 template <auto Handler, class... Arguments>
 void request_long(place target, ptr<void> destination, std::span<const std::byte> payload, Arguments... arguments) {
   detail::check_handler<Handler, token, detail::handler_form::payload_form, Arguments...>();

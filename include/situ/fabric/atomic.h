@@ -116,7 +116,7 @@ T fetch_change(ptr<T> target, Compute compute) {
 
 }  // namespace detail
 
-// Read the word, write it, or write it and return its previous value.
+// Reads the word, writes it, or writes it and returns its previous value.
 template <class T>
 [[nodiscard]] T atomic_load(ptr<T> target) {
   return detail::perform_on<detail::word_operation::load>(target);
@@ -134,7 +134,7 @@ template <class T>
 T atomic_compare_exchange(ptr<T> target, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
   return detail::perform_on<detail::word_operation::compare_exchange>(target, expected, desired);
 }
-// Change the word by the operation in the name, and return its previous value. Integers wrap around.
+// Changes the word by the operation in the name, and returns its previous value. Integers wrap around.
 template <class T>
 T atomic_fetch_add(ptr<T> target, std::type_identity_t<T> value) {
   return detail::perform_on<detail::word_operation::fetch_add>(target, value);

@@ -93,7 +93,7 @@ void get(ptr<T> destination, ptr<std::type_identity_t<T>> source, std::size_t co
   copy<T>(destination, ptr<const T>{source}, count);
 }
 
-// Write, or read, a strided box of `extents` elements, outermost dimension first; each side has its own strides (in
+// Writes, or reads, a strided box of `extents` elements, outermost dimension first; each side has its own strides (in
 // elements, may be negative). One check covers the whole box: its whole range must be open.
 template <class T, std::size_t Dimensions>
 void put_strided(ptr<T> destination, const std::array<std::ptrdiff_t, Dimensions>& destination_strides,
@@ -119,7 +119,7 @@ void get_strided(std::type_identity_t<T>* destination,
   detail::copy_box<T, Dimensions>(destination, destination_strides, source.local(), source_strides, extents);
 }
 
-// Write, or read, single elements: element i of the private side is written to, or read from, element indices[i] of
+// Writes, or reads, single elements: element i of the private side is written to, or read from, element indices[i] of
 // the remote side. Each element is checked separately; if one check throws, the elements before it have been moved.
 template <class T>
 void put_indexed(ptr<T> destination, std::span<const std::size_t> indices, const std::type_identity_t<T>* source) {

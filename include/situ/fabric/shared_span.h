@@ -107,7 +107,7 @@ template <class T>
   get(values.data(), source.data(), values.size());
   return values;
 }
-// Copy the elements to private memory, or from private memory. Errors: bad_argument if the numbers of elements differ
+// Copies the elements to private memory, or from private memory. Errors: bad_argument if the numbers of elements differ
 // (nothing is copied then); bad_address, no_runtime. cost: memcpy.
 template <class T>
 void get(std::span<std::remove_cv_t<T>> destination, shared_span<T> source) {

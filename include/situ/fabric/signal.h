@@ -61,7 +61,7 @@ inline void check_same_place(std::uintptr_t destination, std::uintptr_t signal) 
 
 }  // namespace detail
 
-// Set a signal, or any word that has atomics, without data.
+// Sets a signal, or any word that has atomics, without data.
 inline void send_signal(ptr<signal> target, std::uint64_t value, signal_by how = signal_by::set) {
   detail::set_signal(word(target), value, how);
 }

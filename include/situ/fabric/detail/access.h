@@ -67,7 +67,7 @@ struct signal_change {
 [[nodiscard]] bool put_signal_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes,
                                    const signal_change& signal);
 
-// Move one element in the slow way from beginning to end, so that the fast way keeps no register for code after the
+// Moves one element in the slow way from beginning to end, so that the fast way keeps no register for code after the
 // slow way.
 template <class T>
 [[gnu::cold, gnu::noinline]] void put_value_slow(place_context& context, T* to, const T value) {

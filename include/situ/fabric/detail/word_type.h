@@ -22,7 +22,7 @@ inline constexpr word_type type_of_word =
     : sizeof(T) == 4          ? (std::is_signed_v<T> ? word_type::int32 : word_type::uint32)
                               : (std::is_signed_v<T> ? word_type::int64 : word_type::uint64);
 
-// Convert a word to its bits, in the low bytes, and back.
+// Converts a word to its bits, in the low bytes, and back.
 template <class T>
 [[nodiscard]] std::uint64_t bits_of(T value) noexcept {
   std::uint64_t bits = 0;
