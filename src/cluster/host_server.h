@@ -7,7 +7,7 @@
 //   places here: their processes' ends (pidfds), their states in their slots
 //
 // Invariants
-//   1. It waits for nothing but its descriptors; no received bytes end it.
+//   1. The server waits for nothing but its descriptors; no received bytes end it.
 //   2. It reads the slots of places here, and writes the end of a place whose process is gone. It writes the slots of
 //      places elsewhere (the mirrors); only an agent whose launcher reports a place lost writes them besides.
 //   3. votes[r] is given for the places of another host once its server has sent their votes; rejections come first.

@@ -9,7 +9,7 @@
 //
 // Invariants
 //   1. A quorum of the hosts that the last verdict left decides a verdict: more than half of them, or half with the
-//      first of them. Any two quorums have a host in common, so there is one verdict n, whoever learns it when.
+//      first of them. Any two quorums have a host in common, so verdict n is the same for every host that learns it.
 //   2. Verdicts are learnt in order, and each leaves fewer hosts: a lost host stays lost.
 //   3. A host stops if it hears no quorum, if a verdict excludes it, or if it has suspicions that no verdict decides.
 //      So at most one side of a network partition goes on.

@@ -26,8 +26,8 @@ namespace situ::detail {
 enum class access : std::uint8_t { put, get, atomic };
 
 // Looks the extent up again; counts and traces in an observed job; in checked mode also checks that a live block is
-// there. For callers that dereference the memory directly: throws bad_address if the range is not open or belongs to
-// another host.
+// there. Throws bad_address if the range is not open or belongs to another host, since the caller dereferences the
+// memory directly.
 void check_access_slow(place_context& context, access how, std::uintptr_t address, std::size_t bytes);
 
 inline void check_access(access how, std::uintptr_t address, std::size_t bytes) {
