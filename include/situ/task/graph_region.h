@@ -1,19 +1,20 @@
-// Object graphs as declared accesses: all that a root reaches, as one region.
+// Object graphs as declared accesses: everything that a root reaches, as one region.
 //
 //   const situ::graph_region whole{head};                                        // looks at it now
 //   graph.add({situ::updates(whole)}, [head] { smooth(head); });
 //   graph.add({situ::reads(*head->next), situ::writes(x)}, [&] { ... });         // waits: it is an object of the graph
 //
-// The region is where the objects lie when it looks (a class described as for copies: graph/describe.h), so two graphs
-// that share an object conflict, and so do a graph and an object of it. A unit that declares the graph may change its
-// shape: what it adds hangs from objects that are declared, so whoever declares the same graph, or reaches the new
-// object through it, comes after. Objects that other units declare on their own, and that it links in, belong to it
-// once it looks again; what is taken out belongs to it until then.
+// The region covers the addresses of the objects at the time of the last look (for classes described as for copies:
+// graph/describe.h). Two graphs that share an object therefore conflict, and so do a graph and an object of it. A unit
+// that declares the graph may change its shape: an object that it adds hangs from declared objects, so every later unit
+// that declares the same graph, or that reaches the new object through it, runs after the unit. If a unit links in
+// objects that other units declare on their own, the region includes them after the next look(); an object that a unit
+// removes stays in the region until then.
 //
-// Looking reads the graph: no unit under way may write it (wait_for it before). Standard containers, strings and smart
-// pointers belong to the object that holds them. At places a graph lies where its objects lie, and a unit is handed a
-// situ::ptr to its root: a plain pointer would be a copy of the graph. Not thread-safe. cost: of declaring a graph, a
-// region for each piece.
+// A look reads the graph, so no unit under way may write the graph (call wait_for first). Standard containers, strings
+// and smart pointers belong to the object that holds them. In a place_graph, the objects of a graph stay where they
+// are, and a unit takes a situ::ptr to the root: a plain pointer would be sent as a copy of the graph. Not thread-safe.
+// cost: declaring a graph costs a region for each piece.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -27,11 +28,12 @@
 
 namespace situ {
 
-// What a root reached when it was last looked at. cost: of looking, a look-up for each pointer and a sort; of declaring
-// it, a region for each piece in one: objects that lie side by side are one.
+// The objects that a root reached at the last look. cost: a look takes a look-up for each pointer and a sort; declaring
+// the region costs a region for each piece, and adjacent objects form one piece.
 class graph_region {
  public:
-  // The root outlives it, and stays where it is. Throws bad_argument where clone() would.
+  // Looks at the graph of `root`, which must outlive the region and must not move. Throws bad_argument if clone()
+  // would.
   template <class T>
   explicit graph_region(const T* root) : root_{detail::root_of(root)} {
     look();
@@ -41,10 +43,11 @@ class graph_region {
   template <class T>
   explicit graph_region(const owned<T>& graph) : graph_region{graph.get()} {}
 
-  // Looks again, after units have changed its shape. pre: as of the constructor.
+  // Looks again, after units have changed the shape. pre: as of the constructor.
   void look();
 
-  // Objects and blocks of containers; bytes of all; in how many pieces they lie.
+  // Return the number of objects and container blocks, the bytes of all of them, and the contiguous pieces that hold
+  // them.
   [[nodiscard]] std::uint64_t objects() const noexcept { return objects_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept;
   [[nodiscard]] const std::vector<memory_region>& pieces() const noexcept { return pieces_; }
@@ -55,7 +58,7 @@ class graph_region {
   std::vector<memory_region> pieces_;
 };
 
-// All of a graph. The region is looked at during add() only.
+// Declare a whole graph. add() reads the region only while it runs.
 [[nodiscard]] inline declared_access reads(const graph_region& graph) {
   return {{}, access_mode::read, &graph.pieces()};
 }

@@ -1,17 +1,17 @@
-// Work units that run where their data lie: a task graph (task_graph.h) whose units are calls to the places.
+// Work units that run where their data are: a task graph (task_graph.h) whose units are calls to the places.
 //
 //   situ::place_graph graph;  // of the place that makes it; the others serve
 //   for (std::size_t i = 0; i < blocks; ++i)
 //     graph.add({situ::updates(situ::region(block[i], n))}, smooth, block[i], n);  // smooth(ptr<double>, std::size_t)
 //   graph.wait();
 //
-// A unit runs at the place that holds most of the bytes that it declares; of places with as many, where fewest are
-// under way. It reads and writes what it declares wherever that lies, by global pointers; docs/design/task.md says what
-// it sees. Regions lie in the job's memory. The other places run units while they wait in Situ, for anything (a
-// barrier, for one).
+// A unit runs at the place that holds most of the bytes that the unit declares; if several places hold as many, at the
+// one of them with the fewest units under way. The unit accesses its declared bytes at any place by global pointers;
+// docs/design/task.md says which values it sees. Regions must be in the job's memory. The other places run units while
+// they wait in Situ for anything (a barrier, for example).
 //
-// A unit that throws, or whose place is lost, ends those that come after it by a conflict; wait() throws what the first
-// threw, as remote_error, or place_lost_error. Belongs to the thread of its place.
+// If a unit throws or its place is lost, later units that conflict with it never run; wait() throws the exception of
+// the first such unit, as remote_error or place_lost_error. A graph belongs to the thread of its place.
 #pragma once
 
 #include <situ/base/error.h>
@@ -32,16 +32,16 @@
 
 namespace situ {
 
-// How a graph is made.
+// The options of a place_graph.
 struct place_graph_options {
-  // As of a task_graph.
+  // As in task_graph_options.
   std::uint32_t window = 2048;
-  // Units that a place is asked for at the same time; more wait here. Each holds a stack while it is away.
+  // The number of units that may be in flight to one place; further units wait here. Each unit in flight holds a stack.
   std::uint32_t at_once = 16;
-  // As of a task_graph.
+  // As in task_graph_options.
   std::uint64_t granularity_bytes = 1;
-  // Units run here, one after the other in the order that their declarations allow, whatever they declare; accesses by
-  // declared_span are held against what their unit has declared. For finding mistakes.
+  // For debugging: units run at this place, one after another in an order that their declarations allow, regardless of
+  // where their data are; each access through a declared_span is checked against the declarations of its unit.
   bool checked = false;
 };
 
@@ -49,17 +49,20 @@ namespace detail {
 
 class place_graph_core;
 
-// Where a unit of these accesses runs. Throws bad_address where one is not in the job's memory.
+// Returns the place at which a unit with these accesses runs. Throws bad_address if an access is not in the job's
+// memory.
 [[nodiscard]] place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses);
 [[nodiscard]] bool runs_units_here(const place_graph_core& core) noexcept;
-// A unit that will run there has been added.
+// Counts a unit that has been added and will run at `where`.
 void unit_added(place_graph_core& core, place where);
-// The unit that is being run here goes on as a task, once its place may be asked for one more: call() waits for it.
+// Turns the unit that this thread is running into a task that executes call() and waits for it; the task starts once
+// fewer than at_once units are in flight to `where`.
 void start_unit(place_graph_core& core, place where, std::function<void()> call);
 [[nodiscard]] graph_core& units_of(place_graph_core& core) noexcept;
 
-// Until a call has ended. A loss ends waits for other places, too, which run their calls on: it is returned. Throws it
-// where it comes more often than places can end: the runtime ends, and every wait with it.
+// Waits until a call has ended. The loss of another place interrupts such a wait while the call goes on: the function
+// then waits on, and returns the first loss. It rethrows the loss if losses are more frequent than places can end,
+// because then the runtime is ending, and every wait with it.
 template <class T>
 [[nodiscard]] std::exception_ptr await_despite_losses(const future<T>& call) {
   std::exception_ptr first;
@@ -74,30 +77,31 @@ template <class T>
   return first;
 }
 
-// As at(), but that it does not return while the body runs.
+// Calls like at(), but does not return while the body still runs.
 template <class F, class... Arguments>
 void call_to_its_end(place where, const F& f, const Arguments&... arguments) {
   if (where == here()) return (void)at(where, f, arguments...);
   const auto call = async_at(where, f, arguments...);
-  (void)await_despite_losses(call);  // the task that waits for the unit is told of it
+  (void)await_despite_losses(call);  // the task that waits for the unit is notified of a loss itself
   (void)call.get();
 }
 
 }  // namespace detail
 
-// Units with declared accesses, run by the places of the job. cost: waiting, what the units take, and a call for each.
+// Units with declared accesses, which the places of the job run. cost: waiting takes as long as the units, plus a call
+// for each.
 class place_graph {
  public:
-  // Throws bad_argument as task_graph does, or for at_once 0; no_runtime.
+  // Throws bad_argument as task_graph does, or if at_once is 0; no_runtime.
   explicit place_graph(const place_graph_options& options = {});
-  // Waits for all units; an exception of theirs is lost.
+  // Waits for all units and discards their exceptions.
   ~place_graph();
   place_graph(const place_graph&) = delete;
   place_graph& operator=(const place_graph&) = delete;
 
-  // Adds a unit: f(arguments...) at the place of most of its bytes, as at() would call it. Returns nothing: results are
-  // what it writes. Throws bad_address for a region outside the job's memory, bad_argument as task_graph::add; then
-  // nothing is added. cost: that of task_graph::add, and of async_at.
+  // Adds a unit: calls f(arguments...) at the place that holds most of its bytes, as at() would. The unit returns no
+  // value; it writes its results to memory. Throws bad_address for a region outside the job's memory, bad_argument as
+  // task_graph::add; then no unit is added. cost: that of task_graph::add, and of async_at.
   template <class F, class... Arguments>
   void add(std::initializer_list<declared_access> accesses, F f, Arguments... arguments) {
     add(std::span{accesses.begin(), accesses.size()}, std::move(f), std::move(arguments)...);
@@ -125,17 +129,18 @@ class place_graph {
     detail::unit_added(*core_, where);
   }
 
-  // Until every unit has ended, those of places that go on when one is lost, too. Throws the exception of the first of
-  // those that threw; after that the graph is as new. Of a lost place that ran none it throws place_lost_error.
+  // Waits until every unit has ended, including units at places that go on after another is lost. Throws the exception
+  // of the first unit that threw; after that the graph is as new. Throws place_lost_error if a place is lost, even one
+  // that ran no unit.
   void wait();
-  // As of a task_graph. A lost place, too, is for wait().
+  // Works as task_graph::settle. The loss of a place, too, stays for wait().
   void settle();
-  // As of a task_graph.
+  // Works as task_graph::wait_for.
   void wait_for(std::initializer_list<declared_access> accesses);
 
-  // What it has done so far.
+  // Returns the counters so far.
   [[nodiscard]] task_graph_statistics statistics() const;
-  // How many units have run at each place, those of other graphs not counted.
+  // Returns how many units of this graph have run at each place.
   [[nodiscard]] const std::vector<std::uint64_t>& units_at() const noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// An array that lies in slow memory, of which the tiles that units declare are in fast memory while they run. The slow
-// memory is a file, memory of another kind or node, another place's segment, or a store of the program's own.
+// An array in slow memory whose tiles are in fast memory while units that declare them run. The slow memory is a file,
+// memory of another kind or node, another place's segment, or a store that the program supplies.
 //
 //   situ::task_graph graph;
 //   situ::staged_array<double> a{graph, "matrix.bin", n * n, {.tile_bytes = 1 << 20, .budget_bytes = 1 << 30}};
@@ -7,16 +7,16 @@
 //   graph.wait();
 //   a.flush();
 //
-// Its elements have addresses, the same from beginning to end, so units use them as any memory. A thread of its own
-// fetches tiles ahead, several at a time, in the order in which units were added, as far as the budget goes; the units
-// wait for theirs. Tiles of no unit under way are evicted, the one first that the units which wait need last, or that
-// was used longest ago; changed ones are written back then. What no unit under way has declared must not be touched:
-// such a load or store ends the program (SIGSEGV), for a tile that is not there; in a checked graph, for any tile that
-// no unit under way has declared so, and with words that name unit, array and element. read() and write() are for the
-// time between.
+// The elements have addresses that do not change during the life of the array, so units access them like any memory. A
+// thread of the array fetches tiles ahead, several at a time, in the order in which units were added and within the
+// budget; a unit starts once its tiles are there. The thread evicts tiles of no unit under way: first the tile that
+// waiting units need last, or the least recently used one; it writes dirty tiles back at eviction. The program must not
+// touch elements that no unit under way has declared: a load or store to a tile that is not in memory ends the program
+// (SIGSEGV). In a checked graph, an access to any tile that no unit under way has declared for it does so, with a
+// message that names unit, array and element. read() and write() are for the time between units.
 //
-// Belongs to the thread of its graph, which outlives it. Errors of the store reach wait(), as of a unit that threw. Two
-// arrays over the same bytes have no order between them (docs/design/task.md).
+// An array belongs to the thread of its graph, which must outlive the array. wait() reports errors of the store as it
+// does those of a unit. Accesses through two arrays over the same bytes are not ordered (docs/design/task.md).
 #pragma once
 
 #include <situ/memory/backing_store.h>
@@ -31,26 +31,26 @@
 
 namespace situ {
 
-// How much of an array is in fast memory, in which pieces, and where.
+// The size of the fast part of an array, the size of its tiles, and the kind of fast memory.
 struct staging_options {
   std::size_t tile_bytes = std::size_t{1} << 20;      // a multiple of 4096
-  std::size_t budget_bytes = std::size_t{256} << 20;  // of tiles in fast memory; no unit may declare more
-  memory_kind fast_memory;                            // what the budget lies in: intent::bandwidth, say
-  page_cache cache = page_cache::past;                // of a file
+  std::size_t budget_bytes = std::size_t{256} << 20;  // for tiles in fast memory; no unit may declare more
+  memory_kind fast_memory;                            // that holds the tiles: intent::bandwidth, for example
+  page_cache cache = page_cache::past;                // how the slow file is accessed
 };
 
-// What has been moved since the array was made, in bytes of whole tiles.
+// Bytes moved since the array was made, counted in whole tiles.
 struct staging_statistics {
   std::uint64_t fetched_bytes = 0;   // from slow memory
   std::uint64_t written_bytes = 0;   // to slow memory
   std::uint64_t resident_bytes = 0;  // in fast memory now
-  std::uint64_t most_bytes = 0;      // that ever were
+  std::uint64_t most_bytes = 0;      // the maximum of resident_bytes
 };
 
-// `bytes` bytes, or `count` elements, from `first` on, in the segment of any place, as a store: a staged_array over it
-// fetches them ahead from there, by get, and writes them back by put. Belongs to the thread of the calling place, which
-// destroys it; its own thread is one of the place's (place_threads). What it has is what the segment has. Throws
-// no_runtime, bad_address. cost: a thread.
+// Makes a store of `bytes` bytes, or `count` elements, from `first` on, in the segment of any place. A staged_array
+// over it fetches tiles from there by get and writes them back by put. The store belongs to the thread of the calling
+// place, which must destroy it; the store's own thread is one of the place's (place_threads). The contents are those of
+// the segment. Throws no_runtime, bad_address. cost: a thread.
 [[nodiscard]] std::shared_ptr<backing_store> make_segment_store(ptr<std::byte> first, std::uint64_t bytes);
 template <class T>
 [[nodiscard]] std::shared_ptr<backing_store> make_segment_store(ptr<T> first, std::size_t count) {
@@ -81,32 +81,32 @@ void flush_staging(staging& s);
 
 }  // namespace detail
 
-// Elements in slow memory, tiles of them in fast. cost: making one, a thread and addresses; an element, what memory
-// costs.
+// Elements in slow memory, with tiles of them in fast memory. cost: making an array takes a thread and addresses;
+// accessing an element costs what memory costs.
 template <class T>
 class staged_array {
   static_assert(std::is_trivially_copyable_v<T>, "what lies in a file is trivially copyable");
 
  public:
-  // `count` elements in a file, which is made, or made longer with zeroes, where it has fewer. Throws bad_file where it
-  // cannot be opened, bad_argument for a tile that is not whole pages (of `fast_memory`) or a budget below one tile,
-  // out_of_memory where `fast_memory` has no room for the budget.
+  // Opens `count` elements in a file. Creates the file, or extends it with zeroes, if it is missing or shorter. Throws
+  // bad_file if it cannot be opened, bad_argument for a tile that is not a whole number of pages (of `fast_memory`) or
+  // a budget below one tile, out_of_memory if `fast_memory` has no room for the budget.
   staged_array(task_graph& graph, const std::string& file, std::size_t count, const staging_options& options = {})
       : count_{count}, staging_{detail::open_staging(detail::core_of(graph), file, {count, sizeof(T)}, options)} {}
-  // In a store, which it alone uses from here on: memory of any kind (make_memory_store), another place's
-  // segment, or what the program supplies. Throws what the store's allocate() throws, too.
+  // Opens `count` elements in a store, which no one else may use from then on: memory of any kind (make_memory_store),
+  // another place's segment, or a store of the program. Also throws what the store's allocate() throws.
   staged_array(task_graph& graph, std::shared_ptr<backing_store> store, std::size_t count,
                const staging_options& options = {})
       : count_{count},
         staging_{detail::open_staging(detail::core_of(graph), std::move(store), {count, sizeof(T)}, options)} {}
 
-  // Where the elements are for units that declare them.
+  // Returns the address of the first element, for units that declare elements.
   [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(detail::base_of(*staging_)); }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
-  // Copies elements out of the array, or into it, wherever they are. Waits for all units first; throws as
-  // task_graph::wait, bad_argument for elements that are not there, and what the store throws. cost: a copy, and the
-  // store's.
+  // Copy elements out of the array, or into it, whether their tiles are in fast or slow memory. Wait for all units
+  // first. Throws as task_graph::wait, bad_argument for elements beyond the end, and what the store throws. cost: a
+  // copy, and the cost of the store.
   void read(std::size_t first, std::size_t count, T* to) {
     detail::copy_out(*staging_, first * sizeof(T), to, count * sizeof(T));
   }
@@ -114,12 +114,12 @@ class staged_array {
     detail::copy_in(*staging_, first * sizeof(T), from, count * sizeof(T));
   }
 
-  // Waits for all units, and writes what has changed to slow memory; it stays in fast memory, too. Throws as
-  // task_graph::wait, and what the store throws. The destructor does the same, but leaves what units threw to wait(),
-  // and errors of the store to nobody. cost: a write for each changed tile.
+  // Waits for all units and writes dirty tiles back to slow memory; they also stay in fast memory. Throws as
+  // task_graph::wait, and what the store throws. The destructor does the same, but leaves exceptions of units to wait()
+  // and discards errors of the store. cost: a write for each dirty tile.
   void flush() { detail::flush_staging(*staging_); }
 
-  // What has been moved so far. cost: a lock.
+  // Returns the bytes moved so far. cost: a lock.
   [[nodiscard]] staging_statistics statistics() const { return detail::statistics_of(*staging_); }
 
  private:

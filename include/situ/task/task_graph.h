@@ -1,4 +1,5 @@
-// Work units that declare what they read and write. They run in parallel, with the results of one after the other.
+// Work units that declare the bytes that they read and write. They run in parallel, with the results of running them
+// one after another.
 //
 //   situ::task_graph graph;                                              // as many threads as processors
 //   for (int k = 0; k < n; ++k) {
@@ -8,18 +9,17 @@
 //   }
 //   graph.wait();
 //
-// The order of add() is the program's meaning. A unit begins once every unit before it that has a conflict with it has
-// ended: one of the two writes a byte that the other declares. What conflicts with nothing runs at any time, on any of
-// the threads. It computes with the floating-point settings (flush-to-zero, rounding) that the adding thread had at
-// add(). docs/design/task.md has the rules of what a unit sees, as litmus tests.
+// The order of add() defines the meaning of the program. Two units conflict if one of them writes a byte that the other
+// declares; a unit begins once every earlier unit that conflicts with it has ended. A unit without conflicts may run at
+// any time, on any of the threads. A unit computes with the floating-point settings (flush-to-zero, rounding) that the
+// adding thread had at add(). docs/design/task.md gives the rules for the values that a unit sees, as litmus tests.
 //
 // A graph belongs to the thread that made it; that thread runs units, too, while it waits, and while more units than
-// `window` are under way. Units may make graphs of their own, but add nothing to the
-// one that they are in. They may use one-sided access where the thread that made
-// the graph may (place_threads tells what threads of a place may do).
+// `window` are under way. A unit may make graphs of its own, but must not add units to the graph that it is in. A unit
+// may use one-sided access if the thread that made the graph may (place_threads says what threads of a place may do).
 //
-// A unit that throws ends those that come after it by a conflict, whenever they are added: they never run. All others
-// do. wait() throws the exception of the unit that was added first of those that threw.
+// If a unit throws, later units that conflict with it never run, whenever they are added. All others run. wait() throws
+// the exception of that unit, among those that threw, which was added first.
 #pragma once
 
 #include <situ/task/access.h>
@@ -72,7 +72,7 @@ void add_unit(graph_core& core, std::span<const declared_access> accesses, F&& b
 
 [[nodiscard]] std::size_t grain_of(const graph_core& core) noexcept;
 
-// A part of a reduction, in a block that shares no grain with another: they would wait for each other.
+// Makes a part of a reduction, in a block that shares no grain with another part: units would wait for each other.
 template <class T>
 [[nodiscard]] std::shared_ptr<T> make_part(T identity, std::size_t grain) {
   if (grain == 1) return std::make_shared<T>(std::move(identity));
@@ -90,47 +90,48 @@ template <class T>
 
 }  // namespace detail
 
-// How a graph is made.
+// The options of a task_graph.
 struct task_graph_options {
-  // Threads that run units, with the one that makes the graph; 0: one for each processor that this process may use.
+  // The number of threads that run units, including the thread that makes the graph; 0: one for each processor that
+  // this process may use.
   std::uint32_t threads = 0;
-  // Units under way at most, a power of two; add() runs others meanwhile. More: a longer look ahead, more memory (256
-  // bytes a unit).
+  // The most units under way, a power of two; add() runs units while the window is full. A larger window looks further
+  // ahead and takes more memory (256 bytes a unit).
   std::uint32_t window = 2048;
-  // Accesses by declared_span are held against what their unit has declared. cost: an allocation a unit, some ns an
-  // access.
+  // Checks each access through a declared_span against the declarations of its unit. cost: an allocation a unit, some
+  // ns an access.
   bool checked = false;
-  // Regions are widened to whole multiples of so many bytes, a power of two: units that share one have a conflict. More
-  // than 1 makes declaring many small regions cheaper (rows of a tile, objects of a graph that lie close), and finds
-  // conflicts where there are none.
+  // Regions are widened to multiples of this number of bytes, a power of two: units that share such a grain conflict. A
+  // value above 1 makes it cheaper to declare many small regions (rows of a tile, objects of a graph that are close
+  // together), but reports false conflicts.
   std::uint64_t granularity_bytes = 1;
 };
 
-// What a graph has done since it was made.
+// Counters of a graph since it was made.
 struct task_graph_statistics {
   std::uint64_t units = 0;      // added
   std::uint64_t edges = 0;      // conflicts that a unit had to wait for
-  std::uint64_t never_run = 0;  // ended because one before them threw
+  std::uint64_t never_run = 0;  // units that ended without running because an earlier unit threw
   std::uint64_t taken = 0;      // units that ran on another thread than the one that made them ready
-  std::uint64_t far = 0;        // units that ran on another NUMA node than the one that has most of their bytes
+  std::uint64_t far = 0;        // units that ran on another NUMA node than the one that holds most of their bytes
 };
 
-// Units with declared accesses, run by threads of this process. cost: making one wakes threads that other
-// graphs had, or starts them, 20 us or so each; waiting, what the units take.
+// Units with declared accesses, which threads of this process run. cost: making a graph wakes threads of earlier graphs
+// or starts new ones, about 20 us each; waiting takes as long as the units.
 class task_graph {
  public:
-  // Throws bad_argument (a window that is no power of two, or more than 2^20; likewise a granularity) and
-  // std::system_error where the system has no room for another thread.
+  // Throws bad_argument (a window that is not a power of two, or more than 2^20; likewise a granularity) and
+  // std::system_error if the system has no room for another thread.
   explicit task_graph(const task_graph_options& options = {});
-  // Waits for all units. An exception of theirs is lost: call wait().
+  // Waits for all units and discards their exceptions: call wait() to get them.
   ~task_graph();
   task_graph(const task_graph&) = delete;
   task_graph& operator=(const task_graph&) = delete;
 
-  // Adds a unit: body(), once what it declares is as if all units before it had run one after the other. `name`, of
-  // static storage, is what errors call it. Throws what copying `body` throws, std::bad_alloc, and bad_argument for
-  // rows that overlap; then nothing is added. cost: about 100 ns and 40 ns for each region, of the thread that adds;
-  // bodies of more than 64 bytes are allocated.
+  // Adds a unit: runs body() once its declared bytes have the values that they would have if all earlier units had run
+  // one after another. `name`, of static storage, identifies the unit in errors. Throws what copying `body` throws,
+  // std::bad_alloc, and bad_argument for rows that overlap; then no unit is added. cost: about 100 ns and 40 ns for
+  // each region, in the adding thread; bodies of more than 64 bytes are allocated.
   template <class F>
   void add(std::span<const declared_access> accesses, F&& body, const char* name = nullptr) {
     detail::add_unit(*core_, accesses, std::forward<F>(body), name);
@@ -140,30 +141,31 @@ class task_graph {
     add(std::span{accesses.begin(), accesses.size()}, std::forward<F>(body), name);
   }
 
-  // Adds a unit that contributes to `target`: body(part), where part begins as `identity`. Units that reduce into the
-  // same target by the same operation do not wait for each other. Their parts are combined in the order of add(),
-  // target = combine(target, part), so the bits do not depend on who ran when. `Combine` has no state. cost: of add(),
-  // an allocation, and a share of 1/64 of a unit that combines.
+  // Adds a unit that contributes to `target`: runs body(part), with a part that begins as `identity`. Units that reduce
+  // into the same target by the same operation do not wait for each other. The graph combines their parts in the order
+  // of add(), target = combine(target, part), so the bits do not depend on the schedule. `Combine` has no state. cost:
+  // of add(), an allocation, and a share of 1/64 of a unit that combines.
   template <class T, class F, class Combine = std::plus<>>
   void reduce(T& target, std::initializer_list<declared_access> accesses, F&& body, T identity = T{}, Combine = {},
               const char* name = nullptr);
 
-  // Until every unit has ended. Throws the exception of the first of those that threw; after that the graph is as new.
-  // Runs units meanwhile.
+  // Waits until every unit has ended, and runs units in that time. Throws the exception of the first unit that threw;
+  // after that the graph is as new.
   void wait();
 
-  // Until every unit has ended, as in a destructor of what they use. What they threw stays for wait(), and ends what
-  // comes after them till then. Runs units meanwhile.
+  // Waits until every unit has ended, and runs units in that time; for destructors of data that units use. Exceptions
+  // of units stay for wait(), and until then later units that conflict with the failed ones do not run.
   void settle();
 
-  // Until what is declared may be accessed here, as by a unit that is added now. Others go on. Throws the exception of
-  // the first unit that threw, where one of those that had to come before did not run to its end; wait() throws it once
+  // Waits until this thread may access the declared bytes, as if it were a unit added now. Other units go on. If a unit
+  // that must run first did not complete, throws the exception of the first unit that threw; wait() throws it once
   // more.
   void wait_for(std::initializer_list<declared_access> accesses);
 
-  // What it has done so far; units that other threads run now may be counted or not. cost: a load for each thread.
+  // Returns the counters so far; units that other threads are running may or may not be counted. cost: a load for each
+  // thread.
   [[nodiscard]] task_graph_statistics statistics() const;
-  // Threads that run units, with the one that made the graph.
+  // Returns the number of threads that run units, including the thread that made the graph.
   [[nodiscard]] std::uint32_t thread_count() const noexcept;
 
  private:
@@ -175,7 +177,7 @@ template <class T, class F, class Combine>
 void task_graph::reduce(T& target, std::initializer_list<declared_access> accesses, F&& body, T identity, Combine,
                         const char* name) {
   static_assert(std::is_empty_v<Combine> && std::is_default_constructible_v<Combine>, "a Combine without state");
-  static constexpr char operation = 0;  // its address tells one T and Combine from others
+  static constexpr char operation = 0;  // its address identifies this T and Combine
   detail::open_reduction& open = detail::open_reduction_of(*core_, detail::region_of(target), &operation,
                                                            std::span{accesses.begin(), accesses.size()});
   open.add_combiner = [](detail::graph_core& core, detail::open_reduction& of) {
@@ -196,27 +198,29 @@ void task_graph::reduce(T& target, std::initializer_list<declared_access> access
   add(all, [part, body = std::forward<F>(body)]() mutable { body(*part); }, name);
 }
 
-// A named span whose elements are held against the declarations of the unit that accesses them, where its graph is
-// checked. Elements of a span of const are read; those of others are written, or read by at(). cost: unchecked, a load
-// of a thread's variable.
+// A named span that checks each access to an element against the declarations of the running unit, if its graph is
+// checked. Elements of a span of const are read; elements of other spans are written, or read by at(). cost: unchecked,
+// a load of a thread-local variable.
 template <class T>
 class declared_span {
  public:
-  // `name`, of static storage, is what errors call it.
+  // Makes a span. `name`, of static storage, identifies it in errors.
   declared_span(const char* name, std::span<T> elements) : elements_{elements}, name_{name} {}
 
-  // Throws bad_argument in a unit of a checked graph that has not declared to write the element (of const: to read it).
+  // Returns the element. Throws bad_argument in a unit of a checked graph that has not declared to write the element
+  // (if T is const: to read it).
   T& operator[](std::size_t i) const {
     if (detail::checked_unit != nullptr)
       detail::check_declared(&elements_[i], sizeof(T), !std::is_const_v<T>, name_, i);
     return elements_[i];
   }
-  // The element, to be read. Throws bad_argument where that is not declared.
+  // Returns the element for reading. Throws bad_argument if the unit of a checked graph has not declared to read it.
   const T& at(std::size_t i) const {
     if (detail::checked_unit != nullptr) detail::check_declared(&elements_[i], sizeof(T), false, name_, i);
     return elements_[i];
   }
-  // Its elements, unchecked; where they begin and how many there are, so that reads(), writes() and updates() take it.
+  // Return the elements, unchecked: the address of the first and their number, so that reads(), writes() and updates()
+  // accept the span.
   [[nodiscard]] T* data() const noexcept { return elements_.data(); }
   [[nodiscard]] std::size_t size() const noexcept { return elements_.size(); }
   [[nodiscard]] T* begin() const noexcept { return elements_.data(); }

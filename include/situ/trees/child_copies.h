@@ -1,12 +1,13 @@
-// child_copies<T>: a tile of the parent's memory, copied into the memory of every child of a place tree (place_tree.h):
-// what all of them read. Two in turn let the next tile come down while the children work on the one before.
+// child_copies<T>: copies of a tile of the parent's memory, one in the memory of every child of a place tree
+// (place_tree.h), for data that all children read. With two of them in turn, the next tile is moved down while the
+// children work on the one before.
 //
 //   situ::child_copies<double> tile[2] = {{tree, rows, columns}, {tree, rows, columns}};
 //   tile[k % 2].move_down(b + k * rows * n, rows, columns, n);      // vertical: a unit for each child
 //   tree.for_each(rows_of_c, multiply, situ::updates(c), situ::reads(tile[k % 2]));
 //
 // Moves are units with declared accesses, as those of a placed_array. Movable, not copyable; belongs to the tree's
-// thread. cost: where nothing else is said, some loads.
+// thread. cost: some loads, unless a function says otherwise.
 #pragma once
 
 #include <situ/base/error.h>
@@ -19,20 +20,20 @@
 
 namespace situ {
 
-// A child's copy of a tile: a value that travels.
+// A child's copy of a tile. A value that can be sent to other places.
 template <class T>
 struct tile_view {
   ptr<T> first;
   std::size_t rows = 0;
-  std::size_t columns = 0;  // elements of a row, and from one row to the next
+  std::size_t columns = 0;  // elements of a row, and the distance from one row to the next
 
-  // The first element of a row of the tile. pre: i < rows.
+  // Returns the address of the first element of row i. pre: i < rows.
   [[nodiscard]] T* row(std::size_t i) const noexcept { return first.local() + i * columns; }
 };
 
 namespace detail {
 
-// The memory of the copies, without the type of their elements.
+// The memory of the copies, independent of the type of their elements.
 class child_tiles {
  public:
   child_tiles(std::shared_ptr<tree_core> tree, std::size_t bytes);
@@ -71,20 +72,20 @@ struct tile_access {
 
 }  // namespace detail
 
-// Copies of a tile of the parent's at every child; see above.
+// A copy of a tile of the parent's memory at every child; see above.
 template <class T>
 class child_copies {
   static_assert(std::is_trivially_copyable_v<T>, "situ: elements of child_copies are plain data, which copies move");
 
  public:
-  // Room for tiles of so many elements. Throws bad_argument for 0 columns, out_of_memory.
+  // Makes room for tiles of `rows` x `columns` elements. Throws bad_argument for 0 columns, out_of_memory.
   child_copies(const place_tree& tree, std::size_t rows, std::size_t columns)
       : room_{detail::bytes_for(rows, detail::row_bytes_for(columns, sizeof(T)))},
         tiles_{std::make_unique<detail::child_tiles>(tree.core(), room_)} {}
 
-  // Vertical: `rows` rows of `columns` elements, which begin `pitch` elements after each other from `from` on, into
-  // every child's memory, where the rows lie side by side. What is copied lies in the job's memory where the children
-  // are places. Throws bad_argument for more elements than there is room for. cost: a unit and a copy for each child.
+  // Vertical: copies `rows` rows of `columns` elements, which begin `pitch` elements after each other from `from` on,
+  // into every child's memory, contiguously. If the children are places, the source must be in the job's memory. Throws
+  // bad_argument for more elements than there is room for. cost: a unit and a copy for each child.
   void move_down(const T* from, std::size_t rows, std::size_t columns, std::size_t pitch) {
     tiles_->move_down(reinterpret_cast<const std::byte*>(from), rows, columns * sizeof(T), pitch * sizeof(T));
     rows_ = rows;
@@ -94,7 +95,7 @@ class child_copies {
     move_down(from.local(), rows, columns, pitch);
   }
 
-  // For Situ itself: what a loop reads now.
+  // For Situ itself: returns the access by which a loop reads the current tile.
   [[nodiscard]] detail::tile_access<T> access() const noexcept { return {tiles_.get(), rows_, columns_}; }
 
  private:
@@ -103,7 +104,7 @@ class child_copies {
   std::unique_ptr<detail::child_tiles> tiles_;
 };
 
-// What a loop declares of copies: each child reads its own.
+// Declares that a loop reads copies: each child reads its own.
 template <class T>
 [[nodiscard]] detail::tile_access<T> reads(const child_copies<T>& copies) {
   return copies.access();

@@ -1,5 +1,5 @@
-// place_tree: a program's view of where memory and workers are, as a tree, and the loops and copies over it. It follows
-// the hierarchical place tree of Yan, Brightwell and Sun (Memory-Centric Programming, MCHPC 2017, sections 3.1, 3.2).
+// place_tree: memories and workers as a tree, as a program sees them, and the loops and copies over it. It follows the
+// hierarchical place tree of Yan, Brightwell and Sun (Memory-Centric Programming, MCHPC 2017, sections 3.1, 3.2).
 //
 //   situ::place_tree tree = situ::place_tree::of_places();  // or of_memories()
 //   auto rows = tree.distribute(n, situ::deal::block());    // n rows to the children
@@ -13,19 +13,19 @@
 //   u.move_up(result);                                      // back
 //   tree.wait();
 //
-// Three levels: the root (the memory of who makes the tree), its children (memories with workers: the places of a job,
-// or the NUMA nodes of a machine), and under each child the caches of its workers, which tiles are staged into
-// (cache_tile.h). The same source runs on a tree of one child and of many.
+// A tree has three levels: the root (the memory of the process that makes the tree), its children (memories with
+// workers: the places of a job, or the NUMA nodes of a machine), and under each child the caches of its workers, which
+// tiles are staged into (cache_tile.h). The same source runs on a tree of one child and of many.
 //
-// Loops and moves are units with declared accesses (task/access.h): they begin when what they read is there, and until
-// wait() nothing has to have ended. A body runs at a child, so it takes its arguments by value: it captures plain data
-// (at(), runtime/at.h), and reaches arrays by the views that it gets. Order is kept where units share bytes, nowhere
-// else.
+// Loops and moves are units with declared accesses (task/access.h): each begins once the data that it reads are there,
+// and none has to have ended before wait(). A body runs at a child, so it takes its arguments by value: it captures
+// plain data (at(), runtime/at.h), and reaches arrays by the views that it gets. Units are ordered only if they share
+// bytes.
 //
-// A tree belongs to the thread that made it; of_places: to its place's own thread, and the other places run units while
-// they wait in Situ. Rows and arrays keep their tree, and what they have until no unit uses it. What a unit throws
-// reaches wait(), or what waits before that (balance(), deal::automatic, deal::dynamic at places). cost: where nothing
-// else is said, some loads.
+// A tree belongs to the thread that made it; a tree of of_places belongs to its place's own thread, and the other
+// places run units while they wait in Situ. Rows and arrays keep their tree alive, and keep their memory until no unit
+// uses it. wait() rethrows an exception of a unit, as does any call that waits before (balance(), a loop with
+// deal::automatic, or with deal::dynamic at places). cost: some loads, unless a function says otherwise.
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -49,40 +49,40 @@
 
 namespace situ {
 
-// What a body is told of the part of a loop that it does. A value that travels.
+// The part of a loop that one call of a body executes. A value that can be sent to other places.
 struct tree_part {
   std::ptrdiff_t begin = 0;          // the first row
   std::ptrdiff_t end = 0;            // one behind the last
-  std::uint32_t child = 0;           // that does it
+  std::uint32_t child = 0;           // that executes the part
   std::uint64_t cache_bytes = 0;     // of the cache under that child; 0: unknown
   ptr<detail::child_record> record;  // for Situ itself
   ptr<detail::child_speed> speed;    // for Situ itself
 };
 
-// Rows of a loop, and of the arrays that are aligned with it, dealt to the children of a tree. A handle: copies are the
-// same rows. Made by place_tree::distribute.
+// Rows of a loop, and of the arrays that are aligned with it, dealt to the children of a tree. A handle: copies refer
+// to the same rows. Made by place_tree::distribute.
 class placed_rows {
  public:
-  // How many rows there are, and how they were dealt.
+  // Return the number of rows, and the policy by which they were dealt.
   [[nodiscard]] std::size_t size() const noexcept { return core_->size(); }
   [[nodiscard]] const deal& how() const noexcept { return core_->how(); }
-  // The runs of rows that lie together, in their order, each with its child. Valid until the rows are balanced.
+  // Returns the runs of contiguous rows, in order, each with its child. Valid until the rows are balanced.
   [[nodiscard]] std::span<const row_run> runs() const noexcept { return core_->runs(); }
-  // The child that has a row. pre: row < size().
+  // Returns the child that holds a row. pre: row < size().
   [[nodiscard]] std::uint32_t child_of(std::size_t row) const noexcept { return core_->run_of(row).child; }
-  // How many rows each child has.
+  // Returns the number of rows of each child.
   [[nodiscard]] std::vector<std::size_t> counts() const { return core_->counts(); }
 
-  // Rows per second that a worker of each child has done, in loops over these rows since they were dealt; 0: none has
-  // ended there. cost: two loads for each child.
+  // Returns the rows per second of a worker of each child, in loops over these rows since they were dealt; 0 if no unit
+  // has ended there. cost: two loads for each child.
   [[nodiscard]] std::vector<double> speeds() const { return core_->speeds(); }
-  // Deals the rows anew, by the speeds at which the children have done loops over them, and moves what all arrays of
-  // these rows have, between siblings; their ghost rows are copied anew. Waits for all units. deal::automatic does it
-  // by itself, before what comes after the first loop, the fourth and the sixteenth. Throws as place_tree::wait. cost:
-  // a copy of what moves.
+  // Deals the rows anew, by the speeds at which the children have executed loops over them. Moves the contents of all
+  // arrays of these rows between siblings, and copies their ghost rows anew. Waits for all units. deal::automatic calls
+  // it by itself after the first loop, the fourth and the sixteenth, before the next loop or move. Throws as
+  // place_tree::wait. cost: a copy of the rows that move.
   void balance() { core_->balance(); }
 
-  // Whether two handles are the same rows.
+  // Returns whether two handles refer to the same rows.
   friend bool operator==(const placed_rows&, const placed_rows&) noexcept = default;
 
   // For Situ itself.
@@ -96,7 +96,7 @@ class placed_rows {
 
 namespace detail {
 
-// A unit of a loop.
+// A unit that executes one part of a loop.
 template <class F, class... Views>
 struct loop_unit {
   F body;
@@ -110,7 +110,7 @@ struct loop_unit {
   }
 };
 
-// A unit that does several runs, one after the other.
+// A unit that executes several runs, one after the other.
 template <class F, class... Views>
 struct group_unit {
   F body;
@@ -120,11 +120,11 @@ struct group_unit {
   }
 };
 
-// A child of a loop whose runs are taken by who is free: the runs that it does, until all are taken.
+// A call to one child in a loop with dynamic runs: it takes and executes runs until all are taken.
 template <class F, class... Views>
 struct run_loop {
   F body;
-  // Returns the bytes of runs that are another child's.
+  // Returns the bytes of those runs that it took and whose data belong to another child.
   std::uint64_t operator()(tree_part here, ptr<std::uint64_t> next,
                            const std::vector<std::tuple<tree_part, std::uint64_t, Views...>>& runs) const {
     std::uint64_t moved = 0;
@@ -148,45 +148,46 @@ struct run_loop {
 // Memories and workers as a tree; see above.
 class place_tree {
  public:
-  // A child for each place of the job, with memory in its segment; the root is the calling place's. Not collective: the
-  // other places serve, in a barrier for one. Of one place: a tree of one child. Throws no_runtime, and what at()
-  // throws. cost: a look at the machine (tens of ms), and a call to each place.
+  // Makes a tree with a child for each place of the job, whose memory is in the place's segment; the root is the
+  // calling place's. Not collective: the other places serve, for example in a barrier. In a job of one place the tree
+  // has one child. Throws no_runtime, and what at() throws. cost: a look at the machine (tens of ms), and a call to
+  // each place.
   [[nodiscard]] static place_tree of_places();
 
-  // How the memories of one place's tree are worked on.
+  // Options of the trees over the memories of one process.
   struct memory_options {
     std::uint32_t threads = 0;  // that run units, for all children together; 0: one for each processor
   };
-  // A child for each memory of this machine that has processors near to it (NUMA nodes). Without a runtime, too. Throws
-  // what discovery and task_graph throw; allocating throws out_of_memory.
-  // cost: a look at the machine, and the threads.
+  // Makes a tree with a child for each memory of this machine that programs can allocate from and that no device owns
+  // (NUMA nodes). Works without a runtime, too. Throws what discovery and task_graph throw; allocating throws
+  // out_of_memory. cost: a look at the machine, and the threads.
   [[nodiscard]] static place_tree of_memories(const memory_options& options);
   [[nodiscard]] static place_tree of_memories();
-  // A child for each intent: its memory is what the ordering of the intent says, a part of a node with a budget for one
-  // (guide/orderings.md). The children share the machine's workers. cost: as
+  // Makes a tree with a child for each intent: its memory follows the ordering of the intent, so an intent with a
+  // budget stands for a part of a node (guide/orderings.md). The children share the machine's workers. cost: as
   // of_memories.
   [[nodiscard]] static place_tree of_intents(std::span<const intent> intents, const memory_options& options);
-  // The shape and the figures of a machine that need not be this one, to try a program on its tree: the memories are
-  // those of this process, where the kernel puts them. cost: the threads.
+  // Makes a tree with the shape and the figures of a machine other than this one, to try a program on it: the memories
+  // are those of this process, where the kernel places them. cost: the threads.
   [[nodiscard]] static place_tree of_machine(const machine::tree& machine, const memory_options& options);
 
-  // What the tree is: its memory, workers and children, with theirs. to_text() draws it.
+  // Return the root with its memory, workers and children, and the children alone. to_text() draws a node.
   [[nodiscard]] const tree_node& root() const noexcept { return core_->root(); }
   [[nodiscard]] std::span<const tree_node> children() const noexcept {
     return {core_->root().children.data(), core_->root().children.size()};
   }
 
-  // Deals rows to the children. Arrays made of the result, and loops over it, are aligned. Throws bad_argument for
-  // weights that are not one for each child, and what allocating a line at each child throws: out_of_memory; at places
-  // also what at() throws. cost: linear in the runs of rows; at places a call to each child.
+  // Deals rows to the children. Arrays made of the result, and loops over it, are aligned. Throws bad_argument if there
+  // is not one weight for each child, and what allocating a line at each child throws: out_of_memory; at places also
+  // what at() throws. cost: linear in the runs of rows; at places a call to each child.
   [[nodiscard]] placed_rows distribute(std::size_t rows, deal how = {}) const;
 
-  // body(part, views...) for all rows, at the children that have them: `accesses` are reads(a), writes(a) or updates(a)
-  // of arrays, each of which becomes a view of the part (placed_array.h, child_copies.h). Adds a unit for each run of
-  // rows and worker of its child. Reading takes in the ghost rows; writing and updating are of the part's own rows.
-  // With deal::dynamic at places it waits, and returns when all is done; with deal::automatic it may wait to balance
-  // the rows. Throws bad_argument for an array of other rows, as task_graph::add, and, where it waits, as wait(). cost:
-  // as that, for each unit.
+  // Calls body(part, views...) for all rows, at the children that hold them. `accesses` are reads(a), writes(a) or
+  // updates(a) of arrays; the body gets a view of the part for each (placed_array.h, child_copies.h). Adds a unit for
+  // each run of rows and worker of its child. A read includes the ghost rows; a write or update covers the part's own
+  // rows only. With deal::dynamic at places, the call returns once the loop has ended; with deal::automatic it may wait
+  // to balance the rows. Throws bad_argument for an array of other rows, as task_graph::add, and, if it waits, as
+  // wait(). cost: that of task_graph::add or place_graph::add, for each unit.
   template <class F, class... Accesses>
   void for_each(const placed_rows& rows, F body, const Accesses&... accesses) {
     detail::placed_rows_core& core = *rows.core();
@@ -202,12 +203,11 @@ class place_tree {
     core.has_run();
   }
 
-  // Until every unit has ended. Throws what the first of those that threw has thrown, place_lost_error also of a place
-  // that ran none; after that the tree goes on.
-  // cost: what the units take.
+  // Waits until every unit has ended. Rethrows the first exception of any unit, and throws place_lost_error if a place
+  // is lost, even one that ran no unit. The tree stays usable. cost: what the units take.
   void wait() { core_->wait(); }
 
-  // Bytes moved so far, by direction, as added. cost: a load for each child.
+  // Returns the bytes moved so far, by direction; a move counts when it is added. cost: a load for each child.
   [[nodiscard]] tree_traffic traffic() const;
 
   // For Situ itself.
@@ -234,7 +234,7 @@ class place_tree {
       if (share.begin == share.end) continue;
       std::vector<declared_access> declared;
       (accesses.declare(run, share, declared), ...);
-      if (declared.empty()) declared.push_back(reads(core_->record(run.child)));  // that it runs at its child
+      if (declared.empty()) declared.push_back(reads(core_->record(run.child)));  // so that the unit runs at its child
       core_->add(declared, detail::loop_unit<F, typename Accesses::view...>{body}, part_of(core, share),
                  accesses.view_of(run, share)...);
     }
@@ -274,7 +274,7 @@ class place_tree {
     } catch (...) {
       failure = std::current_exception();
     }
-    for (const future<std::uint64_t>& end : ends) {  // all of them: they use the counter
+    for (const future<std::uint64_t>& end : ends) {  // wait for all of them: they use the counter
       const std::exception_ptr loss = detail::await_despite_losses(end);
       try {
         core_->traffic.across += end.get();

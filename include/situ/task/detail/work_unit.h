@@ -1,4 +1,4 @@
-// A work unit of a task graph, as the graph keeps it; task_graph.h is what programs see.
+// A work unit of a task graph as the graph stores it; task_graph.h is the interface for programs.
 #pragma once
 
 #include <situ/task/access.h>
@@ -21,7 +21,8 @@ struct drop_tiles {
   void operator()(std::vector<staged_tile>* tiles) const noexcept;
 };
 
-// "after" waits for the unit whose list this is in. Lies in `after`, and is free again once that has begun.
+// An entry in a unit's list of successors: `after` waits for that unit. The entry is stored in `after`, and is free
+// again once `after` has begun.
 struct dependence {
   work_unit* after = nullptr;
   dependence* next = nullptr;
@@ -32,22 +33,22 @@ struct more_dependences {
   std::unique_ptr<more_dependences> next;
 };
 
-// One of a graph's `window` records, used again and again. Only the thread that adds units takes a record that is free.
+// One of the `window` records of a graph, which the graph reuses. Only the thread that adds units takes a free record.
 struct alignas(64) work_unit {
   static constexpr std::size_t body_bytes = 64;
   static constexpr std::size_t inline_dependences = 6;
 
-  // How many units it still waits for; while it is being added, also `being_added`.
+  // The number of units that this unit still waits for; plus `being_added` while it is being added.
   static constexpr std::uint32_t being_added = 1U << 30;
   std::atomic<std::uint32_t> waits_for{0};
-  std::uint32_t generation = 0;                  // which use of the record this is; of the adding thread
-  std::atomic<dependence*> successors{nullptr};  // `ended()` once it has ended: then the record is free
-  std::atomic<bool> is_cancelled{false};         // one before it threw: it never runs
-  std::atomic<bool> has_failed{false};           // it threw, or was cancelled
-  std::uint16_t home = 0;                        // the node of most of its bytes (homes.h)
-  std::uint32_t made_ready_by = 0;               // the thread
+  std::uint32_t generation = 0;                  // counts the uses of the record; written by the adding thread
+  std::atomic<dependence*> successors{nullptr};  // `ended()` once the unit has ended: then the record is free
+  std::atomic<bool> is_cancelled{false};         // an earlier unit threw: this unit never runs
+  std::atomic<bool> has_failed{false};           // the unit threw, or was cancelled
+  std::uint16_t home = 0;                        // the node that holds most of its bytes (homes.h)
+  std::uint32_t made_ready_by = 0;               // the thread that made it ready
   std::uint64_t number = 0;                      // in the order of add()
-  void (*run)(work_unit&) = nullptr;             // null: a wait, which fails nobody
+  void (*run)(work_unit&) = nullptr;             // null: a wait, which fails no other unit
   void (*destroy)(work_unit&) noexcept = nullptr;
   const char* name = nullptr;        // or null
   std::uint32_t float_settings = 0;  // of the thread that added it (base/float_settings.h)
@@ -56,37 +57,37 @@ struct alignas(64) work_unit {
   std::array<dependence, inline_dependences> edges;
   std::unique_ptr<more_dependences> more;
   std::unique_ptr<std::vector<declared_access>> declared;        // in a checked graph
-  std::unique_ptr<std::vector<staged_tile>, drop_tiles> staged;  // that it needs (staged_array.h)
-  work_unit* next_late = nullptr;                                // of those in a list of their home
+  std::unique_ptr<std::vector<staged_tile>, drop_tiles> staged;  // the tiles that it needs (staged_array.h)
+  work_unit* next_late = nullptr;                                // the next unit in a list of its home
 
-  // What stands for "ended" in `successors`.
+  // Returns the value that stands for "ended" in `successors`.
   [[nodiscard]] static dependence* ended() noexcept;
   [[nodiscard]] bool has_ended() const noexcept { return successors.load(std::memory_order_acquire) == ended(); }
 };
 
-// Before a unit that declares these: they are checked, and reductions into what they touch are closed. Returns them
-// with pieces as accesses of their own, valid until the next call.
+// Prepares a unit with these accesses: checks them, and closes reductions into bytes that they touch. Returns the
+// accesses with each piece as an access of its own, valid until the next call.
 [[nodiscard]] std::span<const declared_access> prepare_unit(graph_core& core,
                                                             std::span<const declared_access> accesses);
-// A record that is free, with room for a body; stays free until end_unit.
+// Returns a free record with room for a body; the record stays free until end_unit.
 [[nodiscard]] work_unit& begin_unit(graph_core& core);
 void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access> accesses);
 
-// Throws bad_argument where the calling thread runs a unit of a checked graph that has not declared the access.
+// Throws bad_argument if the calling thread runs a unit of a checked graph that has not declared the access.
 void check_declared(const void* begin, std::size_t bytes, bool writes, const char* array, std::size_t index);
-// The unit that the calling thread runs, where its graph is checked.
+// The unit that the calling thread runs, if its graph is checked; else null.
 inline constinit thread_local const work_unit* checked_unit = nullptr;
 
-// What units of a reduction have computed and nobody has combined yet. Of the adding thread.
+// Results of the units of a reduction that have not been combined yet. Belongs to the adding thread.
 struct open_reduction {
   memory_region target;
-  const void* operation = nullptr;   // which function combines
-  std::uint32_t float_settings = 0;  // of the thread that adds the units, for what combines
+  const void* operation = nullptr;   // identifies the combining function
+  std::uint32_t float_settings = 0;  // of the thread that adds the units, for the combining unit
   std::vector<std::shared_ptr<void>> parts;
   void (*add_combiner)(graph_core& core, open_reduction& of) = nullptr;
 };
-// The reduction of `target` by `operation`; others that are open there are closed before. Throws bad_argument where one
-// of the accesses touches the target.
+// Returns the reduction of `target` by `operation`, and closes others that overlap the target. Throws bad_argument if
+// an access touches the target.
 open_reduction& open_reduction_of(graph_core& core, const memory_region& target, const void* operation,
                                   std::span<const declared_access> accesses);
 

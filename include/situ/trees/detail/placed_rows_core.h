@@ -13,7 +13,7 @@
 
 namespace situ {
 
-// A run of rows that lie together at a child.
+// A run of contiguous rows at a child.
 struct row_run {
   std::ptrdiff_t begin = 0;  // the first row
   std::ptrdiff_t end = 0;    // one behind the last
@@ -41,23 +41,23 @@ class placed_rows_core {
   [[nodiscard]] const row_run& run_of(std::size_t row) const noexcept { return runs_[run_index(row)]; }
   [[nodiscard]] std::size_t run_index(std::size_t row) const noexcept;
   [[nodiscard]] std::vector<std::size_t> counts() const;
-  // Parts of a run of a child that run side by side.
+  // Returns the number of parallel parts into which a run of a child is cut.
   [[nodiscard]] std::ptrdiff_t workers_of(std::uint32_t child) const noexcept;
-  // Whether there are so many runs that a unit does several: a unit for each row of a cyclic deal would cost more
-  // than the row.
+  // Returns whether there are so many runs that one unit executes several: with a cyclic deal, a unit for each row
+  // would cost more than the row.
   [[nodiscard]] bool is_fine() const noexcept { return runs_.size() > std::size_t{16} * tree_->children(); }
-  // Chunks of a child, in their order, for each of its workers.
+  // Returns, for each worker of each child, the indices of the runs that it executes, in order.
   [[nodiscard]] std::vector<std::vector<std::size_t>> groups() const;
   [[nodiscard]] child_speed& speed(std::uint32_t child) const noexcept {
     return *reinterpret_cast<child_speed*>(speeds_[child].get());
   }
   [[nodiscard]] std::vector<double> speeds() const;
-  // Throws bad_argument for rows of another tree.
+  // Throws bad_argument if the rows belong to another tree.
   void check_tree(const tree_core& other) const;
 
-  // A loop over these rows has been added.
+  // Counts a loop over these rows that has been added.
   void has_run() noexcept { ++loops_; }
-  // Balances, where the policy says so and enough loops have run.
+  // Balances, if the policy says so and enough loops have run.
   void settle();
   void balance();
 
@@ -76,11 +76,11 @@ class placed_rows_core {
   std::vector<child_memory> speeds_;
   std::vector<row_slabs*> arrays_;
   std::uint64_t loops_ = 0;
-  std::uint64_t next_balance_ = 1;  // after so many loops
+  std::uint64_t next_balance_ = 1;  // the number of loops after which to balance
 };
 
-// The memory of an array, without the type of its elements: for each run its rows with ghost rows, in its child's
-// memory.
+// The memory of an array, independent of the type of its elements: for each run its rows with ghost rows, in its
+// child's memory.
 class row_slabs {
  public:
   row_slabs(std::shared_ptr<placed_rows_core> rows, std::size_t row_bytes, std::size_t ghosts);
@@ -91,7 +91,7 @@ class row_slabs {
   [[nodiscard]] const std::shared_ptr<placed_rows_core>& rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t ghosts() const noexcept { return ghosts_; }
   [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
-  // A row of a run, or of the ghost rows around it.
+  // Returns the address of a row of a run, or of a ghost row around it.
   [[nodiscard]] std::byte* row(std::size_t run, std::ptrdiff_t row) const noexcept {
     const std::ptrdiff_t first = rows_->runs()[run].begin - static_cast<std::ptrdiff_t>(ghosts_);
     return first_[run] + (row - first) * static_cast<std::ptrdiff_t>(row_bytes_);
@@ -100,22 +100,23 @@ class row_slabs {
   void move_down(const std::byte* from);
   void move_up(std::byte* to);
   void copy_ghosts();
-  // Into the memory that other runs say, in three steps, the first and last of which add no units: memory for them;
-  // copies of all rows there; `next` are the rows' runs now. drop_move() undoes the first.
+  // Move the rows to the memory of other runs, in three steps, of which only the second adds units: allocate the
+  // memory; copy all rows there; switch to it, after the rows' runs have become `next`. drop_move() undoes the first
+  // step.
   void prepare_move(std::span<const row_run> next);
   void move_across(std::span<const row_run> next);
   void end_move();
   void drop_move() noexcept;
 
  private:
-  // Memory for runs, and where in it each begins, ghost rows first.
+  // Allocates memory for runs, and computes the address at which each begins, ghost rows first.
   void allocate(std::span<const row_run> runs, std::vector<child_memory>& memory, std::vector<std::byte*>& first,
                 std::vector<std::size_t>& bytes) const;
-  // All memory at a child.
+  // Returns the region of all memory at a child.
   [[nodiscard]] memory_region region_of(std::uint32_t child) const noexcept {
     return {memory_[child].get(), child_bytes_[child]};
   }
-  // What makes up the ghost rows [begin, end) of a run: each piece is of one run.
+  // A copy that fills some of the ghost rows [begin, end) of a run, with rows of a single other run.
   struct ghost_piece {
     const std::byte* from;
     std::byte* to;
@@ -127,16 +128,16 @@ class row_slabs {
   std::shared_ptr<placed_rows_core> rows_;
   std::size_t row_bytes_;
   std::size_t ghosts_;
-  bool has_ghosts_ = false;                // copied since the array was made
+  bool has_ghosts_ = false;                // whether ghost rows were copied since the array was made
   std::vector<child_memory> memory_;       // of each child
-  std::vector<std::byte*> first_;          // of each run: its ghost rows's first row
-  std::vector<std::size_t> child_bytes_;   // of it
-  std::vector<child_memory> next_memory_;  // of a move
+  std::vector<std::byte*> first_;          // of each run: its first ghost row
+  std::vector<std::size_t> child_bytes_;   // bytes of each child's memory
+  std::vector<child_memory> next_memory_;  // of a move that is prepared
   std::vector<std::size_t> next_bytes_;
   std::vector<std::byte*> next_first_;
 };
 
-// A word of this place's segment, which places count up.
+// A word of this place's segment, which places increment.
 class run_counter {
  public:
   run_counter() : word_{allocate<std::uint64_t>()} { *word_.local() = 0; }

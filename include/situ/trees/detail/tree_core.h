@@ -1,4 +1,4 @@
-// What a place tree has inside: its levels, the memory of its children, and the graph that runs units there.
+// The inside of a place tree: its levels, the memory of its children, and the graph that runs units there.
 #pragma once
 
 #include <situ/memory/ptr.h>
@@ -23,20 +23,20 @@ struct memory_kind;  // memory/memory_kind.h
 // Bytes that have been moved in a tree since it was made, by direction (section 2.1 of the paper).
 struct tree_traffic {
   std::uint64_t down = 0;    // from the parent's memory into its children's
-  std::uint64_t up = 0;      // back
+  std::uint64_t up = 0;      // from the children's memories into the parent's
   std::uint64_t across = 0;  // from a child's memory to a sibling's
-  std::uint64_t cached = 0;  // from the children's memories into tiles for their caches, and back
+  std::uint64_t cached = 0;  // between the children's memories and tiles for their caches, both ways
 
   friend bool operator==(const tree_traffic&, const tree_traffic&) = default;
 };
 
 namespace detail {
 
-// A line of its own in each child's memory, which units there write.
+// Counters in each child's memory, on a cache line of their own, which units there increment.
 struct alignas(64) child_record {
   std::atomic<std::uint64_t> cached_bytes{0};
 };
-// Another, for each child of the rows of a loop.
+// Counters for each child and each placed_rows, on a cache line of their own.
 struct alignas(64) child_speed {
   std::atomic<std::uint64_t> rows{0};         // done since the rows were dealt
   std::atomic<std::uint64_t> nanoseconds{0};  // that units took for them
@@ -44,25 +44,26 @@ struct alignas(64) child_speed {
   void note(std::uint64_t more_rows, std::uint64_t more_nanoseconds) noexcept;
 };
 
-// Bytes of a row. Throws bad_argument for a row of nothing, out_of_memory for more than an address space holds.
+// Returns the bytes of a row. Throws bad_argument for an empty row, out_of_memory for more than an address space holds.
 [[nodiscard]] std::size_t row_bytes_for(std::size_t columns, std::size_t size);
 
-// Memory of a child. Ends by itself.
+// Memory of a child, freed with its last owner.
 using child_memory = std::shared_ptr<std::byte>;
 
-// Where a tree allocates and runs units. Two kinds of children: the places of the job, and memories of one place.
+// The part of a tree that allocates memory and runs units. There are two kinds of children: the places of the job, and
+// memories of one place.
 class tree_core {
  public:
-  // The places of the job, each with the part of `shape` that it has; made at one of them.
+  // Makes a tree over the places of the job, each with its part of `shape`; only one place calls it.
   static std::shared_ptr<tree_core> of_places(tree_node shape);
-  // Memories of this process, one for each child of `shape`.
+  // Makes a tree over memories of this process, one for each child of `shape`.
   static std::shared_ptr<tree_core> of_memories(tree_node shape, const std::vector<memory_kind>& memories,
                                                 std::uint32_t threads);
   virtual ~tree_core();
   tree_core(const tree_core&) = delete;
   tree_core& operator=(const tree_core&) = delete;
 
-  // Zeroes, aligned to lines. what: names them in errors.
+  // Allocates zeroed bytes, aligned to cache lines. what: names them in errors.
   [[nodiscard]] virtual child_memory allocate(std::uint32_t child, std::size_t bytes, std::string_view what) = 0;
 
   [[nodiscard]] const tree_node& root() const noexcept { return root_; }
@@ -72,7 +73,7 @@ class tree_core {
   }
   [[nodiscard]] bool has_places() const noexcept { return places_ != nullptr; }
 
-  // A unit that is run where most of its bytes are: f(arguments...), on copies.
+  // Adds a unit that runs at the child that holds most of its bytes: f(arguments...), on copies.
   template <class F, class... Arguments>
   void add(std::span<const declared_access> accesses, F f, Arguments... arguments) {
     if (places_ != nullptr)
@@ -81,14 +82,14 @@ class tree_core {
       units_->add(accesses, [f = std::move(f), ... each = std::move(arguments)] { f(each...); });
   }
   void wait();
-  // For destructors: until nothing uses memory that goes. What units threw stays for wait().
+  // For destructors: waits until no unit uses memory that is about to be freed. Exceptions of units stay for wait().
   void settle() noexcept;
 
-  // Copies `rows` rows of `bytes` bytes as a unit.
+  // Adds a unit that copies `rows` rows of `bytes` bytes.
   void copy(const std::byte* from, std::size_t from_stride, std::byte* to, std::size_t to_stride, std::size_t bytes,
             std::size_t rows);
 
-  tree_traffic traffic;  // but for what is cached, which the records have
+  tree_traffic traffic;  // except `cached`, which the records count
 
  protected:
   explicit tree_core(tree_node root);
