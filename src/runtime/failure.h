@@ -1,7 +1,7 @@
-// How an exception travels: the place where it was thrown, its type's name and its message, and the calls that it has
-// come through, to which each place that it leaves adds its own. The loss of a place is the
-// same news everywhere, so place_lost_error arrives as what it was, and so does that a call was stopped before it
-// began; everything else as remote_error.
+// The form in which an exception is sent between places: the place that threw it, the name of its type, its message,
+// and the calls that it has passed through; each place that it leaves adds its own call. The loss of a place arrives as
+// place_lost_error, because it means the same at every place, and cancellation arrives as errc::cancelled; every other
+// exception arrives as remote_error.
 #pragma once
 
 #include <situ/base/error.h>
@@ -25,16 +25,17 @@ struct failure_record {
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
 };
 
-// Of an exception at this place; one that came from elsewhere keeps its origin.
+// Returns the record of an exception at this place; a remote_error keeps its origin.
 [[nodiscard]] failure_record record_of(const std::exception_ptr& failure);
-// It leaves a call of the place `caller` that ran `task` here.
+// Adds the call that the exception leaves: it ran `task` here for the place `caller`.
 void add_call(failure_record& record, const task_context& task, std::uint32_t caller);
 [[nodiscard]] std::size_t size_of(const failure_record& record) noexcept;
 void write_failure(wire_writer& writer, const failure_record& record) noexcept;
-// As it is to be thrown here; an unreadable record becomes one that says so, from `source`.
+// Returns the exception to throw here. An unreadable record becomes an error that says so and names `source`.
 [[nodiscard]] std::exception_ptr read_failure(wire_reader& reader, std::uint32_t source) noexcept;
 [[nodiscard]] std::exception_ptr as_remote(const failure_record& record);
-// Whether it says that something was stopped before it began: whoever asked for that knows.
+// Returns whether the exception reports a cancellation. No one else need hear of it: the code that asked for the stop
+// knows.
 [[nodiscard]] bool is_cancelled(const std::exception_ptr& failure) noexcept;
 
 }  // namespace situ::detail

@@ -9,9 +9,9 @@
 //   1. Every message of a scope is acknowledged exactly once: with its answer, except that the message which engaged a
 //      node is acknowledged when the node is done. So outstanding == 0 at home means that nothing of the scope runs or
 //      travels anywhere.
-//   2. A node is made before a task first spawns or calls anything, at() included: only who is engaged may engage
-//      another, else nodes could engage each other in a ring that home knows nothing of. A task that starts nothing
-//      costs no node, and one whose calls have all been answered when it ends costs no extra message.
+//   2. A node is made before a task first spawns or calls anything, at() included. Only an engaged node may engage
+//      another; otherwise nodes could engage each other in a ring that home does not know. A task that starts nothing
+//      costs no node, and a task whose calls have all been answered when it ends costs no extra message.
 //   3. The home node lives in finish(); others are deleted when done. Keys are home place + 1 (24 bits) | sequence (40
 //      bits).
 #pragma once
@@ -26,9 +26,9 @@ namespace situ::detail {
 
 struct finish_node {
   std::uint64_t key = 0;
-  std::uint64_t active = 0;       // tasks of this place in the scope, waiting ones included
+  std::uint64_t active = 0;       // tasks of this place in the scope, including waiting ones
   std::uint64_t outstanding = 0;  // messages sent and not acknowledged
-  std::uint64_t failures = 0;     // exceptions that nobody took
+  std::uint64_t failures = 0;     // exceptions that no future has taken
   std::exception_ptr first_failure;
   std::uint32_t parent = 0;  // the place whose message engaged this node
   std::uint32_t failure_epoch = 0;
@@ -38,17 +38,18 @@ struct finish_node {
   [[nodiscard]] bool is_done() const noexcept { return active == 0 && outstanding == 0; }
 };
 
-// This place's node of the running task's scope, made and engaged where there is none; null for a task without a scope.
+// Returns this place's node of the running task's scope, and makes and engages it if there is none; null for a task
+// without a scope.
 finish_node* node_of(task_context& task);
-// Drops the node that the task engaged, if nothing but the task is left in it; the answer to its message then
-// acknowledges that.
+// Drops the node that the task engaged, if only the task is left in it; the answer to the task's message then also
+// acknowledges the message.
 void disengage_if_alone(task_context& task) noexcept;
-// To be called whenever active or outstanding has fallen.
+// The caller calls it whenever `active` or `outstanding` has decreased.
 void note_done(finish_node& node);
-// Opens the scope whose home is `node`; waits for all of it and throws what its tasks threw.
+// Opens the scope whose home is `node`.
 void open_scope(finish_node& node, std::uint64_t sequence);
-// Main's own, at the beginning, and again where losses have broken the one before: that is abandoned with the tasks
-// that are in it.
+// Opens the scope of main, at the beginning and again after a loss has broken the previous one, which is abandoned
+// together with its tasks.
 void open_main_scope(runtime_state& state);
 void wait_for_scope(finish_node& node, const wait_note& note);
 [[nodiscard]] bool is_valid_finish_key(std::uint64_t key) noexcept;

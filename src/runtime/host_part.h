@@ -1,6 +1,6 @@
-// A host's part in a job over several, until the job begins: its memory, its server, and what it tells the others of
-// both. Whoever starts it, a task of mpirun (launch_hosts.h) or the agent of `situ run --hosts`, carries the records
-// between hosts.
+// The part of one host in a job over several hosts, until the job begins: its memory, its server, and the record of
+// both for the other hosts. The process that starts it, a task of mpirun (launch_hosts.h) or the agent of `situ run
+// --hosts`, carries the records between hosts.
 //
 // Belongs to one thread.
 #pragma once
@@ -17,24 +17,24 @@
 
 namespace situ::detail {
 
-// As its kernel has it.
+// Returns the host's name as its kernel reports it.
 [[nodiscard]] std::string name_of_host();
 
 class host_part {
  public:
-  // Makes the memory and, where there are several hosts, starts the server, which waits. What fails is the record's
-  // refusal, so that every host can say it. build: of the program. pre: options have homes.
+  // Makes the memory and, if there are several hosts, starts the server, which waits. A failure is stored as the
+  // record's refusal, so that every host can report it. build: identifies the program. pre: options have homes.
   host_part(job_options options, std::uint64_t build);
-  // A server that has not begun ends.
+  // Ends a server that has not begun.
   ~host_part();
   host_part(const host_part&) = delete;
   host_part& operator=(const host_part&) = delete;
 
   [[nodiscard]] const cluster::host_record& record() const noexcept { return record_; }
-  // With the records of all hosts, by their numbers: the job, in which it is written where each server is reached.
-  // Throws as cluster::check_records where they cannot be one job. May be moved from.
+  // Returns the job once the records of all hosts, in the order of their numbers, are known; stores the address of each
+  // server in it. Throws as cluster::check_records if the hosts cannot form one job. The result may be moved from.
   [[nodiscard]] job& meet(std::span<const cluster::host_record> records);
-  // The server serves from now on. watching: it does so while this object lives.
+  // Lets the server serve. watching: the server serves only while this object lives.
   void begin(cluster::server_greeting::begin how) noexcept;
 
  private:

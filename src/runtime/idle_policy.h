@@ -1,19 +1,19 @@
-// How long a place that finds nothing to do looks on before it sleeps.
+// Decides how long a place without work polls before it sleeps.
 //
-// With a processor of its own it looks for about 50 us, several times what a sleep and a wake-up cost. Where places
-// share processors it gives way a few times, so that others can make its work, then sleeps. Both are wrong beside
-// programs that compute:
-//   - The kernel may put two places on one processor. Then neither can do anything while the other looks, and what
-//     both spend on it goes to the programs beside them as their fair share. The sign: whoever wakes a place runs where
-//     that place wakes up.
-//     A place that has seen such signs is crowded: it sleeps at once, which costs a few microseconds and lets the
-//     kernel run it as soon as it is woken. After a while it looks on again as before, since that alone lets the kernel
-//     see that there are two to be placed; crowding that goes on comes back with longer whiles.
-//   - A place that gives way hands a whole slice to a program that never does. The sign: it comes back much later. Then
-//     it sleeps at once the next few times; more often each time that giving way turns out as long again.
+// A place with a processor of its own polls for about 50 us, several times the cost of a sleep and a wake-up. If places
+// share processors, a place yields a few times, so that others can produce its work, and then sleeps. Both are wrong
+// next to programs that compute:
+// - The kernel may put two places on one processor. Then neither can do anything while the other polls, and the time
+//   that both spend on it goes to the other programs as their fair share. The sign: the waker of a place runs on the
+//   processor on which that place wakes up. A place that has seen several such signs is crowded: it sleeps at once,
+//   which costs a few microseconds and lets the kernel run it as soon as it is woken. After a while it polls again as
+//   before, since only that lets the kernel see that it has two threads to place; if the crowding persists, the next
+//   whiles are longer.
+// - A place that yields hands a whole slice to a program that never yields. The sign: the place comes back much later.
+//   Then it sleeps at once the next few times, and more often each time that yielding takes as long again.
 //
-// Knows no clock and makes no system call; a clock is passed in, and read where the place is about to sleep or has
-// slept. Belongs to the place's thread.
+// The policy owns no clock and makes no system call; the caller passes a clock in, and the policy reads it when the
+// place is about to sleep or has slept. Belongs to the place's thread.
 #pragma once
 
 #include <algorithm>
@@ -31,21 +31,22 @@ class idle_policy {
   static constexpr std::uint32_t turns_hot =
       idle_looks(200);  // without a pause instruction, which costs as much as four looks
   static constexpr std::uint32_t turns_shared = idle_looks(3);
-  // Of wake-ups by a waker on the same processor. One alone is how a kernel that finds no idle processor begins.
+  // Consecutive wake-ups by a waker on the same processor. A single one is normal: a kernel that finds no idle
+  // processor begins so.
   static constexpr std::uint32_t signs_of_crowding = 4;
   // A third of a millisecond at 3 GHz: less than any scheduler's slice, more than a round over 64 idle places.
   static constexpr std::uint64_t long_absence_cycles = std::uint64_t{1} << 20;
-  // The kernel moves one of two that share a processor when its clock ticks, every 4 ms or less.
+  // The kernel moves one of two threads that share a processor when its clock ticks, every 4 ms or less.
   static constexpr std::int64_t settling_ns = 5'000'000;
   static constexpr std::int64_t first_while_ns = 50'000'000;
   static constexpr std::int64_t longest_while_ns = 800'000'000;
-  static constexpr std::uint32_t first_sleeps = 4;  // without giving way before them
+  static constexpr std::uint32_t first_sleeps = 4;  // without yielding before them
   static constexpr std::uint32_t most_sleeps = 512;
 
   idle_policy(bool oversubscribed, std::int64_t now_ns) noexcept
       : oversubscribed_{oversubscribed}, settled_at_ns_{now_ns + settling_ns} {}
 
-  // What to do after so many turns in which nothing was found.
+  // Returns the next step after `idle_turns` turns that found nothing.
   template <class Clock>
   [[nodiscard]] step next(std::uint32_t idle_turns, Clock now_ns) noexcept {
     if (oversubscribed_) return next_of_many(idle_turns);
@@ -56,7 +57,7 @@ class idle_policy {
     return idle_turns > turns_hot ? step::pause : step::look;
   }
 
-  // The place was woken; whether its waker's processor is the one that it runs on now.
+  // Notes that the place was woken, and whether the waker's processor is the one that the place runs on now.
   template <class Clock>
   void woken(bool on_same_processor, Clock now_ns) noexcept {
     if (crowded_ || oversubscribed_) return;
@@ -68,13 +69,13 @@ class idle_policy {
     }
   }
 
-  // The place gave way, and is back after so many cycles.
+  // Notes that the place yielded and came back after `cycles` cycles.
   void came_back(std::uint64_t cycles) noexcept {
     if (cycles >= long_absence_cycles) [[unlikely]] {
       sleeps_ = std::clamp(2 * sleeps_, first_sleeps, most_sleeps);
       sleeps_left_ = sleeps_;
     } else if (sleeps_ != 0) {
-      --sleeps_;  // slowly: other places come back soon, beside a program that does not
+      --sleeps_;  // slowly: yields to other places are short, even if one program never yields
     }
   }
 
@@ -107,11 +108,11 @@ class idle_policy {
   bool oversubscribed_;
   bool crowded_ = false;
   std::uint32_t signs_ = 0;
-  std::int64_t settled_at_ns_;  // signs do not count before: the kernel is given the time to place the two
+  std::int64_t settled_at_ns_;  // signs do not count before: the kernel gets this time to place the two threads
   std::int64_t crowded_until_ns_ = 0;
-  std::uint32_t sleeps_ = 0;  // at once, after giving way took long
+  std::uint32_t sleeps_ = 0;  // the number of immediate sleeps after yielding took long
   std::uint32_t sleeps_left_ = 0;
-  std::int64_t while_ns_ = 0;  // the last one's length
+  std::int64_t while_ns_ = 0;  // the length of the last while
 };
 
 }  // namespace situ::detail

@@ -1,7 +1,7 @@
 // The tasks of a launcher on several hosts become the places of one job.
 //
 //   first task of a host                              the others there
-//   hears who is where, by the launcher's exchange    the same
+//   learns the hosts of all tasks from the launcher   the same
 //   awaits the others                      <-------   their ranks, as on one host (launch_foreign.h)
 //   job::create for the places here
 //   starts the host's server, which says its address
@@ -9,7 +9,7 @@
 //   reads all records; all fit, or every host says why not
 //   lets the server begin; the descriptor  ------->   job::attach
 //
-// So nothing goes between hosts but by the launcher until the servers begin (docs/design/cluster.md, "Launch").
+// Until the servers begin, hosts communicate only through the launcher (docs/design/cluster.md, "Launch").
 #pragma once
 
 #include "memory/job.h"
@@ -17,7 +17,8 @@
 
 namespace situ::detail {
 
-// As meet_tasks(), of tasks on several hosts. Throws bad_launch or version_mismatch where the hosts cannot be one job.
+// Works as meet_tasks(), for tasks on several hosts. Throws bad_launch or version_mismatch if the hosts cannot form one
+// job.
 [[nodiscard]] job meet_over_hosts(const foreign_task& self);
 
 }  // namespace situ::detail

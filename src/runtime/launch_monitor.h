@@ -1,14 +1,14 @@
-// Watches the processes of a job from the first to the last, and tells the places at once when one of them is lost.
+// Watches the processes of a job from the first to the last, and notifies the places at once when one of them is lost.
 //
 // Invariants
 //   1. Every watched process is reaped: by run(), or killed and reaped by the destructor.
 //   2. A place that ends while it is joined, or that can never join a job that others have joined, is marked lost.
-//   3. A place that is stopped (by a signal, a debugger) is not lost; it is logged, once for each stop, as is that it
-//      goes on.
-//   4. A job in which nobody can go on (standstill.h) is ended, with a report.
-//   5. Where the launcher is elsewhere (an agent's), it hears of each end and of the first loss, in the order in which
-//      they are seen, and the watch lasts until it has released the job, though no process runs here any more: others
-//      may join elsewhere, and must hear who never will.
+//   3. A place that is stopped (by a signal, a debugger) is not lost; the monitor logs each stop and each continuation
+//      once.
+//   4. The monitor ends a job in which no place can go on (standstill.h), with a report.
+//   5. A launcher elsewhere (of an agent) hears of each end and of the first loss, in the order in which the monitor
+//      sees them. The watch then lasts until the launcher has released the job, even if no process runs here any more:
+//      places may join at other hosts, and must hear which never will.
 //   6. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest. But from
 //      grace back to running once the survivors have agreed to go on (survivors()).
 // One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
@@ -30,14 +30,14 @@
 
 namespace situ::detail {
 
-// Two looks that find everybody asleep, and nobody awake between them, end a job.
+// The interval of looks. The job is ended if two looks find all places asleep and none was awake between them.
 inline constexpr std::chrono::milliseconds look_at_standing_places{200};
 
 class launch_monitor {
  public:
-  // A launcher elsewhere.
+  // The connection to a launcher on another host.
   struct far_launcher {
-    int descriptor = -1;  // by which it says what is to be done
+    int descriptor = -1;  // from which its requests are read
     std::function<void(launch_monitor&)> on_ready{};
     std::function<void(std::uint32_t place, const place_outcome&)> ended{};
     std::function<void(std::uint32_t place, std::string_view why)> lost{};
@@ -45,13 +45,13 @@ class launch_monitor {
 
   struct limits {
     std::chrono::milliseconds grace{5000};
-    std::chrono::milliseconds time_limit{0};              // 0: none
-    std::chrono::milliseconds stopped_after{3000};        // that a place has been stopped before this is said
-    std::uint64_t (*oom_kills)() = &out_of_memory_kills;  // the greatest number: they could not be looked at
-    std::chrono::milliseconds watchdog{0};                // without progress until a report; 0: none
+    std::chrono::milliseconds time_limit{0};        // 0: none
+    std::chrono::milliseconds stopped_after{3000};  // how long a place has been stopped before the monitor logs it
+    std::uint64_t (*oom_kills)() = &out_of_memory_kills;  // the greatest number: the count is not available
+    std::chrono::milliseconds watchdog{0};                // time without progress until a report; 0: none
     bool reports_on_quit = false;                         // SIGQUIT asks for a report, and is not passed on
-    // Told where the places stand: on request, before the time limit ends the job, after `watchdog`, and where nobody
-    // can go on. Nothing: the log.
+    // Reports what the places do: on request, before the time limit ends the job, after `watchdog`, and if no place can
+    // go on. If empty, the log gets the report.
     std::function<void(std::string_view why)> report{};
     const far_launcher* launcher = nullptr;  // outlives the monitor
   };
@@ -62,19 +62,19 @@ class launch_monitor {
   launch_monitor(const launch_monitor&) = delete;
   launch_monitor& operator=(const launch_monitor&) = delete;
 
-  // From here on the child stands for `places` places from first_place on (1, or all where places are threads).
+  // Watches the child, which stands for `places` places from first_place on (1, or all if places are threads).
   void watch(pid_t child, std::uint32_t first_place, std::uint32_t places);
-  // In a forked child: closes the descriptors that came along; the siblings are not the child's to watch.
+  // In a forked child: closes the inherited descriptors; the child does not watch its siblings.
   void close_in_child() noexcept;
-  // Until the last process has ended.
+  // Watches until the last process has ended.
   launch_result run();
 
-  // What a launcher elsewhere asks for.
-  // To all processes. SIGQUIT asks for a report where that is so; the second SIGINT ends all at once.
+  // The next three functions carry out requests of a launcher elsewhere. pass_on() sends the signal to all processes.
+  // If limits::reports_on_quit, SIGQUIT asks for a report instead; the second SIGINT kills all at once.
   void pass_on(int signal);
   // Ends the job with a report, as the time limit does.
   void end_by_time_limit();
-  // The job has ended, or there is nobody any more to tell: what still runs is killed.
+  // Kills the remaining processes, because the job has ended or the launcher is gone.
   void release();
 
  private:
@@ -114,13 +114,13 @@ class launch_monitor {
   limits limits_;
   std::vector<child> children_;
   std::vector<place_outcome> outcomes_;
-  std::vector<std::uint32_t> unjoined_;  // places that have ended before joining, while nobody had joined
+  std::vector<std::uint32_t> unjoined_;  // places that have ended before joining, while no place had joined
   std::optional<place> first_failed_;
   clock::time_point stage_end_{clock::time_point::max()};
   clock::time_point running_end_{clock::time_point::max()};  // by the time limit
   stage stage_ = stage::running;
   clock::time_point next_look_at_stopped_{};
-  std::size_t next_stopped_ = 0;  // child to look at
+  std::size_t next_stopped_ = 0;  // the child to look at next
   standstill_watch standstill_;
   clock::time_point next_look_at_standstill_{};
   clock::time_point last_progress_{clock::now()};
@@ -130,7 +130,7 @@ class launch_monitor {
   int poll_descriptor_ = -1;
   int signal_descriptor_;
   bool interrupted_ = false;
-  bool looks_at_children_ = false;  // the system refuses descriptors of some: their ends are looked for
+  bool looks_at_children_ = false;  // the system refuses descriptors of some children: the monitor polls for their ends
   bool has_told_loss_ = false;
   bool is_released_ = false;
 };

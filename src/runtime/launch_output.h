@@ -1,9 +1,9 @@
-// What the places write, on its way to who reads it: by pipes where a launcher labels it ("[2] " before each line of
-// place 2, whole lines, on the stream they were written to) or sends it to another host.
+// The output of the places on its way to its reader. It passes through pipes if a launcher labels it ("[2] " before
+// each line of place 2, whole lines, on the stream they were written to) or sends it to another host.
 //
-// A thread of its own copies, so that a reader who does not read (a pager) holds up the places, as it would without
-// labels, but not the monitor that tells of a loss. Pipes are made before the places are forked, the thread is started
-// after: the forking thread stays the only one until then.
+// A separate thread copies. A reader that does not read (a pager) therefore blocks the places, as it would without
+// labels, but not the monitor that reports a loss. The pipes are made before the places are forked, and the thread is
+// started after: until then the forking thread is the only one.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@
 
 namespace situ::detail {
 
-// Writes all of it, and waits where it must. If nobody reads any more, the text is dropped; standard output that is
-// lost for another reason (a full disk) is noted for the end of the command (base/print.h).
+// Writes all of the text, and waits if it must. If the stream has no reader any more, the text is dropped; if standard
+// output fails for another reason (a full disk), the failure is noted for the end of the command (base/print.h).
 void write_all(int target, std::string_view text);
 
 // Pipes for the two streams of each process, and the thread that reads them.
 class place_pipes {
  public:
-  // Of the index-th process, to stream 1 or 2. Called by the thread, and by the destructor once it has ended; may wait.
+  // Receives text that the index-th process wrote to stream 1 or 2. The thread calls it, and the destructor does once
+  // the thread has ended; it may wait.
   using sink = std::function<void(std::uint32_t index, int stream, std::string_view text)>;
 
-  // Throws bad_launch where there are not enough descriptors.
+  // Throws bad_launch if there are not enough descriptors.
   place_pipes(std::uint32_t processes, sink to);
-  // pre: every process has ended. Copies what is left, then joins the thread.
+  // Copies the rest, then joins the thread. pre: every process has ended.
   ~place_pipes();
   place_pipes(const place_pipes&) = delete;
   place_pipes& operator=(const place_pipes&) = delete;
 
-  // In the forked child: makes the pipes its standard output and error. False with errno where that fails.
+  // In the forked child: makes the pipes its standard output and error. Returns false with errno if that fails.
   [[nodiscard]] bool redirect_in_child(std::uint32_t index) const noexcept;
   // Closes the writing ends here and starts copying.
   void start();
@@ -45,7 +46,7 @@ class place_pipes {
     int write_end = -1;
   };
   void copy_until_ended();
-  // Copies what is there to read now. False at the end of the stream.
+  // Copies the bytes that can be read now. Returns false at the end of the stream.
   bool copy(std::size_t of);
 
   const sink to_;
@@ -54,13 +55,13 @@ class place_pipes {
   int all_ended_ = -1;  // an eventfd
 };
 
-// Makes whole lines of what comes in pieces, with a label before each.
+// Joins pieces of output into whole lines, with a label before each.
 class line_labels {
  public:
   explicit line_labels(std::uint32_t places);
-  // The lines that are whole now, as one text, so that lines of several places do not mix within one another.
+  // Adds text and returns the lines that are complete now, as one text, so that lines of several places do not mix.
   [[nodiscard]] std::string label(std::uint32_t place, int stream, std::string_view text);
-  // The line that was begun and not ended; empty where there is none.
+  // Returns the line that is not complete yet, with its label; empty if there is none.
   [[nodiscard]] std::string rest(std::uint32_t place, int stream);
 
  private:
@@ -77,7 +78,7 @@ class labelled_output {
  public:
   // Throws as place_pipes.
   explicit labelled_output(std::uint32_t places);
-  // pre: every place has ended.
+  // Writes the incomplete lines. pre: every place has ended.
   ~labelled_output();
   labelled_output(const labelled_output&) = delete;
   labelled_output& operator=(const labelled_output&) = delete;

@@ -1,8 +1,8 @@
-// The processes of a job's places on this host, as they are started: by `situ run`, and by the agent of a host.
+// Starts the processes of a job's places on this host, for `situ run` and for the agent of a host.
 //
-// Their launcher blocks the signals that it passes on, and has more descriptors than they: a signal_reader and a
-// descriptor_limit live from before the first is started until the last has ended. One thread uses all of it, the one
-// that the launch_monitor belongs to.
+// The launcher blocks the signals that it passes on, and has a higher descriptor limit than the places: a signal_reader
+// and a descriptor_limit must live from before the first process is started until the last has ended. One thread uses
+// all of it, the one that the launch_monitor belongs to.
 #pragma once
 
 #include <sys/resource.h>
@@ -20,16 +20,16 @@
 
 namespace situ::detail {
 
-// Blocks the signals that a launcher passes on for the life of the object; they are read from descriptor() then.
+// Blocks the signals that a launcher passes on while the object lives; they are read from descriptor().
 class signal_reader {
  public:
-  // wanted: else nothing is blocked, and the descriptor is -1.
+  // If not wanted, it blocks nothing, and the descriptor is -1.
   explicit signal_reader(bool wanted);
   ~signal_reader();
   signal_reader(const signal_reader&) = delete;
   signal_reader& operator=(const signal_reader&) = delete;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  // In a forked child.
+  // In a forked child: restores the signal mask from before.
   void restore() const noexcept { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
@@ -37,8 +37,8 @@ class signal_reader {
   int descriptor_ = -1;
 };
 
-// As many descriptors as the system allows while the launcher has a few for each place; the places get the limit from
-// before.
+// Raises the limit of descriptors to the maximum for the life of the object, because the launcher needs a few for each
+// place; the places get the old limit by restore().
 class descriptor_limit {
  public:
   descriptor_limit();
@@ -56,17 +56,17 @@ struct places_to_start {
   const std::string& file;
   std::span<const std::string> arguments;
   const job& shared;
-  std::vector<std::uint32_t> places;  // a process each; with in_process there is one, for all
-  const place_pipes* output;          // null: they have the launcher's streams
+  std::vector<std::uint32_t> places;  // a process each; with in_process one process for all
+  const place_pipes* output;          // null: the places use the launcher's streams
   const signal_reader& signals;
   const descriptor_limit& limit;
 };
 
-// Starts them, and has each watched. Throws bad_launch where one cannot be started; those that were end with the
-// monitor then.
+// Starts the processes, and has the monitor watch each. Throws bad_launch if one cannot be started; those already
+// started then end with the monitor.
 void start_places(const places_to_start& start, launch_monitor& monitor);
 
-// 0 to N-1.
+// Returns 0 to count - 1.
 [[nodiscard]] std::vector<std::uint32_t> all_places(std::uint32_t count);
 
 }  // namespace situ::detail

@@ -1,14 +1,11 @@
-// What a job tells of itself that no launcher of Situ's has made: a program alone, or tasks of mpirun, srun and the
-// like.
+// The report of a job that no launcher of Situ has made: of a program alone, or of tasks of mpirun, srun and the like.
 //
 //   SITU_STATS=1      the tables of `situ run --stats`, to the standard error of place 0
 //   SITU_TRACE=FILE   the trace of `situ run --trace FILE`, which place 0 writes
 //
-//   all places   leaving barrier | take in what is left | leaving barrier |                         | leaving barrier
-//   place 0                                                               | fetches the rows, tells |
-//
-// What place 0 has in its environment counts for all. It fetches the rows of other hosts' places from their servers, so
-// a place that has ended is told, too, and a host that is lost is left out. Belongs to place 0's thread.
+// The environment of place 0 counts for all places. Place 0 fetches the rows of other hosts' places from their servers.
+// The report therefore includes places that have ended, and leaves out a host that is lost. Belongs to place 0's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +19,24 @@ namespace situ::detail {
 
 class place_network;
 
-// What is asked for.
+// The reports that the environment asks for.
 struct observation {
   bool stats = false;
   bool trace = false;
 };
-// By this process's environment. Throws bad_argument where SITU_STATS is neither 0 nor 1.
+// Reads this process's environment. Throws bad_argument if SITU_STATS is neither 0 nor 1.
 [[nodiscard]] observation observation_by_environment();
-// A job of so many places, for what has no launcher: its memory is by the environment as well.
+// Returns the options of a job of `places` places without a launcher: its memory, too, is that of the environment.
 [[nodiscard]] job_options options_of_own_job(std::uint32_t places, const observation& asked);
 
 class own_report {
  public:
-  // Looks at the clocks of other hosts, for a trace. network: null in a job of one host; both outlive this. pre: the
-  // job tells itself, all have joined, and this is place 0.
+  // Reads the clocks of other hosts, for a trace. network: null in a job of one host; both outlive this. pre: the job
+  // reports itself, all places have joined, and this is place 0.
   own_report(job_control& control, place_network* network);
-  // Once, when places have ended what they do, or the job is broken. Waits for other hosts' servers alone, and for none
-  // that is lost. Logs what cannot be had or written. The place waits on its wire alone from now on.
+  // Writes the report. Called once, when the places have ended their work, or the job is broken. Waits for other hosts'
+  // servers only, and for none that is lost. Logs what it cannot fetch or write. From now on the place waits on its
+  // wire without running tasks.
   void tell() noexcept;
 
  private:

@@ -1,6 +1,7 @@
-// What a place has of a job over several hosts: its own way into the network, and its end of what it asks of others.
+// A place's part of a job over several hosts: its own connection to the network, and its end of requests to other
+// hosts.
 //
-// Belongs to the place's thread; registered threads may ask as well (far_place.h).
+// Belongs to the place's thread; registered threads may send requests as well (far_place.h).
 #pragma once
 
 #include <situ/memory/detail/place_context.h>
@@ -15,11 +16,11 @@
 
 namespace situ::detail {
 
-// For far_place::set_task_waiter: as a task of the running place waits.
+// For far_place::set_task_waiter: waits as a task of the running place. Returns false if the caller cannot wait so.
 [[nodiscard]] bool wait_as_task(bool (*is_done)(void*), void* asked, std::uint32_t target);
 
-// A thread that watches the process of this host's server: where it ends, nothing works any more for the places here,
-// which are lost.
+// A thread that watches the process of this host's server. If the process ends, the places here can reach no other
+// host, and the thread marks them lost.
 class server_watch {
  public:
   explicit server_watch(job_control& control);
@@ -36,12 +37,11 @@ class server_watch {
 
 class place_network {
  public:
-  // Connects to the servers of all other hosts; the places there are far from now on. pre: the job has several hosts,
+  // Connects to the servers of all other hosts; from now on the places there are far. pre: the job has several hosts,
   // and the context is complete but for that. Throws bad_launch.
   explicit place_network(place_context& context);
   ~place_network();
-  // Waits until each message from here lies in a channel of its target, or its target has ended. Throws
-  // place_lost_error.
+  // Waits until each message from here is in a channel of its target, or its target has ended. Throws place_lost_error.
   void deliver_all();
   [[nodiscard]] cluster::far_place& far() noexcept { return *far_; }
   place_network(const place_network&) = delete;

@@ -1,7 +1,8 @@
-// Writes to descriptors from a thread of its own, in the order in which it was told, so that who tells it never waits
-// for a reader.
+// Writes to descriptors from a thread of its own, in the order of add(), so that the caller of add() never waits for a
+// reader.
 //
-// Thread-safe. The descriptors stay the caller's. What nobody reads any more is dropped; SIGPIPE must be ignored.
+// Thread-safe. The caller keeps the descriptors. Text for a descriptor without a reader is dropped; SIGPIPE must be
+// ignored.
 #pragma once
 
 #include <condition_variable>
@@ -16,9 +17,9 @@ namespace situ::detail {
 
 class queued_writer {
  public:
-  // Over so many bytes it is full, which does not keep who must say something from saying it.
+  // Over `most_bytes` bytes the writer is full; add() still accepts text, for callers that must report something.
   explicit queued_writer(std::size_t most_bytes);
-  // Writes what is left, which lasts as long as the reader takes.
+  // Writes the rest, which lasts as long as the reader takes.
   ~queued_writer();
   queued_writer(const queued_writer&) = delete;
   queued_writer& operator=(const queued_writer&) = delete;
@@ -26,7 +27,7 @@ class queued_writer {
   void add(int descriptor, std::string text);
   [[nodiscard]] bool is_full();
   void wait_for_room();
-  // Can be read once it was full and has room again; who has read it has taken that in.
+  // Becomes readable once the writer was full and has room again; reading it resets it.
   [[nodiscard]] int room_descriptor() const noexcept { return room_; }
 
  private:
@@ -41,7 +42,7 @@ class queued_writer {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<entry> queue_;
-  std::size_t bytes_ = 0;  // of the queue, with what is being written
+  std::size_t bytes_ = 0;  // of the queue, including the text that is being written
   bool is_ending_ = false;
   worker worker_;
 };

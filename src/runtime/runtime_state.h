@@ -1,5 +1,6 @@
-// Everything of the runtime layer that a place knows beyond its scheduler: calls in flight, finish scopes, teams, parts
-// of collectives that have arrived. One a place, found through place_context::runtime; touched by its thread alone.
+// The state of the runtime layer of a place beyond its scheduler: calls in flight, finish scopes, teams, parts of
+// collectives that have arrived. There is one a place, found through place_context::runtime; only the place's thread
+// touches it.
 #pragma once
 
 #include <situ/runtime/at.h>
@@ -19,31 +20,31 @@
 
 namespace situ::detail {
 
-// A call in flight. The id that travels has its index and its generation (call.cpp), so a late or false answer finds
-// nothing.
+// A call in flight. The id in its message holds its index and generation (call.cpp), so a late or false answer finds no
+// call.
 struct call_slot {
   future_state_base* state = nullptr;  // null: free
   accept_answer accept = nullptr;
-  finish_node* node = nullptr;         // that the call is counted in; null outside every scope
-  std::unique_ptr<held_by_call> held;  // what its target may read until it is over
+  finish_node* node = nullptr;         // the node that counts the call; null outside every scope
+  std::unique_ptr<held_by_call> held;  // data that the target may read until the call is over
   std::uint32_t generation = 1;
   std::uint32_t target = 0;
   std::uint32_t next_free = 0;
   bool detached = false;
 };
 
-// Of a part of a collective, or of whoever waits for it.
+// Identifies a part of a collective, or the receiver that waits for it.
 struct part_key {
   std::uint64_t team;
   std::uint64_t tag;     // which collective of the team, and which of its steps
-  std::uint32_t source;  // index in the team; collective::any_member of who waits for any
+  std::uint32_t source;  // index in the team; collective::any_member for a receiver that takes any
   friend auto operator<=>(const part_key&, const part_key&) = default;
 };
 struct part_receiver : waiter {
-  std::size_t missing = 0;  // parts to come
+  std::size_t missing = 0;  // parts still to come
 };
 
-// What a module above the runtime knows of a place. Destroyed after all tasks have ended, while the segment is still
+// The state of a module above the runtime for a place. Destroyed after all tasks have ended, while the segment is still
 // there.
 struct place_extension {
   virtual ~place_extension() = default;
@@ -56,32 +57,33 @@ struct runtime_state {
   std::uint64_t next_finish = 1;
   std::vector<std::unique_ptr<finish_node>>
       abandoned;                      // scopes left because a place was lost, while tasks were in them
-  std::unique_ptr<finish_node> root;  // the scope that main stands in
+  std::unique_ptr<finish_node> root;  // the scope of main
   task_context main_task;
-  std::multimap<part_key, std::vector<std::byte>> parts;  // that have arrived, those of one key in their order
+  std::multimap<part_key, std::vector<std::byte>> parts;  // those that have arrived; parts of one key in order
   std::map<part_key, part_receiver*> receivers;
   std::unordered_map<std::uint64_t, team_state*> teams;  // by id
   std::unique_ptr<team> world;
-  std::unique_ptr<team> rest;  // that survivors() returned last; null before
+  std::unique_ptr<team> rest;  // the last result of survivors(); null before
   std::unique_ptr<team>
-      leaving;  // for the barrier at the end, of all places or of rest: no program's collective meets it
-  bool has_second_thread = false;               // serve_while(): that is wanted,
-  std::unique_ptr<computing_thread> computing;  // and made
-  std::unique_ptr<access_context> access;       // for what computes on the place's own thread
+      leaving;  // for the barrier at the end, of all places or of `rest`: programs never use this team
+  bool has_second_thread = false;               // serve_while() is to use a second thread
+  std::unique_ptr<computing_thread> computing;  // null until it is made
+  std::unique_ptr<access_context> access;       // for computations on the place's own thread
   std::uint64_t survivors_round = 0;            // calls of survivors()
   bool awaits_survivors = false;
   std::unique_ptr<place_extension> graph;
   std::unique_ptr<place_extension> spread;
-  std::uint32_t trailing_waits = 0;  // calls that are answered, whose results have not been fetched yet
-  float_settings main_settings = float_settings::of_this_thread();  // when main began its last wait: handlers have them
+  std::uint32_t trailing_waits = 0;  // answered calls whose results have not been fetched yet
+  float_settings main_settings =
+      float_settings::of_this_thread();  // those of main at the start of its last wait; handlers run with them
 };
 
-// Handles a call to code of a module that this place does not have: the caller gets the error.
+// Answers a call to code of a module that this place does not have with an error.
 void refuse_call_to_missing_code(message& m);
 
 // Fails the calls whose target is lost.
 void end_calls_to_lost_places(runtime_state& state);
-// At the end, lets go of those that nobody will answer.
+// At the end: drops the calls that will never be answered.
 void release_calls(runtime_state& state) noexcept;
 
 }  // namespace situ::detail

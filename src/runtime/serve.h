@@ -1,4 +1,4 @@
-// The second thread of a place, on which serve_while() computes. Made with the first such call, ended by ~runtime.
+// The second thread of a place, on which serve_while() computes. The first such call makes it, and ~runtime ends it.
 //
 //   own thread:    turn 1 ---> wakes; runs the place's worker ......... sees done 1: goes on
 //   second thread:             computes .......... done 1, wakes the place
@@ -16,10 +16,10 @@
 
 namespace situ::detail {
 
-// Makes a context of a place's own: with what one-sided access needs, and nothing else of the place.
+// Fills a context with those parts of a place's own that one-sided access needs, and with nothing else of the place.
 void give_access(place_context& context, const place_context& own, const std::vector<std::uint64_t>& limits) noexcept;
 
-// What `current` points to where a place's code may access memory, and nothing else of the place.
+// The context to which `current` points in code that may access memory, and do nothing else of a place.
 struct access_context {
   place_context context;
   std::vector<std::uint64_t> limits;
@@ -36,8 +36,8 @@ class computing_thread {
   computing_thread& operator=(const computing_thread&) = delete;
 
   [[nodiscard]] bool is_busy() const noexcept { return !is_done(); }
-  // Returns when it has ended; the place works meanwhile. Throws what its wait threw, then too. pre: not busy; on the
-  // place's own thread.
+  // Runs `what` on the second thread and returns when it has ended; the place works in that time. If the wait throws,
+  // the function still waits for the end and then rethrows. pre: not busy; on the place's own thread.
   void run(computation& what);
 
  private:
@@ -48,11 +48,11 @@ class computing_thread {
   std::atomic<std::uint32_t> turn_{0};  // raised for each computation
   std::atomic<std::uint32_t> done_{0};
   computation* next_ = nullptr;                        // null: the thread ends
-  float_settings settings_ = float_settings::usual();  // of whoever asks for it
+  float_settings settings_ = float_settings::usual();  // of the caller of run()
   worker thread_;                                      // last: it uses the rest
 };
 
-// Whether this place is to have a second thread.
+// Returns whether this place is to have a second thread.
 [[nodiscard]] bool choose_progress(bool of_job, bool of_program);
 
 }  // namespace situ::detail

@@ -1,5 +1,5 @@
 // The floating-point settings that the ready tasks of a place run with: those of the code that made each ready. Tasks
-// are taken in their order, and most have the settings of the one before, so only changes are kept. Belongs to the
+// are taken in order, and most have the same settings as the task before, so only changes are stored. Belongs to the
 // place's thread.
 #pragma once
 
@@ -23,7 +23,7 @@ class settings_of_tasks {
     taken_ = changes_.front().second;
     changes_.pop_front();
   }
-  // Of the task that was taken last.
+  // Returns the settings of the task that was taken last.
   [[nodiscard]] float_settings of_taken() const noexcept { return taken_; }
 
  private:

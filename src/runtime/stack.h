@@ -4,10 +4,10 @@
 //   | guard: no access           | mapped, a page exists once touched     |      grows down <-
 //
 // A stack is mapped whole and committed as it is touched, so its size costs addresses only: a task that needs 64 MiB
-// once is no dearer than one that needs 64 KiB, and what it touched goes back while its worker is idle. The guard is
-// larger than a page because a frame is written from anywhere: one with an array of half a MiB would step over a page.
-// With -fstack-clash-protection, which Situ is built with and which comes with situ::runtime, frames are entered page
-// by page, and none can step over it.
+// once is no dearer than one that needs 64 KiB, and touched pages are given back while the worker is idle. The guard is
+// larger than a page because code may write anywhere in a frame: a frame with an array of half a MiB would step over a
+// page. With -fstack-clash-protection, which Situ is built with and which comes with situ::runtime, frames are entered
+// page by page, and none can step over the guard.
 #pragma once
 
 #include <situ/runtime/detail/scheduler.h>
@@ -21,28 +21,29 @@ namespace situ::detail {
 
 constexpr std::size_t guard_bytes = std::size_t{1} << 20;
 constexpr std::size_t default_stack_bytes = std::size_t{256} << 10;
-constexpr std::size_t least_stack_bytes = std::size_t{64} << 10;  // what the worker's loop and an error on its way need
+constexpr std::size_t least_stack_bytes = std::size_t{64} << 10;  // for the worker's loop and an error on its way
 constexpr std::size_t most_stack_bytes = std::size_t{1} << 36;
 
-// Whole pages. Throws bad_argument, with `what` for who asked, beyond the two limits above.
+// Returns the bytes rounded up to whole pages. Throws bad_argument, with `what` for the origin of the value, beyond the
+// two limits above.
 [[nodiscard]] std::size_t checked_stack_bytes(std::uint64_t bytes, const char* what);
 
-// The size that tasks of this job have: what the job says (situ run --stack, launch_options), else SITU_STACK in the
-// environment, else what the program asked for, else the default; 0 is "nothing said". Throws bad_argument.
+// Returns the stack size of tasks: the job's value (situ run --stack, launch_options), else SITU_STACK in the
+// environment, else the program's value, else the default; 0 means "not set". Throws bad_argument.
 [[nodiscard]] std::size_t choose_stack_bytes(std::uint64_t of_job, std::uint64_t of_program);
 
-// Maps stacks; as boost::context wants its allocators. Throws std::bad_alloc where the kernel refuses. cost: two system
-// calls each.
+// Maps stacks; has the interface of boost::context's allocators. Throws std::bad_alloc if the kernel refuses. cost: two
+// system calls each.
 struct stack_mapper {
   std::size_t bytes;
   [[nodiscard]] boost::context::stack_context allocate() const;
   void deallocate(boost::context::stack_context& stack) const noexcept;
 };
 
-// Gives the pages of [low, end) back, of a stack that is used above `end` only. cost: a system call.
+// Gives back the pages of [low, end) of a stack that is in use only above `end`. cost: a system call.
 void give_back_pages(const void* low, const void* end) noexcept;
 
-// Of the stack that an address lies on or runs over. Callable from a signal handler.
+// The bounds of a stack; unknown if `top` is 0. Callable from a signal handler.
 struct stack_bounds {
   std::uintptr_t low = 0;
   std::uintptr_t top = 0;

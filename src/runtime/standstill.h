@@ -1,5 +1,6 @@
-// Where the places of a job stand: read from what they show (memory/place_status.h), told in words or as JSON, and
-// watched for a standstill that nobody can end. For launchers and `situ top`: reads only.
+// The state of the places of a job: read from their status (memory/place_status.h), reported as text or as JSON, and
+// watched for a standstill that no place can end. For launchers and `situ top`; all but the last two functions only
+// read.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +11,21 @@
 
 namespace situ::detail {
 
-// A place that a wait is for and that has not come, or does something else in its place.
+// A place that a wait is for and that has not come, or does something else instead.
 struct awaited_place {
   std::uint32_t place;
-  std::string instead;  // "has not come", "calls reduce with root 0", "has left the job" ...
+  std::string instead;  // "has not come", "calls reduce with root 0 in its place", "has left the job" ...
 };
 
 struct seen_wait {
   wait_kind kind = wait_kind::none;
-  std::uint64_t for_ns = 0;  // 0: since just now
+  std::uint64_t for_ns = 0;  // 0: unknown, or since just now
   std::uint64_t subject = 0;
   std::uint64_t number = 0;
   std::uint32_t peer = wait_note::nobody;
   std::uint32_t line = 0;
   std::string file;
-  std::string task;  // its function
+  std::string task;  // the name of its function
   bool is_main = false;
   std::vector<awaited_place> awaited;
 };
@@ -33,33 +34,34 @@ struct seen_place {
   std::uint32_t place = 0;
   place_state state = place_state::absent;
   bool rests = false;            // asleep, with nothing to do
-  std::uint64_t unrecorded = 0;  // waits beyond the records
+  std::uint64_t unrecorded = 0;  // waits for which there was no record
   std::vector<seen_wait> waits;  // main's first, then the oldest
 };
 
 [[nodiscard]] std::vector<seen_place> look_at_places(job_control& control);
-// "main waits for 1.2 s in barrier 3 of all places, at jacobi.cpp:40: place 1 has not come"
+// Returns "main waits since 1.2 s in a barrier (collective 3 of its team), at jacobi.cpp:40: place 1 has not come".
 [[nodiscard]] std::string describe(const seen_wait& wait);
-// "waits in a barrier", for a table
+// Returns a short name for a table: "barrier", "has left the job".
 [[nodiscard]] std::string_view label(wait_kind kind) noexcept;
 [[nodiscard]] std::string_view label(place_state state) noexcept;
-// A line for each place of this host and each of its waits, with a newline after each.
+// Returns a line for each place of this host and each of its waits, with a newline after each.
 [[nodiscard]] std::string format_report(job_control& control);
-// The same as one JSON object: {"places": [{"place": 0, "state": "joined", "rests": true, "waits": [...]}]}
+// Returns the state of all places as one JSON object: {"why": "...", "places": [{"place": 0, "state": "joined",
+// "rests": true, "more_waits": 0, "waits": [...]}]}
 [[nodiscard]] std::string format_report_json(job_control& control, std::string_view why);
-// The most important of it in one line, for the reason of a loss.
+// Returns all waits in one line, those at the end of the runtime last, for the reason of a loss.
 [[nodiscard]] std::string summary_of_standstill(job_control& control);
-// A string as JSON has it, with its quotes.
+// Returns a string in JSON form, with its quotes.
 [[nodiscard]] std::string json_text(std::string_view text);
 
-// Compares what it sees with what it saw at the last look.
+// Compares the places' counters with those of the last look.
 class standstill_watch {
  public:
   struct finding {
-    // Every place sleeps in waits that only places of the job can end, and has slept since the last look: they stand
-    // for ever.
+    // Every place sleeps in waits that only places of the job can end, and has slept since the last look: none can ever
+    // go on.
     bool is_final = false;
-    bool has_progressed = true;  // somebody worked, or computes
+    bool has_progressed = true;  // a place did some work, or computes
   };
   [[nodiscard]] finding look(job_control& control);
 
@@ -72,9 +74,9 @@ class standstill_watch {
   std::vector<counts> last_;
 };
 
-// Marks the first place that lives as lost, with where all stand as the reason: all of them hear it.
+// Marks the first live place as lost, with the waits of all places as the reason: all of them hear it.
 void mark_standstill(job_control& control);
-// Ends a job in which nobody can go on: logs where its places stand, and all of them hear it.
+// Ends a job in which no place can go on: logs what its places do, and notifies all of them.
 void end_standstill(job_control& control);
 
 }  // namespace situ::detail

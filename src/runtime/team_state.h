@@ -1,4 +1,4 @@
-// What a place knows of one of its teams.
+// The state of a place for one of its teams.
 #pragma once
 
 #include <situ/runtime/detail/collective.h>
@@ -16,16 +16,16 @@
 
 namespace situ::detail {
 
-// A barrier by messages. The members of a run tell its first; in round r each of these tells that of the run 2^r runs
-// on, and hears of the one as far before it, and after ceil(log2(runs)) rounds each has heard of all (dissemination
-// barrier; Hensgen, Finkel and Manber, 1988); it tells its run.
+// A barrier by messages. The members of a run notify its first member. In round r, that member notifies the first
+// member of the run 2^r runs further on, and hears from the one as far before; after ceil(log2(runs)) rounds each has
+// heard of all (dissemination barrier; Hensgen, Finkel and Manber, 1988) and notifies its run.
 class message_barrier {
  public:
   message_barrier(const team& members, const std::source_location& where);
-  // Tells whom this member can tell before it has heard of others; the next ones are told in finish().
+  // Sends the messages that this member can send before it has heard of others; finish() sends the rest.
   void announce();
   void become_task() noexcept { group_.become_task(); }
-  // Throws place_lost_error; called again, it goes on.
+  // Waits until all members have arrived. Throws place_lost_error; the next call continues.
   void finish();
 
  private:
@@ -35,10 +35,10 @@ class message_barrier {
   void tell_next_run();
 
   collective group_;
-  std::uint32_t arrived_ = 1;  // of the run, this member among them
+  std::uint32_t arrived_ = 1;  // members of the run, including this one
   std::uint32_t round_ = 0;
   bool has_told_ = false;       // in this round
-  std::uint32_t released_ = 1;  // of the run
+  std::uint32_t released_ = 1;  // members of the run, including this one
 };
 
 struct team_state {
@@ -47,11 +47,12 @@ struct team_state {
   std::uint32_t index;
   member_runs runs;
   team_barrier barrier;
-  bool is_by_messages;                           // its barriers: there is no memory that all members reach
-  std::optional<message_barrier> interrupted{};  // by a loss; the next call goes on with it
+  bool is_by_messages;  // whether its barriers use messages: no memory is reached by all members
+  std::optional<message_barrier> interrupted{};  // by a loss; the next call continues it
   bool owns_block;                // false for the world, whose block is part of the segment's private area
-  std::uint64_t collectives = 0;  // begun so far, barriers among them; numbers the messages of each
-  // What the last of them were, and the first that others' messages told before this place came to it.
+  std::uint64_t collectives = 0;  // begun so far, including barriers; numbers the messages of each
+  // The calls of the last collectives, and the first call that another member's message named for each collective that
+  // this place has not begun.
   static constexpr std::size_t remembered = 16;
   struct foreign_call {
     std::uint64_t number;
@@ -60,9 +61,10 @@ struct team_state {
   };
   std::array<std::uint64_t, remembered> recent{};
   std::vector<foreign_call> early;
-  std::string mismatch;                  // members' calls differ: what, in words
-  team_record* shown = nullptr;          // the same for the others; null where there are more teams than records
-  std::vector<std::uint64_t> abandoned;  // numbers of collectives that an error has ended
+  std::string mismatch;  // if members' calls differ: the message that says how
+  team_record* shown =
+      nullptr;  // this place's record of the team for the others; null if there are more teams than records
+  std::vector<std::uint64_t> abandoned;            // numbers of collectives that an error has ended
   std::map<std::uint64_t, std::uint64_t> subsets;  // by hash of their members: how often made
 
   team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index, barrier_block& block,
@@ -75,16 +77,16 @@ struct team_state {
 inline constexpr std::uint64_t world_team_id = 1;
 inline constexpr std::uint64_t leaving_team_id = 2;
 
-// What differs between members' calls, in words: "broadcast from index 1 (8 bytes)".
+// Returns the parts of a call in which members may differ, in words: "broadcast with root 1 of 8 bytes".
 [[nodiscard]] std::string describe(const collective_call& call);
-// Throws place_lost_error where a member is lost.
+// Throws place_lost_error if a member is lost.
 void check_members(const team_state& team);
-// Numbers a collective, and shows it to the others.
+// Returns the number of a new collective, and shows the call to the other places.
 std::uint64_t number_collective(team_state& team, const collective_call& call);
-// bad_argument where members' calls were found to differ; of any team.
+// Throw bad_argument if members' calls were found to differ: in this team, or in any.
 void throw_if_mismatched(const team_state& team);
 void throw_if_any_mismatched();
-// barrier(), with what reports call the wait.
+// Crosses a barrier, which reports show as a wait of `kind`.
 void cross_barrier(team_state& team, wait_kind kind, const std::source_location& where);
 
 }  // namespace situ::detail

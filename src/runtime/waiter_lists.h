@@ -1,5 +1,5 @@
-// The code of a place that waits: all of it in a ring, and in a queue what may go on. A waiter lies on the stack that
-// waits, so neither allocates. Belongs to the place's thread.
+// The waiters of a place: all of them in a ring, and those that may resume in a queue. A waiter is stored on the stack
+// that waits, so neither list allocates. Belongs to the place's thread.
 #pragma once
 
 #include <situ/runtime/detail/scheduler.h>
@@ -19,7 +19,7 @@ class waiter_lists {
     ring_.previous = &w;
   }
 
-  // From the ring to the queue.
+  // Moves a waiter from the ring to the queue.
   void make_resumable(waiter& w) noexcept {
     w.previous->next = w.next;
     w.next->previous = w.previous;
@@ -33,7 +33,8 @@ class waiter_lists {
     last_ = &w;
   }
 
-  // Makes resumable those in the ring for which end(w) holds. end() may do so with others, not with w.
+  // Makes resumable those waiters in the ring for which end(w) holds. end() may make other waiters resumable, but not
+  // w.
   template <class End>
   void end_if(End end) {
     for (waiter* w = ring_.next; w != &ring_;) {
