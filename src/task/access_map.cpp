@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t slab_room = 512;
 
-// How many of the first `count` are at most `at`; without branches that depend on them.
+// Returns how many of the first `count` are at most `at`, without branches that depend on the values.
 std::uint32_t rank_of(const std::uint64_t* begins, std::uint32_t count, std::uint64_t at) noexcept {
   const std::uint64_t* base = begins;
   std::uint32_t left = count;
@@ -49,7 +49,7 @@ interval& access_map::interval_at(std::uint64_t at, std::uint64_t end) {
   std::size_t in = leaf_of(at);
   leaf* l = leaves_[in].get();
   std::uint32_t after = rank_of(l->begins.data(), l->count, at);
-  // One that begins in the leaf before may reach into this one.
+  // An interval that begins in the previous leaf may reach into this one.
   if (after > 0 || in > 0) {
     const leaf& of = after > 0 ? *l : *leaves_[in - 1];
     interval& before = *of.intervals[(after > 0 ? after : of.count) - 1];
@@ -71,7 +71,7 @@ interval& access_map::interval_at(std::uint64_t at, std::uint64_t end) {
       return rest;
     }
   }
-  // A gap: up to the next interval, in this leaf or a later one.
+  // A gap: make an interval up to the next one, in this leaf or a later one.
   while (after == l->count && in + 1 < leaves_.size()) {
     l = leaves_[++in].get();
     after = 0;
@@ -89,7 +89,7 @@ interval& access_map::insert(std::uint64_t begin, std::uint64_t end, const inter
   if (leaves_[in]->count == leaf_room) {
     leaf& full = *leaves_[in];
     auto next = std::make_unique<leaf>();
-    // What grows at its end leaves full leaves behind.
+    // A map that grows at its end leaves full leaves behind.
     const bool at_end = begin > full.begins[leaf_room - 1];
     const std::uint32_t stay = at_end ? leaf_room : leaf_room / 2;
     next->count = leaf_room - stay;
@@ -145,7 +145,7 @@ void access_map::pack() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     if (leaves_[i]->count == 0) continue;
-    // Two that fit into one are one.
+    // Merges two leaves if they fit into half of one.
     if (kept > 0 && leaves_[kept - 1]->count + leaves_[i]->count <= leaf_room / 2) {
       leaf& into = *leaves_[kept - 1];
       std::copy_n(leaves_[i]->begins.begin(), leaves_[i]->count, into.begins.begin() + into.count);

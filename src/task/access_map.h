@@ -1,9 +1,10 @@
-// Who accesses which bytes: disjoint intervals of addresses, each with the last unit that writes it and those that read
-// it since. Of the thread that adds units; ordered, so that regions may overlap in any way.
+// The accesses of a graph: disjoint intervals of addresses, each with the last unit that writes it and the units that
+// read it since. Belongs to the thread that adds units. The map is ordered, so that regions may overlap in any way.
 //
-// Two levels: leaves of up to 64 intervals in a sorted array. Intervals whose units have all ended are swept out when
-// there are twice as many as after the last sweep, so it holds about what the units under way touch. An interval that
-// is declared again with the same bounds is found by a table of its beginnings, without a search.
+// It has two levels: leaves of up to 64 intervals in a sorted array. A sweep removes intervals whose units have all
+// ended once there are twice as many intervals as after the last sweep, so the map holds about the memory of the units
+// under way. An interval that is declared again with the same bounds is found in a table of beginnings, without a
+// search.
 //
 // Example: after writes [0, 64) by unit 1, reads [32, 96) by unit 2:
 //   [0, 32) written by 1    [32, 64) written by 1, read by 2    [64, 96) read by 2
@@ -18,12 +19,13 @@
 
 namespace situ::detail {
 
-// A unit as the map names it: the record, and which use of it. A record that is used again has ended before.
+// The name of a unit in the map: its record, and which use of the record. The use before has ended when a record is
+// used again.
 struct unit_name {
   std::uint32_t record = none;
   std::uint32_t generation = 0;
   static constexpr std::uint32_t none = UINT32_MAX;
-  static constexpr std::uint32_t failed = UINT32_MAX - 1;  // a unit that threw, or never ran for one that did
+  static constexpr std::uint32_t failed = UINT32_MAX - 1;  // a unit that threw, or never ran because another threw
   friend bool operator==(unit_name, unit_name) = default;
 };
 
@@ -32,7 +34,7 @@ struct alignas(64) interval {
   std::uint64_t end = 0;
   unit_name writer;
   std::uint32_t readers = 0;
-  std::uint32_t room = 0;  // in `more`
+  std::uint32_t room = 0;  // of `more`, in readers
   std::array<unit_name, 2> first_readers;
   unit_name* more = nullptr;  // from the third reader on
 };
@@ -44,7 +46,7 @@ class access_map {
   access_map(const access_map&) = delete;
   access_map& operator=(const access_map&) = delete;
 
-  // Each interval of [begin, end), in order, made where there is none; afterwards their bounds are bounds of intervals.
+  // Visits each interval of [begin, end) in order, and makes those that are missing; splits intervals at both bounds.
   template <class Visit>
   void visit(std::uint64_t begin, std::uint64_t end, Visit visit) {
     if (interval* const known = repeated(begin, end)) return visit(*known);
@@ -55,7 +57,8 @@ class access_map {
     }
   }
 
-  // has_ended(name): whether nobody has to wait for it, nor to know of it. Drops what is of no use any more.
+  // Drops ended readers, and intervals without any unit left. has_ended(name): whether the unit needs neither be waited
+  // for nor be known.
   template <class HasEnded>
   void sweep(HasEnded has_ended) {
     for (auto& each : leaves_) {
@@ -74,7 +77,7 @@ class access_map {
     }
     pack();
   }
-  // Units by other names.
+  // Replaces the name of each unit by rename(name).
   template <class Rename>
   void rename(Rename rename) {
     for (auto& each : leaves_)
@@ -87,7 +90,7 @@ class access_map {
   [[nodiscard]] bool wants_sweep() const noexcept { return count_ > sweep_at_; }
   void clear();
 
-  // A reader more; before its list grows, those that have ended are dropped.
+  // Adds a reader; drops ended readers before the list grows.
   template <class HasEnded>
   static void add_reader(interval& it, unit_name reader, HasEnded has_ended) {
     if (it.readers >= 2 && it.readers - 2 == it.room) {
@@ -126,21 +129,21 @@ class access_map {
     interval* const it = table_[slot_of(begin)];
     return it != nullptr && it->begin == begin && it->end == end ? it : nullptr;
   }
-  // The interval that begins at `at`, and ends at `end` or before; split or made so that there is one.
+  // Returns the interval that begins at `at` and ends at `end` or before; splits or makes one if needed.
   interval& interval_at(std::uint64_t at, std::uint64_t end);
-  // The last leaf that begins at `at` or before; 0 where there is none such.
+  // Returns the last leaf that begins at `at` or before, else 0.
   [[nodiscard]] std::size_t leaf_of(std::uint64_t at) noexcept;
   interval& insert(std::uint64_t begin, std::uint64_t end, const interval* like);
   interval& take();
   void give_back(interval& it) noexcept;
   void pack();
 
-  std::vector<std::uint64_t> firsts_;  // of each leaf: its first interval may begin here, and none before
+  std::vector<std::uint64_t> firsts_;  // of each leaf: the lowest address at which its first interval may begin
   std::vector<std::unique_ptr<leaf>> leaves_;
-  std::array<std::size_t, 2> recent_{};  // leaves that were looked into last
+  std::array<std::size_t, 2> recent_{};  // the leaves of the last look-ups
   std::size_t count_ = 0;
   std::size_t sweep_at_ = 1024;
-  std::array<interval*, table_size> table_{};  // by their beginnings
+  std::array<interval*, table_size> table_{};  // by beginning
   std::vector<std::unique_ptr<interval[]>> slabs_;
   std::vector<interval*> free_;
 };

@@ -19,9 +19,9 @@ bool uses(const std::vector<staged_tile>& tiles, const staging& of) {
 
 constexpr std::uint32_t most_taken = 16;         // fresh units at once
 constexpr int looks_before_sleep = 2000;         // about 20 us
-constexpr int looks_before_far = 200;            // about 2 us: reading 64 KiB from another node takes as much more
+constexpr int looks_before_far = 200;            // about 2 us: reading 64 KiB from another node costs as much extra
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
-constexpr std::uint32_t first_records = 64;      // of the window; more when they are all under way
+constexpr std::uint32_t first_records = 64;      // of the window; more once these are all under way
 constexpr std::size_t most_parts = 64;           // of a reduction, before they are combined
 constexpr unit_name failed_unit{unit_name::failed, 0};
 
@@ -48,7 +48,7 @@ void drop_tiles::operator()(std::vector<staged_tile>* tiles) const noexcept { de
 
 dependence* work_unit::ended() noexcept { return ended_mark; }
 
-static bool touch(const memory_region& a, const memory_region& b) noexcept {  // by their bounds
+static bool touch(const memory_region& a, const memory_region& b) noexcept {  // compares the bounds
   const auto begin_a = reinterpret_cast<std::uint64_t>(a.begin), begin_b = reinterpret_cast<std::uint64_t>(b.begin);
   const auto extent = [](const memory_region& r) { return (r.rows - 1) * r.stride + r.bytes; };
   return a.size() != 0 && b.size() != 0 && begin_a < begin_b + extent(b) && begin_b < begin_a + extent(a);
@@ -93,7 +93,7 @@ void check_declared(const void* begin, std::size_t bytes, bool writes, const cha
     const std::uint64_t start = base + row * each.region.stride;
     const bool is_in = start <= first && first + bytes <= start + each.region.bytes;
     if (is_in && (writes ? each.mode != access_mode::read : each.mode != access_mode::write)) return;
-    if (is_in && !writes) return;  // what it has written itself, it may read
+    if (is_in && !writes) return;  // a unit may read bytes that it declared to write
   }
   throw error{errc::bad_argument,
               fmt::format("unit {}{} {} {}[{}], which it has not declared: add {}() of it", checked_unit->number,
@@ -132,7 +132,7 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
   }
 }
 
-// Nodes that no thread is dealt to are left out of `on`. The last home is that of units without one.
+// Removes nodes that get no thread from `on`. The last home is for units without one.
 void graph_core::deal_homes(task_nodes& on, std::uint32_t count) {
   const bool has_several = on.nodes.size() > 1;
   const std::vector<std::uint32_t> dealt =
@@ -154,7 +154,7 @@ graph_core::~graph_core() {
   std::destroy_n(units_.get(), in_use_);
 }
 
-// A short graph touches few records, not all of its window.
+// Makes records on demand, so that a short graph does not touch all of its window.
 void graph_core::make_records(std::uint32_t count) {
   for (; in_use_ < count; ++in_use_)
     (new (units_.get() + in_use_) work_unit)->successors.store(ended_mark, std::memory_order_relaxed);
@@ -177,7 +177,7 @@ work_unit& graph_core::free_unit() {
       work_unit& unit = record(next_record_++ & (in_use_ - 1));
       fetch_record(record((next_record_ + 4) & (in_use_ - 1)));
       if (unit.has_ended()) {
-        // A failure is known to the map by the unit's name: first it gets one that stays.
+        // The map knows a failure by the unit's name: rename it before the record is used again.
         if (unit.has_failed.load(std::memory_order_relaxed)) sweep();
         return unit;
       }
@@ -205,10 +205,10 @@ bool graph_core::is_over(unit_name name) const noexcept {
   return unit.generation != name.generation || (unit.has_ended() && !unit.has_failed.load(std::memory_order_relaxed));
 }
 
-// Units that have failed are known to the map by one name afterwards, and their records are free for others.
+// Gives all failed units one common name in the map, so that their records can be used again.
 void graph_core::sweep() {
   if (has_failed_.load(std::memory_order_acquire)) {
-    std::vector<bool> failed(in_use_);  // as of now: others may fail meanwhile
+    std::vector<bool> failed(in_use_);  // as of now: others may fail during the sweep
     for (std::uint32_t i = 0; i < in_use_; ++i)
       failed[i] = record(i).has_ended() && record(i).has_failed.load(std::memory_order_relaxed);
     accesses_.rename([&](unit_name name) {
@@ -254,9 +254,9 @@ void graph_core::depend(work_unit& unit, unit_name on, std::uint32_t& found) {
 
 void graph_core::declare(work_unit& unit, const memory_region& region, access_mode mode, std::uint32_t& found) {
   const unit_name self = name_of(unit);
-  const bool is_wait = unit.run == nullptr;  // over before anything else is added, so nobody has to know of it
+  const bool is_wait = unit.run == nullptr;  // it ends before another unit is added, so no unit has to know of it
   if (region.bytes == 0) return;
-  std::uint64_t last = 0;  // where the row before ends
+  std::uint64_t last = 0;  // the end of the previous row
   for (std::size_t row = 0; row < region.rows; ++row) {
     const auto first = reinterpret_cast<std::uint64_t>(region.begin) + row * region.stride;
     const std::uint64_t begin = std::max(first & ~(grain_ - 1), last);
@@ -309,7 +309,7 @@ open_reduction& graph_core::reduction_of(const memory_region& target, const void
   return reductions_.emplace_back(open_reduction{.target = target, .operation = operation, .float_settings = settings});
 }
 
-// Whoever touches a target comes after what combines its parts.
+// A unit that touches a target must come after the unit that combines its parts.
 void graph_core::close_reductions(const memory_region& touched) {
   for (std::size_t i = 0; i < reductions_.size();) {
     if (!touch(touched, reductions_[i].target)) {
@@ -345,7 +345,7 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
       for (; asked < stagings_.size(); ++asked)
         if (uses(*unit.staged, *stagings_[asked]) && stagings_[asked]->request(unit)) ++tiles;
     }
-  } catch (...) {  // what it has declared so far is waited for; but it does nothing
+  } catch (...) {  // the unit still waits for the dependences found so far, but does nothing
     no_room = std::current_exception();
     for (; unit.staged != nullptr && asked < stagings_.size(); ++asked)
       std::erase_if(*unit.staged, [&](const staged_tile& each) { return each.of == stagings_[asked]; });
@@ -413,7 +413,7 @@ void graph_core::run(work_unit& unit, std::uint32_t thread) {
   settle(unit, thread, failed);
 }
 
-// The end of a unit: its record is free, and those are ready that waited for it last.
+// Ends a unit: frees its record, and makes those units ready that waited for it last.
 void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept {
   thread_part& part = *threads_[thread];
   if (unit.destroy != nullptr) unit.destroy(unit);
@@ -426,7 +426,7 @@ void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noex
     }
   if (failed) unit.has_failed.store(true, std::memory_order_relaxed);
   dependence* next = unit.successors.exchange(ended_mark, std::memory_order_acq_rel);
-  // From here on the record is another unit's. Its successors are not: they have waited for it.
+  // From here on the record may be another unit's. Its successors are still valid: they have waited for this unit.
   std::uint32_t ready = 0;
   while (next != nullptr) {
     work_unit& after = *next->after;
@@ -447,19 +447,20 @@ void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noex
   wake_owner();
 }
 
-// The oldest 1 in `share` of them, but one: the first is returned, the others wait with the thread. The rest go back.
+// Takes the oldest 1/share of the late units, but at least one: returns the first, and pushes the others to the
+// thread's own queue. The rest are given back.
 std::uint32_t graph_core::take_late(thread_part& part, ready_home& from, std::uint32_t share) {
   work_unit* next = from.late.exchange(nullptr, std::memory_order_acquire);
   if (share > 1) next = give_back_late(from, next, share);
   while (next != nullptr) {
     work_unit& unit = *next;
-    next = next->next_late;  // before somebody else takes the unit, and it ends
+    next = next->next_late;  // before another thread takes the unit, and it ends
     part.own.push(static_cast<std::uint32_t>(&unit - units_.get()));  // so the oldest comes first
   }
   return part.own.pop();
 }
 
-// All but the oldest, which are returned: the first of a list stays its first.
+// Gives back all but the oldest units of the list, and returns those. The first of the list stays its first.
 work_unit* graph_core::give_back_late(ready_home& to, work_unit* first, std::uint32_t share) noexcept {
   std::uint32_t count = 0;
   for (const work_unit* each = first; each != nullptr; each = each->next_late) ++count;
@@ -470,11 +471,11 @@ work_unit* graph_core::give_back_late(ready_home& to, work_unit* first, std::uin
   last->next_late = to.late.load(std::memory_order_relaxed);
   while (!to.late.compare_exchange_weak(last->next_late, first, std::memory_order_acq_rel, std::memory_order_relaxed)) {
   }
-  wake_somebody(to);  // who has looked meanwhile has not seen them
+  wake_somebody(to);  // a thread that has looked in between has not seen them
   return kept;
 }
 
-// Of the threads of its node, or of all others.
+// Steals from the threads of its node, or from all others.
 std::uint32_t graph_core::steal(std::uint32_t thread, bool far) noexcept {
   const auto count = static_cast<std::uint32_t>(threads_.size());
   for (std::uint32_t i = 1; i < count; ++i) {
@@ -515,7 +516,7 @@ __attribute__((always_inline)) inline std::uint32_t graph_core::take_from(thread
   return some[0];
 }
 
-// One unit, so that its own threads still have the others.
+// Takes a single unit, so that the threads of that home still have the others.
 std::uint32_t graph_core::take_far(std::uint32_t thread) {
   thread_part& part = *threads_[thread];
   for (const auto& other : homes_) {
@@ -566,8 +567,8 @@ void graph_core::has_tiles(work_unit& unit, const std::exception_ptr& failure) n
 
 // --- sleeping -------------------------------------------------------------------------------------------------------
 
-// A unit is pushed, then `sleepers_` is read; a sleeper counts itself, then looks whether there is a unit. One of the
-// two sees the other, since the sleeper orders all threads between its two steps.
+// The waker pushes a unit, then reads `sleepers`; a sleeper counts itself, then looks for a unit. One of the two sees
+// the other, since the sleeper orders all threads between its two steps.
 void graph_core::wake_somebody(ready_home& near) noexcept {
   if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
   if (near.sleepers.load(std::memory_order_relaxed) != 0) {
@@ -578,7 +579,7 @@ void graph_core::wake_somebody(ready_home& near) noexcept {
   }
 }
 
-// The threads of the unit's home are awake: somebody else may help.
+// Wakes a thread of another node to help, because the threads of the unit's home are awake.
 void graph_core::wake_far() noexcept {
   for (const auto& each : homes_) {
     if (each->sleepers.load(std::memory_order_relaxed) == 0) continue;
@@ -588,13 +589,14 @@ void graph_core::wake_far() noexcept {
   }
 }
 
-// Of where a thread has just taken there is more: one thread that sleeps may help, and wakes the next so. While a
-// burst is added all may sleep, and then the bell that rings is the one of its home alone.
+// If there are more units at the home from which a thread has just taken, wakes one sleeper to help, which wakes the
+// next in the same way. While a burst of units is added all threads may sleep, and then only the bell of the units'
+// home rings.
 void graph_core::wake_for_more(const thread_part& part, const ready_home& from) noexcept {
   if (!from.fresh.is_empty() || !part.own.is_empty()) wake_far();
 }
 
-// The adding thread sleeps until a unit has ended or is ready.
+// Wakes the adding thread, which sleeps until a unit has ended or is ready.
 void graph_core::wake_owner() noexcept {
   if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!owner_sleeps_.load(std::memory_order_relaxed)) return;

@@ -1,4 +1,4 @@
-// A task graph without the types of its bodies: records of units, who waits for whom, threads, waits.
+// A task graph independent of the types of its bodies: records of units, their dependences, threads, waits.
 #pragma once
 
 #include <situ/task/task_graph.h>
@@ -26,8 +26,8 @@ namespace situ::detail {
 
 class graph_core {
  public:
-  // await_end: of a graph whose units are deferred; waits until one has ended.
-  // on: the nodes that threads are dealt to and units have homes at; nothing: those of this thread.
+  // await_end: set for a graph whose units are deferred; waits until a unit has ended.
+  // on: the nodes for the threads and for the homes of units; nullopt: those of this thread.
   explicit graph_core(const task_graph_options& options, std::function<void()> await_end = nullptr,
                       std::optional<task_nodes> on = std::nullopt);
   ~graph_core();
@@ -38,15 +38,16 @@ class graph_core {
   open_reduction& reduction_of(const memory_region& target, const void* operation);
   [[nodiscard]] std::span<const declared_access> prepare(std::span<const declared_access> accesses);
   void add(work_unit& unit, std::span<const declared_access> accesses);
-  // In a body: the unit does not end with it, but when end() is told so by the adding thread, maybe before it returns.
+  // Called in a body: the unit does not end with the body, but when the adding thread calls end(), perhaps before the
+  // body returns.
   work_unit& defer() noexcept;
   void end(work_unit& unit, const std::exception_ptr& failure) noexcept;
-  // By a staging, which outlives no graph: of the adding thread.
+  // Called by a staging, which must not outlive the graph, on the adding thread.
   void add_staging(staging& s) { stagings_.push_back(&s); }
   void remove_staging(staging& s) noexcept { std::erase(stagings_, &s); }
-  // By its thread: a unit has its tiles, or cannot have them.
+  // Called by a staging's thread: a unit has its tiles, or cannot have them.
   void has_tiles(work_unit& unit, const std::exception_ptr& failure) noexcept;
-  // Waits for all units; what they threw is for wait().
+  // Waits for all units; their exceptions stay for wait().
   void settle_all();
   void wait();
   void wait_for(std::span<const declared_access> accesses);
@@ -56,17 +57,18 @@ class graph_core {
   [[nodiscard]] std::uint32_t thread_count() const noexcept { return static_cast<std::uint32_t>(threads_.size()); }
 
  private:
-  // Where ready units wait for any thread of a node, and those threads sleep. One where units have no homes; else one
-  // more for those that have none, where nobody sleeps and all threads take.
+  // A queue of ready units for any thread of a node, on which those threads sleep. There is one if units have no homes;
+  // otherwise one for each node, and one more for units without a home, from which all threads take and on which none
+  // sleeps.
   struct ready_home {
     explicit ready_home(std::uint32_t room) : fresh{room} {}
     fresh_units fresh;
-    alignas(64) std::atomic<work_unit*> late{nullptr};  // made ready from elsewhere, the last one first
+    alignas(64) std::atomic<work_unit*> late{nullptr};  // made ready by other threads, the last one first
     alignas(64) std::atomic<std::uint32_t> sleepers{0};
     std::atomic<std::uint32_t> bell{0};
-    std::uint32_t share = 0;  // a thread takes 1 in so many fresh units: twice its threads
+    std::uint32_t share = 0;  // a thread takes 1/share of the fresh units: twice its threads
   };
-  // What a thread counts and has ready; written by that thread alone, but for `own`.
+  // The counters and ready units of a thread. Only the thread writes them, except `own`, from which others steal.
   struct alignas(128) thread_part {
     thread_part(std::uint32_t window, std::uint16_t node, ready_home& of_node)
         : home{of_node}, home_number{node}, own{window} {}
@@ -83,7 +85,7 @@ class graph_core {
   [[nodiscard]] unit_name name_of(const work_unit& unit) const noexcept {
     return {static_cast<std::uint32_t>(&unit - units_.get()), unit.generation};
   }
-  [[nodiscard]] bool is_over(unit_name name) const noexcept;  // nobody waits for it, nor has to know of it
+  [[nodiscard]] bool is_over(unit_name name) const noexcept;  // no unit has to wait for it or know of it
   void depend(work_unit& unit, unit_name on, std::uint32_t& found);
   void declare(work_unit& unit, const memory_region& region, access_mode mode, std::uint32_t& found);
   void sweep();
@@ -91,8 +93,8 @@ class graph_core {
   [[nodiscard]] dependence& edge_of(work_unit& unit, std::uint32_t i);
 
   void work(std::uint32_t thread);
-  // Runs one unit, if there is any that is ready: false where there is none. looks: how often there was none before;
-  // units of other homes are for those who have looked a while.
+  // Runs one ready unit; returns false if there is none. looks: how many looks before found none; a thread takes units
+  // of other homes only after looks_before_far of them.
   bool run_one(std::uint32_t thread, int looks);
   [[nodiscard]] std::uint32_t take_waiting(std::uint32_t thread, int looks);
   [[nodiscard]] std::uint32_t take_at_homes(std::uint32_t thread, int looks);
@@ -118,12 +120,12 @@ class graph_core {
   void sleep_unless(ready_home& home, Done done) noexcept;
   void stop() noexcept;
   [[nodiscard]] std::uint64_t ended() const noexcept;
-  // Runs units until `done`; sleeps while there are none.
+  // Runs units until `done`; sleeps while none is ready.
   template <class Done>
   void work_until(Done done);
   void check_thread(const char* what) const;
 
-  // Room for `window_` records, of which the first `in_use_` have been made.
+  // Frees the memory for `window_` records, of which the first `in_use_` have been made.
   struct free_records {
     void operator()(work_unit* first) const noexcept { ::operator delete(first, std::align_val_t{alignof(work_unit)}); }
   };
@@ -133,11 +135,11 @@ class graph_core {
   std::uint32_t in_use_ = 0;  // of the adding thread, a power of two
   std::unique_ptr<work_unit, free_records> units_;
   std::vector<std::unique_ptr<ready_home>> homes_;
-  std::unique_ptr<unit_homes> homes_of_units_;         // null: all are at the one home
-  bool threads_order_;                                 // order_all_threads() works, so whoever wakes needs no fence
+  std::unique_ptr<unit_homes> homes_of_units_;         // null: there is one home for all
+  bool threads_order_;                                 // order_all_threads() works, so the waker needs no fence
   std::vector<std::unique_ptr<thread_part>> threads_;  // 0: the adding thread's
 
-  // Of the adding thread.
+  // The following members belong to the adding thread.
   alignas(64) std::uint64_t added_ = 0;
   std::uint64_t edges_ = 0;
   std::vector<open_reduction> reductions_;
@@ -145,9 +147,9 @@ class graph_core {
   std::vector<declared_access> in_pieces_;
   std::vector<staged_tile> tiles_;  // of the unit that is being prepared
   bool is_checked_;
-  std::uint64_t grain_;  // bytes that are one location
+  std::uint64_t grain_;  // bytes of one location
   std::function<void()> await_end_;
-  work_unit* running_ = nullptr;  // where units are deferred
+  work_unit* running_ = nullptr;  // the unit in its body, if units are deferred
   bool is_in_unit_ = false;       // the adding thread runs one
   std::uint32_t next_record_ = 0;
   access_map accesses_;

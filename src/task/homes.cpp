@@ -29,7 +29,7 @@ task_nodes nodes_of_thread() {
   try {
     static const std::vector<node_processors> read = nodes_of_machine();
     all = read;
-  } catch (const error&) {  // not to be read now: units have one home, and the next graph looks again
+  } catch (const error&) {  // not readable now: units have one home, and the next graph tries again
   }
   if (all.size() < 2) return found;
   const auto allowed = machine::processor_set::of_this_thread();
@@ -51,7 +51,7 @@ std::vector<std::uint32_t> deal_threads(const task_nodes& to, std::uint32_t thre
   for (std::uint32_t t = 0; t < threads; ++t) {
     std::uint32_t best = to.first;
     for (std::uint32_t n = 0; t > 0 && n < to.nodes.size();
-         ++n)  // the one with the most processors for one more thread
+         ++n)  // picks the node with the most processors per thread, counting one more thread
       if (to.nodes[n].processors.size() * (counts[best] + 1) > to.nodes[best].processors.size() * (counts[n] + 1))
         best = n;
     ++counts[best];

@@ -16,7 +16,7 @@
 namespace situ {
 namespace detail {
 
-// The graph has one thread, the place's, for which running a unit is starting a task that calls.
+// The graph has one thread, the place's. It runs a unit by starting a task that makes the call.
 class place_graph_core {
  public:
   explicit place_graph_core(const place_graph_options& options)
@@ -59,7 +59,7 @@ class place_graph_core {
       std::ranges::fill(added_, 0);
       throw;
     } catch (...) {
-      std::ranges::fill(added_, 0);  // those that never ran did not count down
+      std::ranges::fill(added_, 0);  // units that never ran have not decremented it
       throw;
     }
   }
@@ -77,7 +77,7 @@ class place_graph_core {
   [[nodiscard]] const std::vector<std::uint64_t>& units_at() const noexcept { return units_at_; }
 
  private:
-  // Whether a unit there reaches all that it declares: bytes_, by place.
+  // Throws if a unit at `where` cannot reach all bytes that it declares: bytes_, by place.
   void check_reached_from(place where) const {
     if (current->far == nullptr) return;
     const std::span<const place_home> homes = current->far->homes();
@@ -101,7 +101,7 @@ class place_graph_core {
         std::exception_ptr failure;
         try {
           const float_settings_scope as{float_settings{next.unit->float_settings}};
-          next.call();  // which takes them to its place
+          next.call();  // which carries the settings to the place of the unit
         } catch (...) {
           failure = std::current_exception();
         }
@@ -122,7 +122,7 @@ class place_graph_core {
     ++under_way_[where.index()];
   }
 
-  // Until a unit has ended. A loss is for wait().
+  // Waits until a unit has ended. A loss stays for wait().
   void await_end() {
     ended_.emplace();
     const std::exception_ptr loss = await_despite_losses(ended_->get_future());
@@ -136,7 +136,7 @@ class place_graph_core {
   std::vector<std::deque<call_to_come>> waiting_;
   std::vector<std::uint64_t> units_at_;
   std::optional<promise<>> ended_;
-  std::exception_ptr loss_;  // that wait() has not thrown
+  std::exception_ptr loss_;  // not yet thrown by wait()
   bool is_checked_;
   graph_core units_;
 };

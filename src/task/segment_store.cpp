@@ -1,5 +1,5 @@
-// The backing store in the segment of a place: read by get, written by put, by a thread that is registered with the
-// place that made it.
+// The backing store in the segment of a place. A thread that is registered with the place that made the store reads by
+// get and writes by put.
 #include <situ/base/error_code.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/place_threads.h>
@@ -22,7 +22,7 @@ class segment_store final : public backing_store {
     (void)first.place();
     threads_.start([this] { requests_.run(); });
   }
-  ~segment_store() override {  // then its thread is waited for
+  ~segment_store() override {  // threads_ then waits for the thread
     requests_.stop();
   }
 

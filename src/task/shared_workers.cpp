@@ -17,8 +17,9 @@
 
 namespace situ::detail {
 
-// What a thread has from the one that makes it: its processors, and where its pages go. A thread that was made for
-// another graph takes it over, so that nobody can tell. What the kernel does not tell is left as it is.
+// The settings that a new thread inherits: its processors, and its memory policy. A thread that was made for another
+// graph takes them over, so that it behaves like a new one. Settings that the kernel does not report are left
+// unchanged.
 struct inherited_settings {
   std::array<std::uint64_t, 128> processors{};  // 8192, the most that Linux is built for on x86-64
   std::array<std::uint64_t, 17> nodes{};        // 1024, and the kernel leaves out the last bit
@@ -42,18 +43,19 @@ struct inherited_settings {
   static constexpr unsigned long node_bits = 1025;
 };
 
-// A thread and what it is to do. `turn` is even while it waits, odd while it runs a body.
+// A thread and its work. `turn` is even while the thread waits, odd while it runs a body.
 struct shared_worker_state {
   static constexpr std::uint64_t looks_ns = 50'000;
   std::atomic<std::uint32_t> turn{0};
   inherited_settings has;     // of the thread
-  inherited_settings wanted;  // of who has given the body
+  inherited_settings wanted;  // of the thread that has given the body
   bool is_ending = false;
   std::function<void()> body;
   worker thread;
 
-  // Programs that make one short graph after the other come back within microseconds, and a sleeper takes some fifty to
-  // wake up on a virtual machine: so it looks about as long before it sleeps, and lets others run meanwhile.
+  // A program that makes one short graph after another needs a thread again within microseconds, and a sleeper takes
+  // some fifty to wake up on a virtual machine. So the thread polls for about as long before it sleeps, and yields in
+  // between.
   void await(std::uint32_t past) noexcept {
     const auto is_past = [this, past] { return turn.load(std::memory_order_acquire) == past; };
     for (const std::uint64_t until = steady_ns() + looks_ns; is_past() && steady_ns() < until;) give_way();
@@ -111,14 +113,14 @@ class waiting_threads {
     waiting_.pop_back();
     return taken;
   }
-  // Null afterwards, where it was kept.
+  // Keeps a thread if there is room; `one` is null then.
   void keep(std::unique_ptr<shared_worker_state>& one) {
     const std::scoped_lock lock{mutex_};
     if (waiting_.size() < most_) waiting_.push_back(std::move(one));
   }
 
  private:
-  // In a forked child: the threads are not there, and nothing may wait for them.
+  // Called in a forked child: the threads do not exist there, and the child must not wait for them.
   void forget() noexcept {
     for (auto& each : waiting_) (void)each.release();
     waiting_.clear();
@@ -149,7 +151,7 @@ shared_worker::shared_worker(shared_worker&&) noexcept = default;
 
 shared_worker::~shared_worker() {
   if (state_ == nullptr) return;
-  // Odd while the body runs.
+  // The turn is odd while the body runs.
   for (std::uint32_t turn = state_->turn.load(std::memory_order_acquire); turn % 2 != 0;
        turn = state_->turn.load(std::memory_order_acquire))
     state_->await(turn);

@@ -1,9 +1,8 @@
-// Threads that the task graphs of a process have one after the other: making a thread takes longer than many a graph.
+// Threads that the task graphs of a process use in turn: making a thread takes longer than many graphs run.
 //
-// A thread has the processors (or some of them, to be near to memory) and the memory policy of the one that makes the
-// graph, as if it were new. One that a
-// graph gives back waits for the next one; as many wait as there are processors, others end. In a
-// forked child there are none of them. Thread-safe.
+// A thread takes over the processors (or some of them, to be near to memory) and the memory policy of the thread that
+// makes the graph, as a new thread would. A thread that a graph gives back waits for the next graph; at most as many
+// wait as there are processors, and others end. A forked child has none of them. Thread-safe.
 #pragma once
 
 #include <situ/machine/processor_set.h>
@@ -15,10 +14,10 @@ namespace situ::detail {
 
 struct shared_worker_state;
 
-// body() on a thread of the process, once. Movable.
+// Runs body() once on a thread of the process. Movable.
 class shared_worker {
  public:
-  // on: the processors of those of the calling thread that it is bound to; null: all. Throws std::system_error where
+  // on: binds the thread to these of the calling thread's processors; null: to all of them. Throws std::system_error if
   // the system has no room for another thread.
   explicit shared_worker(std::function<void()> body, const machine::processor_set* on = nullptr);
   // Waits until the body has returned.

@@ -1,4 +1,4 @@
-// What staged_array calls: arrays over stores; and which tiles of theirs a region touches.
+// The functions behind staged_array: make arrays over stores, and find the tiles that a region touches.
 #include <situ/task/staged_array.h>
 
 #include <situ/base/error.h>
@@ -15,7 +15,7 @@
 namespace situ::detail {
 namespace {
 
-// At a time; a process has 65530 mappings, and a tile takes two.
+// Tiles in memory at a time: a process has 65530 mappings, and a tile takes two.
 constexpr std::size_t most_tiles = 20'000;
 
 std::size_t whole(std::size_t bytes, std::size_t of) { return (bytes + of - 1) / of * of; }
@@ -79,7 +79,7 @@ void staging::collect(const declared_access& access, std::vector<staged_tile>& t
     for (std::uint64_t i = (begin - base) / plan_.tile_bytes; i <= (end - base - 1) / plan_.tile_bytes; ++i) {
       const auto index = static_cast<std::uint32_t>(i);
       const std::uint64_t first = base + i * plan_.tile_bytes;
-      // A page that the array ends within may have more of the store, which is written back with it.
+      // The last page of the array may hold more bytes of the store, which are written back with it.
       const bool is_all = begin <= first && first + bytes_of(index) <= end && bytes_of(index) % page_bytes == 0;
       const staged_tile one{this, index, access.mode != access_mode::read,
                             access.mode != access_mode::write || !is_all};

@@ -16,7 +16,7 @@ namespace situ::detail {
 
 namespace {
 constexpr std::uint32_t no_frame = UINT32_MAX;
-constexpr std::size_t most_looked_at = 64;  // tiles that might be evicted, from either end of their list
+constexpr std::size_t most_looked_at = 64;  // candidates for eviction at either end of their list
 }  // namespace
 
 staging::staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_store> store, const page_source& fast)
@@ -136,7 +136,8 @@ void staging::unpin(const staged_tile& one) {
   protect(one.tile);
 }
 
-// In a checked graph a tile that no unit may write now is not written, and one that no unit may read is not there.
+// In a checked graph, allows writes to a tile only while a unit may write it, and reads only while a unit may read it
+// or the tile is being written to the store.
 void staging::protect(std::uint32_t index) noexcept {
   const tile& it = tiles_[index];
   if (!is_checked_ || it.state != tile_state::here) return;
@@ -145,7 +146,8 @@ void staging::protect(std::uint32_t index) noexcept {
                                                      : tile_access::none);
 }
 
-// pre: here, in no list. Its frame is free. With `held`, which is the thread's, its pages move without the lock.
+// Frees the tile's frame. pre: the tile is here, and in no list. With `held`, the lock of the staging's thread, the
+// pages move without the lock.
 void staging::forget(std::uint32_t index, lock* held) {
   tile& it = tiles_[index];
   it.state = tile_state::away;
@@ -174,7 +176,8 @@ void staging::work() {
   }
 }
 
-// Reads come before evictions for them, and those before more units: what is pending is bounded.
+// Begins the next action: reads come before evictions for them, and evictions before taking more units, so that
+// pending_ is bounded.
 bool staging::begin_something(lock& held) {
   const bool may_move = moves_.size() < backing_store::queues;
   if (!to_write_.empty() && may_move) {
@@ -204,7 +207,7 @@ void staging::take(work_unit& unit, lock& held) {
     if (each.of != this) continue;
     pin(each);
     tile& it = tiles_[each.tile];
-    if (++it.next_use >= it.uses.size() / 2) {  // those that are over go, now and then
+    if (++it.next_use >= it.uses.size() / 2) {  // drops past uses, now and then
       it.uses.erase(it.uses.begin(), it.uses.begin() + static_cast<std::ptrdiff_t>(it.next_use));
       it.next_use = 0;
     }
@@ -240,7 +243,7 @@ void staging::begin_move(std::uint32_t index, backing_store::direction to, std::
   held.lock();
 }
 
-// pre: a tile is pending, and a frame is free.
+// Begins to read the first pending tile. pre: a tile is pending, and a frame is free.
 void staging::begin_read(lock& held) {
   const std::uint32_t index = pending_.front();
   pending_.pop_front();
@@ -253,8 +256,8 @@ void staging::begin_read(lock& held) {
     arrived(index, nullptr, held);
 }
 
-// idle_.end() where there is none that could go. What repeats its sweeps needs first what it has used longest ago; what
-// does not needs none of it: so both ends of the list are looked at.
+// Returns the tile to evict, or idle_.end(). A program that repeats its sweeps needs the least recently used tiles
+// first; a program that does not needs none of them. So the search looks at both ends of the list.
 std::list<std::uint32_t>::iterator staging::choose_victim() {
   auto best = idle_.end();
   std::uint64_t best_use = 0;
@@ -274,7 +277,7 @@ std::list<std::uint32_t>::iterator staging::choose_victim() {
   return best;
 }
 
-// False where there is none that could go.
+// Returns false if no tile can be evicted.
 bool staging::begin_eviction(lock& held) {
   const auto found = choose_victim();
   if (found == idle_.end()) return false;
@@ -316,7 +319,7 @@ void staging::finish_oldest(lock& held) {
   changed_.notify_all();
 }
 
-// A tile that cannot be written stays, and whoever needs its room cannot run.
+// A tile that cannot be written back stays in memory, and a unit that needs its frame cannot run.
 void staging::end_write(std::uint32_t index, const std::exception_ptr& failure, lock& held) {
   tile& it = tiles_[index];
   it.is_written = false;
@@ -330,7 +333,7 @@ void staging::end_write(std::uint32_t index, const std::exception_ptr& failure, 
       forget(index, &held);
   }
   protect(index);
-  tell_waiting(index, nullptr, held);  // it is there, whatever the store has
+  tell_waiting(index, nullptr, held);  // the tile is in memory, whatever the store has
   if (!failure) return;
   if (!write_failure_) write_failure_ = failure;
   if (pending_.empty()) return;
@@ -381,7 +384,7 @@ void staging::tell_waiting(std::uint32_t index, const std::exception_ptr& failur
 
 // --- between units --------------------------------------------------------------------------------------------------
 
-// pre: no unit is under way.
+// Waits until no move is under way. pre: no unit is under way.
 void staging::await_still(lock& held) {
   changed_.wait(held, [this] { return moves_.empty() && to_write_.empty(); });
 }
@@ -391,7 +394,8 @@ void staging::move_at_once(backing_store::direction to, std::byte* memory, std::
   store_->wait(0);
 }
 
-// Of one tile. What is not in memory goes by whole pages of a buffer, some at a time.
+// Copies a part of one tile. If the tile is not in memory, reads or writes whole pages through a buffer of at most 1
+// MiB.
 void staging::copy_part(std::uint32_t index, std::size_t within, void* to, const void* from, std::size_t bytes) {
   tile& it = tiles_[index];
   if (it.state == tile_state::here) {
@@ -450,7 +454,7 @@ void staging::flush() {
   if (write_failure_) std::rethrow_exception(write_failure_);
 }
 
-// pre: no unit is under way. The thread writes, as many at a time as there are queues.
+// Writes all dirty tiles. pre: no unit is under way. The thread writes as many at a time as there are queues.
 void staging::write_all(lock& held) {
   await_still(held);
   for (std::uint32_t i = 0; i < tiles_.size(); ++i)

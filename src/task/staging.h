@@ -1,5 +1,5 @@
-// A range of addresses whose tiles are in memory while units use them; else in a backing store. staged_array.h is what
-// programs see.
+// A range of addresses whose tiles are in memory while units use them, and otherwise in a backing store. staged_array.h
+// is the interface for programs.
 //
 //   add() -> wanted, in the order of units -> the staging's thread pins all tiles of a unit once they fit -> pending
 //            -> read into a frame, several at a time, while others run -> its pages become the tile's
@@ -8,16 +8,19 @@
 //
 // Invariants
 //   1. A tile that is not in memory has no access rights and no pages.
-//   2. Units are taken, that is, their tiles pinned, in the order of add(); and only once all pinned tiles fit into the
-//      budget. A unit waits only for units before it, and none needs more than the budget: so the oldest that is not
-//      taken will be, and each tile that is pinned gets a frame: one that no pinned tile has.
-//   3. Beyond a few units for each thread, tiles are pinned ahead in half of the budget only: the rest keeps what
-//      will be used again. Of the tiles without pins the one is evicted that a wanted unit needs last, or none does.
-//   4. A changed tile gives up its pages only after it has been written; while it is, units may read it, not write
-//      it. One that a unit was to write, and did not, has what the store has.
-//   5. Only the staging's thread pins, reads and evicts while units are under way, but for request() of a unit whose
-//      tiles are all there. It moves bytes without the lock; what moves is named by `moves_` and is no one else's.
-//   6. The store is called by the staging's thread, or by the adding thread, with the lock, while nothing moves.
+//   2. Units are taken, that is, their tiles pinned, in the order of add(); and only once all pinned tiles fit into
+//      the budget. A unit waits only for units before it, and none needs more than the budget. So the oldest unit that
+//      is not taken will be, and each pinned tile gets a frame: one that no pinned tile has.
+//   3. Beyond a few units for each thread, tiles are pinned ahead in half of the budget only: the rest keeps tiles
+//      that will be used again. The victim of an eviction is the unpinned tile that a wanted unit needs last, or that
+//      none needs.
+//   4. A dirty tile gives up its pages only after it has been written back; during the write, units may read it but
+//      not write it. A tile that a unit was to overwrite, and did not, has the contents of the store.
+//   5. Only the staging's thread pins, reads and evicts while units are under way, except request() of a unit whose
+//      tiles are all there. The thread moves bytes without the lock; `moves_` names these tiles, and no other code
+//      touches them.
+//   6. The store is called by the staging's thread, or by the adding thread, with the lock, while no move is under
+//      way.
 #pragma once
 
 #include <situ/task/staged_array.h>
@@ -43,10 +46,10 @@ struct staged_tile {
   staging* of;
   std::uint32_t tile;
   bool is_written;  // by the unit
-  bool is_needed;   // what is there; else the unit writes all of it
+  bool is_needed;   // the unit needs the contents; else it overwrites all of the tile
 };
 
-// What a staging is made of, checked.
+// The checked parameters of a staging.
 struct staging_plan {
   std::string name;
   std::size_t bytes;
@@ -67,25 +70,25 @@ class staging {
   [[nodiscard]] std::size_t bytes() const noexcept { return plan_.bytes; }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return plan_.element_bytes; }
   [[nodiscard]] const std::string& name() const noexcept { return plan_.name; }
-  // Adds the tiles of a region that this range holds; nothing for one that lies elsewhere. Throws bad_argument where it
-  // lies in part within.
+  // Adds the tiles of a region in this range; adds none for a region outside it. Throws bad_argument if only a part of
+  // the region is in the range.
   void collect(const declared_access& access, std::vector<staged_tile>& tiles);
-  // Throws bad_argument where a unit of these tiles (some may be of others) could never run.
+  // Throws bad_argument if a unit of these tiles (some may be of other stagings) could never run.
   void check(const std::vector<staged_tile>& tiles) const;
-  // By the adding thread, of a unit that has tiles here: it has been added. Whether it has to wait for them; if so,
-  // has_tiles() will be called.
+  // Called by the adding thread for a unit that has been added and has tiles here. Returns whether the unit has to wait
+  // for them; if so, has_tiles() will be called.
   [[nodiscard]] bool request(work_unit& unit);
-  // By the thread that ran the unit.
+  // Called by the thread that ran the unit.
   void release(const std::vector<staged_tile>& tiles, bool has_failed) noexcept;
 
-  // By the adding thread.
+  // Called by the adding thread.
   void copy(std::size_t at, void* to, const void* from, std::size_t bytes);
   void flush();
   [[nodiscard]] staging_statistics statistics() const;
 
  private:
   using lock = std::unique_lock<std::mutex>;
-  // A unit that has been taken and has not all its tiles.
+  // A unit that has been taken and does not have all its tiles.
   struct waiting_unit {
     work_unit* unit;
     std::uint32_t missing = 0;
@@ -98,12 +101,12 @@ class staging {
     std::uint32_t frame = 0;
     tile_state state = tile_state::away;
     bool is_changed = false;
-    bool is_blank = false;    // made for a unit that writes all of it, and has not ended: the store has what counts
+    bool is_blank = false;    // made for a unit that overwrites it and has not ended: the store has the valid contents
     bool is_needed = false;   // while it arrives: to be read
     bool is_written = false;  // being written to the store
-    bool is_leaving = false;  // without pins, once that is done
-    std::list<std::uint32_t>::iterator idle;  // where it is in idle_, if it is here, without pins and not leaving
-    std::vector<waiting_unit*> waiting;       // for its arrival, or to write it once it has been written to the store
+    bool is_leaving = false;  // evicted once the write has ended, unless it is pinned before
+    std::list<std::uint32_t>::iterator idle;  // its position in idle_, if it is here, unpinned and not leaving
+    std::vector<waiting_unit*> waiting;       // for its arrival, or to write it after a write to the store
     // Numbers of the units in wanted_ that need it: from `next_use` on.
     std::vector<std::uint64_t> uses;
     std::size_t next_use = 0;
@@ -115,7 +118,7 @@ class staging {
     std::exception_ptr failure;
   };
 
-  // The thread.
+  // The following functions run on the staging's thread.
   void work();
   bool begin_something(lock& held);
   void take(work_unit& unit, lock& held);
@@ -128,7 +131,7 @@ class staging {
   void arrived(std::uint32_t index, const std::exception_ptr& failure, lock& held);
   void tell_waiting(std::uint32_t index, const std::exception_ptr& failure, lock& held);
 
-  // Whether the unit may use the tile at once, if it is pinned.
+  // Returns whether the unit may use the tile at once, if it is pinned.
   [[nodiscard]] bool is_ready(const staged_tile& one) const {
     const tile& it = tiles_[one.tile];
     return it.state == tile_state::here && !(it.is_written && one.is_written);
@@ -156,13 +159,13 @@ class staging {
   std::shared_ptr<backing_store> store_;
   std::uint64_t store_begin_;
   tile_room room_;
-  std::optional<watched_array> watched_;  // of a checked graph
+  std::optional<watched_array> watched_;  // in a checked graph
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t events_ = 0;  // that the thread has to look at
+  std::uint64_t events_ = 0;  // counts events that the thread has to look at
   std::vector<tile> tiles_;
-  std::list<std::uint32_t> idle_;  // here, without pins and not leaving: the one used longest ago first
+  std::list<std::uint32_t> idle_;  // here, unpinned and not leaving: the least recently used first
   std::size_t pinned_ = 0;         // tiles
   std::size_t taken_ = 0;          // units that have not ended
   std::size_t leaving_ = 0;        // tiles

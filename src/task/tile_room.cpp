@@ -19,7 +19,8 @@ namespace {
 
 constexpr int reserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-// Moves the pages of a range; its addresses stay, without pages. False where there is no room for another mapping.
+// Moves the pages of a range, whose addresses stay reserved without pages. Returns false if there is no room for
+// another mapping.
 bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
   return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
 }
@@ -58,8 +59,8 @@ void tile_room::map_frames(const page_source& source) {
   if (!source.has_file()) {
     frames_ = map_anonymous(frame_bytes_, PROT_READ | PROT_WRITE, name_);
     share_ = source.place(frames_, frame_bytes_, name_);
-    // The pages are where they shall be. One policy for all of them, which no balancing of the kernel's touches: else a
-    // frame might be two mappings, and those do not move together.
+    // The pages are placed. Give all of them one policy, which the kernel's balancing does not touch: otherwise a frame
+    // might be two mappings, which do not move together.
     if (source.populates()) ::syscall(SYS_mbind, frames_, frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
     return;
   }
@@ -89,7 +90,7 @@ void tile_room::show(std::size_t tile_number, std::size_t frame_number) {
                             name_, why_not_mapped(errno)));
 }
 
-// Its addresses are reserved anew, so that they are one mapping again with their neighbours.
+// Reserves the addresses of the tile anew, so that they form one mapping with their neighbours again.
 void tile_room::hide(std::size_t tile_number, std::size_t frame_number) noexcept {
   std::byte* const at = tile(tile_number);
   if (file_.bytes() == 0 && !move_pages_of(at, frame(frame_number), tile_bytes_))

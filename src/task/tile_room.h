@@ -1,8 +1,8 @@
 // Addresses for all tiles of a staged array, and frames: pages for as many tiles as are in memory at once.
 //
-// A tile that is not in memory has addresses without access rights. Pages are never given back: they move between
-// frames and tiles (mremap, which copies nothing), so that a tile costs no new pages. Those of a file stay where they
-// are in it, and are mapped at the tile as well. Not thread-safe, but for different tiles and frames.
+// A tile that is not in memory has addresses without access rights. Pages are never freed: they move between frames and
+// tiles (mremap, which copies nothing), so that a tile costs no new pages. Pages of a file stay in it, and are mapped
+// at the tile as well. Not thread-safe, except for calls on different tiles and frames.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ enum class tile_access : std::uint8_t { none, reads, all };
 
 class tile_room {
  public:
-  // source: of the frames' pages. name: for errors. Throws bad_argument for a tile that is not whole pages of the
-  // source, out_of_memory where there are no addresses, or the source has no room.
+  // source: provides the frames' pages. name: for errors. Throws bad_argument for a tile that is not whole pages of the
+  // source, out_of_memory if there are no addresses, or the source has no room.
   tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t frames, const page_source& source,
             const std::string& name);
   ~tile_room();
@@ -30,12 +30,12 @@ class tile_room {
   [[nodiscard]] std::byte* tile(std::size_t i) const noexcept { return base_ + i * tile_bytes_; }
   [[nodiscard]] std::byte* frame(std::size_t i) const noexcept { return frames_ + i * tile_bytes_; }
 
-  // The pages of a frame become those of a tile, with all rights. Throws out_of_memory where the process has no room
-  // for another mapping; then nothing has moved.
+  // Moves the pages of a frame to a tile, with all rights. Throws out_of_memory if the process has no room for another
+  // mapping; then nothing has moved.
   void show(std::size_t tile, std::size_t frame);
-  // They go back; without room for another mapping, to the system. pre: all rights.
+  // Moves the pages of a tile back to its frame; without room for another mapping, frees them. pre: all rights.
   void hide(std::size_t tile, std::size_t frame) noexcept;
-  // Of a tile that is shown.
+  // Sets the rights of a tile that is shown.
   void allow(std::size_t tile, tile_access access) noexcept;
 
  private:
@@ -46,10 +46,10 @@ class tile_room {
   std::size_t tile_bytes_;
   std::size_t bytes_;  // of all addresses
   std::size_t frame_bytes_;
-  std::byte* reserved_ = nullptr;  // has base_, at a multiple of a huge page
+  std::byte* reserved_ = nullptr;  // contains base_, which is a multiple of a huge page
   std::byte* base_ = nullptr;
   std::byte* frames_ = nullptr;
-  file_stretch file_;  // of a source that has files
+  file_stretch file_;  // if the source has files
   budget_share share_;
 };
 

@@ -1,5 +1,5 @@
-// Staged arrays of checked graphs: an access that no unit under way has declared is a fault there, and the words for it
-// name unit, array and element.
+// Staged arrays of checked graphs: an access that no unit under way has declared causes a fault, and this file writes
+// the message for it, with unit, array and element.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@ namespace situ::detail {
 
 class staging;
 
-// While it lives, faults within the array are explained. Of 64 at a time; those of further ones end the program without
-// words. Thread-safe.
+// While it lives, faults within the array are explained. At most 64 arrays are watched at a time; faults in others end
+// the program without a message. Thread-safe.
 class watched_array {
  public:
   explicit watched_array(const staging& array) noexcept;

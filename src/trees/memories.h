@@ -1,4 +1,4 @@
-// Which memories of a machine the tree of it has children for. Stateless.
+// The memories of a machine that become children of its tree. Stateless.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -7,7 +7,7 @@
 
 namespace situ::detail {
 
-// The memories of shape_of(machine), in the order of its children.
+// Returns the memories of shape_of(machine), in the order of its children.
 [[nodiscard]] std::vector<machine::node_id> memories_of(const machine::tree& machine);
 
 }  // namespace situ::detail
