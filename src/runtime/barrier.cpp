@@ -63,7 +63,7 @@ bool team_barrier::arrive() {
   write_back_all();
   complete_until_ = 0;
   if (way_up_.empty()) {
-    block_.line(index_).set(round_);  // what was written before is seen by who reads it
+    block_.line(index_).set(round_);  // publishes this member's earlier writes to the readers of the line
     wake_others();
     return true;
   }
@@ -71,7 +71,8 @@ bool team_barrier::arrive() {
     if (block_.line(c.line).add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return true;
     SITU_POINT(barrier_counted);
   }
-  // Over hosts in one order with the server's look, and ours below: one of the two finds all rounds there.
+  // Over hosts, the store is in one order with the server's look and with the look below: one of the two finds all
+  // rounds.
   announced_->set(round_, over_hosts_ ? std::memory_order_seq_cst : std::memory_order_release);
   SITU_POINT(barrier_released);
   if (over_hosts_) std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -1,4 +1,5 @@
-// Calls in flight: what at() and async_at() leave at the caller, and what their messages find at the target.
+// Calls in flight: the entry that at() and async_at() make at the caller, and the code that runs for their messages at
+// the target.
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
@@ -31,11 +32,11 @@ struct open_answer {
 namespace {
 
 constexpr std::uint64_t answer_is_error = 1;
-constexpr std::uint64_t answer_acknowledges = 2;  // nothing of the call's scope is left at its target
+constexpr std::uint64_t answer_acknowledges = 2;  // no task or message of the call's scope is left at its target
 
-// What a call's id says: | generation: 20 | floating-point settings of its caller: 20 | index: 24 |. A late or false
-// answer finds nothing by it, and the body computes as its caller does. Of the settings it says in which bits they
-// differ from the usual ones: an id that is 0 unmasks no traps.
+// The fields of a call's id: | generation: 20 | floating-point settings of its caller: 20 | index: 24 |. The generation
+// keeps a late or false answer from finding a call; the settings let the body compute as its caller does. They are
+// stored as the difference from the usual settings, so that an id of 0 unmasks no traps.
 constexpr int index_bits = 24;
 constexpr std::uint32_t calls_at_once = std::uint32_t{1} << index_bits;
 constexpr std::uint32_t settings_mask = (std::uint32_t{1} << float_settings::code_bits) - 1;
@@ -50,7 +51,7 @@ call_id id_of(std::uint32_t generation, std::uint32_t index) noexcept {
   return std::uint64_t{generation} << generation_shift | std::uint64_t{differs} << index_bits | index;
 }
 
-// The open call of this id, or null: forgotten, or never made.
+// Returns the open call of this id, or null if the call was forgotten or never made.
 call_slot* find_call(runtime_state& state, call_id id) noexcept {
   const auto index = static_cast<std::uint32_t>(id % calls_at_once);
   if (index >= state.calls.size()) return nullptr;
@@ -63,14 +64,15 @@ call_slot* find_call(runtime_state& state, call_id id) noexcept {
 // Takes a call out of the table, so that no other answer finds it.
 call_slot take_call(runtime_state& state, call_slot& slot) noexcept {
   call_slot taken = std::move(slot);
-  slot.state = nullptr;  // NOLINT(bugprone-use-after-move): of the rest, moving leaves what it was
+  slot.state = nullptr;  // NOLINT(bugprone-use-after-move): moving leaves the other members as they were
   ++slot.generation;
   slot.next_free = state.free_call;
   state.free_call = static_cast<std::uint32_t>(&slot - state.calls.data());
   return taken;
 }
 
-// Ends a call whose state is set: the scope's account, the exception nobody holds a future for, the state's reference.
+// Ends a call whose state is set: updates the scope's counter, records an exception that no future holds, and releases
+// the state.
 void settle_call(call_slot slot, bool acknowledged) {
   slot.held.reset();
   if (slot.node != nullptr) {
@@ -141,7 +143,7 @@ ptr<std::byte> try_buffer(std::size_t bytes) {
 }
 
 namespace {
-// A copy in this place's segment, for one that has been given back.
+// Copies a buffer into this place's segment and gives the original back.
 ptr<std::byte> fetched(ptr<std::byte> buffer, std::size_t bytes) {
   const ptr<std::byte> copy = situ::allocate_bytes(bytes);
   try {
@@ -162,7 +164,7 @@ void parcel::open_buffer(const message& m, std::uint32_t words) {
   SITU_POINT(buffer_opened);
   const std::uintptr_t address = m.argument(words);
   const std::size_t bytes = m.argument(words + 1);
-  if (!is_far(*current, m.source)) check_access(access::get, address, bytes);  // else checked where it lies
+  if (!is_far(*current, m.source)) check_access(access::get, address, bytes);  // else its host checks it
   const ptr<std::byte> buffer{reinterpret_cast<std::byte*>(address)};
   if (buffer.place().index() != m.source)
     throw_error(errc::bad_message,
@@ -170,7 +172,7 @@ void parcel::open_buffer(const message& m, std::uint32_t words) {
   if (reads_in_place(*current, m.source)) {
     buffer_ = buffer;
   } else {
-    // The message is not released yet: a wait as a task would let another worker take it in again.
+    // The message is not released yet: if this waited as a task, another worker would handle the message again.
     const endpoint::handler_scope scope{m.self};
     buffer_ = fetched(buffer, bytes);
   }
@@ -275,7 +277,7 @@ arrived_call::arrived_call(message& m, const char* code_name)
 arrived_call::~arrived_call() {
   leave_scope(context_);
   current->scheduler->set_task(before_);
-  current->runtime->main_settings.apply_unless_own();  // for the handler that comes next
+  current->runtime->main_settings.apply_unless_own();  // for the next handler
   if (!current->observed) return;
   record_event(*current, {.begin_ns = begin_ns_,
                           .peer = context_.source,
@@ -304,12 +306,12 @@ std::array<std::uint64_t, 2> arrived_call::answer_words(bool is_error) noexcept 
 function_id arrived_call::answer_handler() noexcept { return answer_id; }
 
 void arrived_call::answer_error(std::exception_ptr failure) noexcept {
-  if (is_answered_) {  // what followed the answer failed: nobody waits for that
+  if (is_answered_) {  // the failure came after the answer: no caller waits for it
     const failure_record record = record_of(failure);
     return log(log_level::error, fmt::format("place {}: a call from place {} failed after its answer: {}: {}",
                                              current->place, context_.source, record.type_name, record.what));
   }
-  // The tasks of a place that is being lost fail because of that; its callers learn the loss itself.
+  // The tasks of a place that is being lost fail because of the loss; its callers hear of the loss itself.
   if (current->job->slot(current->place).state.load(std::memory_order_relaxed) == place_state::lost) return;
   try {
     failure_record record = record_of(failure);
@@ -317,7 +319,7 @@ void arrived_call::answer_error(std::exception_ptr failure) noexcept {
     send_parcel(answer_channel(), message_kind::medium_message, answer_id, answer_words(true), size_of(record),
                 [&](wire_writer& writer) { write_failure(writer, record); });
     is_answered_ = true;
-  } catch (const place_lost_error&) {  // this place leaves a broken job: the caller is told that
+  } catch (const place_lost_error&) {  // this place leaves a broken job: the caller hears of that
   } catch (const std::exception& e) {
     log(log_level::error, fmt::format("place {}: the answer to a call from place {} cannot be sent: {}", current->place,
                                       context_.source, e.what()));

@@ -1,4 +1,4 @@
-// Collectives as their team sees them: numbered, held against each other, and their parts on the way.
+// Collectives from the view of their team: numbering, comparison between members, and the parts in transit.
 #include <situ/runtime/detail/collective.h>
 
 #include <situ/base/error_code.h>
@@ -28,11 +28,11 @@ std::string text_of(const team_state& team) {
   return team.id == world_team_id ? std::string{"all places"} : fmt::format("a team of {} places", team.members.size());
 }
 
-// Members whose calls differ would wait for each other, or take one thing for another. Whoever waits in one of them is
-// told, and whoever begins the next.
+// Records that members' calls differ; otherwise they would wait for each other, or misread each other's data. Members
+// that wait in a collective of the team get the error, and so does a member that begins the next.
 void note_mismatch(team_state& team, std::uint64_t number, std::uint64_t own, std::uint64_t foreign,
                    std::uint32_t place) {
-  // After a loss members may have come apart without a fault of theirs.
+  // After a loss, members may be at different collectives without an error of the program.
   if (!team.mismatch.empty() || current->endpoint->failure_epoch() != 0) return;
   team.mismatch = fmt::format(
       "the members of a team call different collectives: as number {} of {}, place {} calls {}, and place {} {}; every "
@@ -43,7 +43,7 @@ void note_mismatch(team_state& team, std::uint64_t number, std::uint64_t own, st
     if (key.team == team.id) current->scheduler->make_resumable(*receiver);
 }
 
-// A member's message tells what it calls.
+// Compares the call that a member's message names with this place's own.
 void check_call(team_state& team, std::uint64_t number, std::uint64_t call, std::uint32_t place) {
   if (number >= team.collectives) {
     const auto has_number = [number](const team_state::foreign_call& each) { return each.number == number; };
@@ -65,7 +65,7 @@ void tell_receiver(runtime_state& state, part_key key) {
   }
 }
 
-// A part of a collective arrives.
+// Handles a part of a collective that arrives.
 void run_part(message& m) {
   runtime_state& state = *current->runtime;
   const endpoint::handler_scope scope{m.self};
@@ -76,7 +76,7 @@ void run_part(message& m) {
                      .tag = m.argument(1),
                      .source = static_cast<std::uint32_t>(sent_by >> collective_bit_count)};
   const auto team = state.teams.find(key.team);
-  if (team != state.teams.end()) {  // else this place makes it later
+  if (team != state.teams.end()) {  // else this place has yet to make the team
     const std::uint64_t number = key.tag >> step_bit_count;
     check_call(*team->second, number, sent_by & collective_bits, m.source);
     const std::vector<std::uint64_t>& abandoned = team->second->abandoned;
@@ -87,7 +87,7 @@ void run_part(message& m) {
 }
 const function_id part_id = name_function(reinterpret_cast<const void*>(&run_part));
 
-// How many of so many parts have not come yet.
+// Returns how many of `wanted` parts have not arrived yet.
 std::size_t missing_parts(const runtime_state& state, const part_key& key, std::size_t wanted) {
   const bool from_any = key.source == collective::any_member;
   auto at = from_any ? state.parts.lower_bound({key.team, key.tag, 0}) : state.parts.lower_bound(key);
@@ -164,7 +164,7 @@ std::array<std::uint64_t, 3> collective::words(std::uint32_t step) const noexcep
   return {team_->id, tag_ + step, std::uint64_t{index_} << collective_bit_count | call_.packed()};
 }
 
-// Another member's part may have told that its call differs, also where it is the part that is waited for.
+// Waits for `count` parts. Throws if a part of another member, even an awaited one, has shown that its call differs.
 void collective::await_parts(std::uint32_t from, std::uint32_t step, std::size_t count) {
   runtime_state& state = *current->runtime;
   scheduler& here = *current->scheduler;

@@ -16,7 +16,7 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::size_t most_calls = 32;  // of a recursion over places the ends tell enough
+constexpr std::size_t most_calls = 32;  // for a recursion over places, the calls at both ends are enough
 
 std::size_t size_of(const remote_call& call) noexcept {
   return sizeof(call.place_index) + sizeof(call.caller_index) + wire<std::string>::size(call.function) +
@@ -43,7 +43,8 @@ remote_call read_call(wire_reader& reader) {
   return call;
 }
 
-// The type of a function that travels as a pointer names none: then its symbol, or where it lies in its module.
+// Returns the name of a task's code. The type of a function pointer names no function: then the result is the symbol,
+// or the offset in the module.
 std::string name_of(const task_context& task) {
   std::string name{task.code_name == nullptr ? std::string_view{} : name_in(task.code_name)};
   Dl_info found{};
@@ -123,7 +124,8 @@ std::exception_ptr cancelled_error() {
       error{errc::cancelled, "its std::stop_token was asked to stop before the task or call began"});
 }
 
-// The caller alone knows the line of a call; the error may be others', too, so that it is added to a copy.
+// Adds the line of the call, which only the caller knows. Others may share the exception, so the line is added to a
+// copy.
 void rethrow(const std::exception_ptr& failure, const std::source_location& where) {
   try {
     std::rethrow_exception(failure);

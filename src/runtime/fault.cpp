@@ -1,4 +1,4 @@
-// The handlers of SIGSEGV and SIGBUS. Everything here runs in a signal handler: no allocation, no lock, no formatting
+// The handlers of SIGSEGV and SIGBUS. All of this code runs in a signal handler: no allocation, no lock, no formatting
 // library.
 #include "runtime/process.h"
 
@@ -33,8 +33,8 @@ constexpr std::size_t longest_name = 180;  // of a task: a place's reason holds 
 constexpr int signals[] = {SIGSEGV, SIGBUS};
 struct sigaction handlers_before[std::size(signals)];
 std::mutex users_mutex;
-int users = 0;                 // who has installed them and not removed them
-bool are_left_behind = false;  // a program's handler stands in front of ours, and may call it
+int users = 0;                 // installations that have not been removed
+bool are_left_behind = false;  // a program's handler is installed in front of ours, and may call it
 
 struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
 bool has_default_action(const struct sigaction& action) noexcept {
@@ -53,8 +53,8 @@ bool is_within(std::uintptr_t address, std::uintptr_t begin, std::size_t bytes) 
   return address - begin < bytes;
 }
 
-// The name within "... [with F = NAME]". Of a long one the middle is left out: the beginning says whose it is, the end
-// which lambda.
+// Writes the name within "... [with F = NAME]". Leaves out the middle of a long name: the beginning says which function
+// it belongs to, the end says which lambda it is.
 void write_name(fault_text& to, std::string_view compilers_text) noexcept {
   if (const std::size_t at = compilers_text.find(" = "); at != std::string_view::npos) {
     compilers_text.remove_prefix(at + 3);
@@ -83,8 +83,8 @@ void write_task(fault_text& to, const task_context* task) noexcept {
 
 // --- causes ----------------------------------------------------------------------------------------------------------
 
-// Whether the fault comes of writing below a stack that ends at `low`: into its guard, or beyond that by one large
-// frame.
+// Returns whether the fault was an access below a stack that ends at `low`: in its guard, or below the guard by one
+// large frame.
 bool is_overflow_of(const fault& f, std::uintptr_t low, std::size_t guard) noexcept {
   return is_within(f.address, low - guard, guard) ||
          (f.stack_pointer < low && low - f.stack_pointer < most_stack_bytes && f.address < low &&
@@ -104,8 +104,8 @@ bool describe_task_overflow(const fault& f, fault_text& to) noexcept {
   return true;
 }
 
-// Main's own stack. The kernel extends that of the first thread down to its limit, so there the fault is close to the
-// stack pointer.
+// Describes an overflow of main's own stack. The kernel extends the first thread's stack down to its limit, so the
+// fault is close to the stack pointer.
 bool describe_main_overflow(const fault& f, const place_in_process& place, fault_text& to) noexcept {
   if (current->scheduler == nullptr || current->scheduler->running_stack().is_known()) return false;
   rlimit limit{};
@@ -143,7 +143,7 @@ void describe_refused_memory(const fault& f, const place_in_process& place, faul
   to << ". Raise the limit of this container or control group (or vm.overcommit_memory), or lower situ run --memory";
 }
 
-// Memory of another host's place, which has an address here and nothing else.
+// Describes an access to memory of another host's place, for which only addresses are reserved here.
 bool describe_memory_elsewhere(const fault& f, const place_in_process& place, fault_text& to) noexcept {
   if (f.signal != SIGSEGV || !is_within(f.address, place.slices, place.slices_bytes)) return false;
   const auto owner = static_cast<std::uint32_t>((f.address - place.slices) >> place.context->slice_shift);
@@ -159,8 +159,8 @@ bool is_of_job(const fault& f, const place_in_process& place) noexcept {
          is_within(f.address, place.control, place.control_bytes);
 }
 
-// The place that the running thread is, or that the address belongs to, or that forked this process; null where it is
-// none of ours.
+// Returns the place that the running thread is, or that owns the address, or that forked this process; null if there is
+// none.
 const place_in_process* place_of(const fault& f) noexcept {
   const place_in_process* found = current->job == nullptr ? places_of_process() : nullptr;
   if (found != nullptr && !found->is_in_forked_child()) found = nullptr;
@@ -217,12 +217,12 @@ void look_at(const fault& f) noexcept {
 
 // --- the handlers ----------------------------------------------------------------------------------------------------
 
-// What would have happened without us.
+// Does what would have happened without this handler.
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
   const struct sigaction& before = handler_before(signal);
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
   if (!has_default_action(before)) return before.sa_handler(signal);
-  ::signal(signal, SIG_DFL);  // and the instruction faults again; a signal that somebody sent does not
+  ::signal(signal, SIG_DFL);  // the instruction faults again; a signal that was sent does not come again
   if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
 }
 
@@ -249,7 +249,7 @@ constinit std::atomic<fault_explainer> explain_fault{nullptr};
 void install_fault_handlers() noexcept {
   const std::lock_guard lock{users_mutex};
   if (users++ != 0) return;
-  if (are_left_behind) return;  // to stand in front of a handler that calls ours would be a circle
+  if (are_left_behind) return;  // in front of a handler that calls ours, it would be called in a circle
   struct sigaction ours{};
   ours.sa_sigaction = &on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -76,8 +76,8 @@ fiber& fiber_pool::make(std::size_t bytes) {
   return worker;
 }
 
-// The last switch of a worker, not to return. ThreadSanitizer, which counts calls and returns of each fiber, would
-// count this return for the fiber that goes on, whose record of calls would run empty where many workers end.
+// Switches from a worker for the last time. ThreadSanitizer counts calls and returns of each fiber. It would count this
+// function's return for the fiber that continues, whose record of calls would run empty after many workers had ended.
 [[gnu::no_sanitize("thread")]] boost::context::fiber fiber_pool::leave(fiber* successor) {
   fiber& target = successor != nullptr ? *successor : *came_from_;
   running_->is_ended = true;

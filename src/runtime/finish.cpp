@@ -21,7 +21,8 @@ constexpr std::uint32_t sequence_bits = 40;
   return static_cast<std::uint32_t>(key >> sequence_bits) - 1;
 }
 
-// A node at some place says that all it was engaged for is done; with the failures that nobody there took.
+// Handles the message by which a node at another place reports that all its work is done, together with the failures
+// that no future there has taken.
 void run_acknowledgement(message& m) {
   runtime_state& state = *current->runtime;
   const endpoint::handler_scope scope{m.self};
@@ -42,7 +43,7 @@ void run_acknowledgement(message& m) {
 }
 const function_id acknowledgement_id = name_function(reinterpret_cast<const void*>(&run_acknowledgement));
 
-// A task of its own, since what ends a node is often a message handler, which must not send.
+// A task of its own, since often a message handler ends a node, and a handler must not send.
 struct acknowledgement final : ready_task {
   std::uint64_t key;
 
@@ -53,10 +54,10 @@ struct acknowledgement final : ready_task {
     if (found == state.nodes.end()) return;
     finish_node& node = *found->second;
     node.acknowledging = false;
-    if (!node.is_done()) return;  // engaged again meanwhile
+    if (!node.is_done()) return;  // engaged again in between
     const std::unique_ptr<finish_node> done{&node};
     SITU_POINT(scope_acknowledged);
-    state.nodes.erase(found);  // before the send, which may wait: what arrives meanwhile engages a new node
+    state.nodes.erase(found);  // before the send, which may wait: a message may engage a new node
     const std::optional<failure_record> failure =
         done->failures != 0 ? std::optional{record_of(done->first_failure)} : std::nullopt;
     try {
@@ -64,7 +65,7 @@ struct acknowledgement final : ready_task {
                   std::array{done->key, done->failures}, failure ? size_of(*failure) : 0, [&](wire_writer& writer) {
                     if (failure) write_failure(writer, *failure);
                   });
-    } catch (const place_lost_error&) {  // this place leaves a broken job, and waits for nothing any more
+    } catch (const place_lost_error&) {  // this place leaves a broken job, and waits for no acknowledgement any more
     }
   }
 };
@@ -175,7 +176,7 @@ void open_main_scope(runtime_state& state) {
 void wait_for_scope(finish_node& node, const wait_note& note) {
   if (current->runtime == nullptr) throw_no_runtime("the end of finish");
   SITU_POINT(scope_waits);
-  // A lost place may have had tasks of the scope, also where this task has been told of that loss already.
+  // A lost place may have had tasks of the scope, even if this task has heard of the loss before.
   const auto is_broken = [&] {
     return SITU_LOSS_CHECK(scopes) && node.failure_epoch != current->endpoint->failure_epoch();
   };
@@ -203,7 +204,7 @@ finish_scope::finish_scope() {
 }
 
 finish_scope::~finish_scope() {
-  if (current->runtime == nullptr) {  // a forked child leaves a scope of its parent's
+  if (current->runtime == nullptr) {  // a forked child leaves a scope of its parent
     (void)node_.release();
     return;
   }

@@ -15,7 +15,8 @@ namespace {
   return *current->scheduler;
 }
 
-// Ends the wait of `who`. Watches until it goes, in whatever way the wait ends: it may also fail for want of a stack.
+// Ends the wait of `who`. It watches until it is destroyed, however the wait ends: the wait may also fail for lack of a
+// stack.
 struct wake_up : watcher {
   future_state_base& state;
   waiter& who;
@@ -75,9 +76,9 @@ std::optional<std::size_t> wait_for_any(std::size_t count, const void* futures,
   return found == count ? std::nullopt : std::optional{found};
 }
 
-// In the order in which they came.
+// Wakes the watchers in the order in which they began to watch.
 void future_state_base::wake_all() noexcept {
-  if (current->scheduler == nullptr) return;  // in a forked child: who waits is its parent's
+  if (current->scheduler == nullptr) return;  // in a forked child: the waiters are its parent's
   watcher* in_order = nullptr;
   for (watcher* w = std::exchange(watchers, nullptr); w != nullptr;) {
     watcher* const next = std::exchange(w->next_watcher, in_order);

@@ -53,7 +53,7 @@ class host_part::server_start {
       throw_error(errc::bad_launch, fmt::format("{} cannot be started: {}", program, ::strerrordesc_np(failed)));
   }
   ~server_start() {
-    if (socket_ >= 0) ::close(socket_);  // who has not begun ends
+    if (socket_ >= 0) ::close(socket_);  // a server that has not begun ends
   }
   server_start(const server_start&) = delete;
   server_start& operator=(const server_start&) = delete;
@@ -83,7 +83,7 @@ class host_part::server_start {
   }
 
  private:
-  // A signal of the program's ends a look, not the server.
+  // Waits for a message of the server. A signal of the program ends a single poll, not the wait.
   void await_word() const {
     using clock = std::chrono::steady_clock;
     const auto end = clock::now() + std::chrono::milliseconds{server_start_ms};
@@ -98,9 +98,9 @@ class host_part::server_start {
                                                   server_start_ms / 1000));
     }
   }
-  // An errno, or 0.
+  // Returns an errno, or 0.
   static int spawn(const std::string& program, int job, int socket) {
-    // Above all numbers that the server has them by.
+    // The copies get numbers above all that the server uses.
     constexpr int servers_job = 3;
     constexpr int servers_socket = 4;
     const int job_copy = ::fcntl(job, F_DUPFD_CLOEXEC, 10);
@@ -139,7 +139,7 @@ class host_part::server_start {
     ::posix_spawn_file_actions_destroy(&files);
     ::close(job_copy);
     ::close(socket_copy);
-    // It goes on as nobody's child.
+    // Reaps the child, which has left the server running without a parent here.
     if (failed == 0)
       while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
     return failed;

@@ -53,14 +53,14 @@ namespace {
 // --- processes -------------------------------------------------------------------------------------------------------
 
 [[noreturn]] void end_child(int code) {
-  std::cout.flush();  // for programs that have parted the streams from stdio
+  std::cout.flush();  // for programs that have separated the streams from stdio
   std::clog.flush();
   std::fflush(nullptr);
   ::_exit(code);  // not exit: destructors and exit handlers of the forked program are the parent's
 }
 
-// A place has the memory by a descriptor of its own; what else the launcher holds of the job stays the launcher's (the
-// sign of a file or device names one of its descriptors).
+// Gives the place a descriptor of its own for the memory. Other state of the job stays the launcher's (the sign of a
+// file or device names one of the launcher's descriptors).
 int descriptor_of_place(job& shared) {
   const int own = ::fcntl(shared.descriptor(), F_DUPFD_CLOEXEC, 3);
   if (own < 0) {
@@ -82,7 +82,7 @@ int descriptor_of_place(job& shared) {
 launch_result launch_processes(job& shared, const std::function<int()>& body, const launch_options& options) {
   launch_monitor monitor{shared.control(), {.grace = options.grace, .time_limit = options.time_limit}, -1};
   std::cout.flush();
-  std::fflush(nullptr);  // else each child would write once more what lies in the buffers
+  std::fflush(nullptr);  // else each child would write the buffered text once more
   const pid_t parent = ::getpid();
   for (std::uint32_t place = 0; place < shared.control().place_count; ++place) {
     const pid_t child = ::fork();
@@ -132,7 +132,7 @@ class places_as_threads {
     const pid_t process = ::getpid();
     const int code =
         run_place({.place = place, .shared_job = &shared_, .shared_space = &space}, shared_.control(), body_);
-    if (::getpid() != process) end_child(code);  // a child that the body forked has come back from it
+    if (::getpid() != process) end_child(code);  // a child that the body forked has returned from it
     const std::lock_guard lock{mutex_};
     outcomes_[place].exit_code = code;
     ended_[place] = true;

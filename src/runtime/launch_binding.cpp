@@ -1,5 +1,5 @@
-// The processors that places are bound to. From sysfs and not the machine module's tree: what counts here is what this
-// process may use now, which a recorded or modelled machine cannot say.
+// The processors that places are bound to. They are read from sysfs and not from the machine module's tree: binding
+// needs the processors that this process may use now, which a recorded or modelled machine does not know.
 #include "runtime/launch.h"
 
 #include <situ/base/error_code.h>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Places that are to be bound must not be left unbound in silence.
+// Fails the launch: places that are to be bound must not be left unbound in silence.
 [[noreturn]] void fail_to_look(const char* what, int reason) {
   throw_error(errc::bad_launch, fmt::format("it is not known which processors lie together: {} cannot be read: {}",
                                             what, ::strerrordesc_np(reason)));
@@ -36,7 +36,7 @@ std::set<int> allowed() {
   return found;
 }
 
-// "0-3,8,10-11", as the kernel writes lists of processors.
+// Parses a list of processors as the kernel writes it: "0-3,8,10-11".
 std::vector<int> parse_list(std::string_view text) {
   std::vector<int> found;
   const char* at = text.data();
@@ -54,7 +54,7 @@ std::vector<int> parse_list(std::string_view text) {
   return found;
 }
 
-// Empty where the kernel has no such file (one without NUMA has no nodes) or the list is empty.
+// Returns an empty list if the kernel has no such file (one without NUMA has no nodes) or the list is empty.
 std::vector<int> read_list(const fs::path& path) {
   errno = 0;
   std::ifstream file{path};

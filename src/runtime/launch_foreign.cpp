@@ -1,5 +1,5 @@
-// The tasks of mpirun, srun and the like: which of how many this process is, by what its launcher left in the
-// environment.
+// The tasks of mpirun, srun and the like: finds the rank and size of this process from the variables that its launcher
+// set.
 #include "runtime/launch_foreign.h"
 
 #include <situ/base/error_code.h>
@@ -14,15 +14,15 @@
 namespace situ::detail {
 namespace {
 
-// What a launcher tells each of its tasks. Only variables of one task count: SLURM_NTASKS, for one, is also set for a
-// batch script, which runs once.
+// The variables that a launcher sets for each of its tasks. Only variables of single tasks count: SLURM_NTASKS, for
+// example, is also set for a batch script, which runs once.
 struct launcher_variables {
   const char* launcher;
   const char* size;
   const char* rank;
-  const char* size_here;  // tasks on this host; null: `hosts` tells
-  const char* hosts;      // null: `size_here` tells
-  const char* job;        // what tells its jobs apart; null: the process that started this one
+  const char* size_here;  // tasks on this host; null: use `hosts`
+  const char* hosts;      // null: use `size_here`
+  const char* job;        // identifies its jobs; null: the parent process does
 };
 constexpr launcher_variables launchers[] = {
     {"mpirun (Open MPI)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr,
@@ -34,7 +34,7 @@ constexpr launcher_variables launchers[] = {
     {"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_SIZE", nullptr, nullptr},
 };
 
-// The number in a variable; `absent` where it is not there or none.
+// Returns the number in a variable; `absent` if the variable is not set or not a number.
 std::uint32_t number_in(const char* variable, std::uint32_t absent) {
   const char* const text = variable == nullptr ? nullptr : std::getenv(variable);
   if (text == nullptr) return absent;
@@ -52,7 +52,8 @@ std::uint32_t number_in(const char* variable, std::uint32_t absent) {
                           launcher, variable, std::getenv(variable), why));
 }
 
-// Tasks that one launcher started share it as parent, where it names its jobs in no other way.
+// Returns the launcher's name of the job. If it sets none, the parent's number: all tasks that one launcher started
+// share it.
 std::string name_of_job(const launcher_variables& by) {
   const char* const job = by.job == nullptr ? nullptr : std::getenv(by.job);
   return job == nullptr ? fmt::format("{}", ::getppid()) : std::string{job};
@@ -76,7 +77,7 @@ std::optional<foreign_task> read_foreign_task() {
                         .size_variable = by.size,
                         .spans_hosts = spans_hosts};
   }
-  // PMIx names no size, but rank 1 has a rank 0 beside it.
+  // PMIx gives no size, but rank 1 implies a rank 0.
   if (number_in("PMIX_RANK", 0) != 0) refuse("a PMIx launcher", "PMIX_RANK", "does not say of how many");
   return {};
 }

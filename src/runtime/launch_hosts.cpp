@@ -27,7 +27,7 @@ namespace {
 
 using namespace cluster;
 
-// What each task publishes: the first rank of its host, what it asks for, and the host's name.
+// The data that each task publishes: the first rank of its host, the reports that it asks for, and the host's name.
 struct task_says {
   std::uint32_t first_rank = 0;
   std::uint32_t asks = 0;  // stats 1, trace 2
@@ -55,7 +55,8 @@ class host_start {
  public:
   host_start(const foreign_task& self, task_exchange& tasks, unsigned turn) : self_{self}, tasks_{tasks}, turn_{turn} {}
 
-  // Each task has published the first rank of its host. Hosts are numbered by these.
+  // Makes this host's part and exchanges records. pre: each task has published the first rank of its host. Hosts are
+  // numbered in the order of these ranks.
   job make() {
     const std::vector<std::uint32_t> firsts = read_firsts();
     std::map<std::uint32_t, std::uint16_t> numbers;
@@ -74,9 +75,9 @@ class host_start {
     for (const auto& [first, number] : numbers) records[number] = unpack(tasks_.read(key, first));
     return std::move(part_->meet(records));
   }
-  // What rank 0 asks for, which counts for all.
+  // Sets the reports that rank 0 asks for, which counts for all.
   void observe(const observation& asked) noexcept { asked_ = asked; }
-  // All processes here are known.
+  // Lets the server begin. pre: all processes here are known.
   void begin() noexcept { part_->begin(server_greeting::begin::alone); }
 
  private:

@@ -1,4 +1,4 @@
-// Tasks of another launcher meet, and watch each other.
+// The tasks of another launcher meet, and watch each other.
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
 
@@ -44,7 +44,7 @@ constexpr int look_ms = 200;
                                             self.launcher, what, why));
 }
 
-// Closed at the end.
+// Owns a descriptor.
 class descriptor {
  public:
   explicit descriptor(int number) noexcept : number_{above_standard(number)} {}
@@ -59,7 +59,7 @@ class descriptor {
   int number_;
 };
 
-// Says who is waited for, at first after a while.
+// Logs which tasks are missing, for the first time after a while.
 class waiting_notice {
  public:
   template <class Text>
@@ -76,13 +76,13 @@ class waiting_notice {
 struct meeting_point {
   sockaddr_un address{};
   socklen_t bytes = 0;
-  // The runtimes of a process join one job after the other.
+  // turn: counts the jobs that the runtimes of a process join, one after the other.
   meeting_point(const foreign_task& self, unsigned turn) {
     std::string name = fmt::format("situ/{}/{}/{}", ::getuid(), self.job, turn);
     if (name.size() > sizeof address.sun_path - 1)
       name = fmt::format("situ/{}/{:x}/{}", ::getuid(), std::hash<std::string>{}(self.job), turn);
     address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path + 1, name.data(), name.size());  // after a zero: an abstract address
+    std::memcpy(address.sun_path + 1, name.data(), name.size());  // after a zero byte: an abstract address
     bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   }
   [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
@@ -94,21 +94,21 @@ descriptor open_socket(const foreign_task& self) {
   return made;
 }
 
-// The process at the other end; nothing where it runs for another user.
+// Returns the process at the other end; nullopt if it runs for another user.
 std::optional<pid_t> peer_of(const foreign_task& self, const descriptor& socket) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
   if (::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
     throw_cannot_meet(self, "who is at the other end is not told", ::strerrordesc_np(errno));
   if (peer.uid != ::getuid()) return {};
-  // Without its number nobody could see its end.
+  // Without its number, no place could watch for its end.
   if (peer.pid == 0)
     throw_cannot_meet(self, "another task is in another pid namespace",
                       "start the tasks of a host in one container, or set SITU_ALONE=1");
   return peer.pid;
 }
 
-// A message of one byte, with room for a descriptor beside it.
+// A message of one byte, with room for a descriptor.
 struct descriptor_message {
   char byte = 1;
   iovec text{&byte, 1};
@@ -124,7 +124,7 @@ struct descriptor_message {
   descriptor_message& operator=(const descriptor_message&) = delete;
 };
 
-// 0, or errno's value.
+// Returns 0 or an errno.
 int send_descriptor(const descriptor& to, int sent) {
   descriptor_message message;
   cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
@@ -137,7 +137,7 @@ int send_descriptor(const descriptor& to, int sent) {
   return 0;
 }
 
-// -1: the other end is gone. Throws where it has sent a descriptor for which there is no number here.
+// Returns -1 if the other end is gone. Throws if it has sent a descriptor for which this process has no number left.
 int receive_descriptor(const foreign_task& self, const descriptor& from) {
   descriptor_message message;
   ssize_t got = -1;
@@ -154,7 +154,7 @@ int receive_descriptor(const foreign_task& self, const descriptor& from) {
   return above_standard(received);
 }
 
-// A look that failed sees nothing: who looks does so again.
+// Returns false if the poll fails: the caller polls again.
 bool is_ready(const descriptor& socket, int timeout_ms) {
   pollfd looked{.fd = socket.number(), .events = POLLIN, .revents = 0};
   return ::poll(&looked, 1, timeout_ms) > 0;
@@ -187,7 +187,7 @@ std::string missing(const foreign_task& self, const std::vector<arrived_task>& c
 void receive_task(const foreign_task& self, const descriptor& listener, std::vector<arrived_task>& come) {
   descriptor socket{::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC)};
   if (socket.number() < 0) {
-    // The task that knocks stays there, and would be waited for in vain.
+    // On other errors the connecting task would stay in the queue, and this loop would wait for it in vain.
     if (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED) return;
     throw_cannot_meet(self, "another task cannot be let in", ::strerrordesc_np(errno));
   }
@@ -247,7 +247,7 @@ job go_to_first(const foreign_task& self, const meeting_point& point, const meet
         if (received >= 0) return job::attach(received);
       }
       throw_cannot_meet(self, fmt::format("task {} has refused it or ended", first), "see what that says");
-    } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {  // it is not there yet, or has much to do
+    } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {  // it is not there yet, or is busy
       throw_cannot_meet(self, fmt::format("task {} is not reached", first), ::strerrordesc_np(errno));
     }
     waited.say([&] {
@@ -272,7 +272,7 @@ neighbour_watch::neighbour_watch(job_control& control, std::uint32_t own)
     : control_{control}, own_{own}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
   sigset_t all, before;
   ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the program handles signals
   thread_ = worker{[this] { run(); }};
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -299,7 +299,7 @@ bool neighbour_watch::is_first() const {
   return true;
 }
 
-// Only where the kernel knows no such process, it has ended: out of descriptors, for one, nothing is known of it.
+// Only ESRCH means that the process has ended; other errors, for example a lack of descriptors, say nothing about it.
 bool neighbour_watch::await_end_of(std::uint32_t place) {
   const auto pid = static_cast<pid_t>(control_.slot(place).pid.load());
   std::optional<descriptor> process;

@@ -28,14 +28,15 @@ namespace {
 constexpr std::uint64_t signal_event = ~std::uint64_t{0};
 constexpr std::uint64_t launcher_event = signal_event - 1;
 constexpr std::chrono::milliseconds between_term_and_kill{1000};
-// A place can be lost while its process lives (it left by an exception and lingers): nothing but failure_epoch tells.
+// The interval of looks at failure_epoch: nothing else reports a place that is lost while its process lives (it left by
+// an exception and lingers).
 constexpr std::chrono::milliseconds look_at_epoch{250};
-// A look at a process is three system calls, so no more than this many processes are looked at in a turn.
+// A look at a process takes three system calls, so no more than this many processes are looked at in a turn.
 constexpr std::chrono::milliseconds look_at_stopped_processes{1000};
 constexpr std::size_t stopped_processes_a_turn = 256;
-// While a process has ended without joining: soon after somebody else joins, that one must be told.
+// The interval while a process has ended without joining: a place that joins later must soon hear of that end.
 constexpr std::chrono::milliseconds look_at_joins{25};
-constexpr std::chrono::milliseconds look_at_unwatched{10};  // at processes of which no descriptor tells
+constexpr std::chrono::milliseconds look_at_unwatched{10};  // at processes without a descriptor
 
 std::string signal_text(int signal) {
   const char* const name = ::sigabbrev_np(signal);
@@ -51,15 +52,15 @@ std::string how_it_ended(int code, int signal, std::string_view exited) {
 
 bool somebody_joined(job_control& control) {
   if (control.votes[0].load() != 0) return true;
-  // Of several hosts, the server's slot tells of the others.
+  // In a job over several hosts, the server's slot stands for places elsewhere.
   const std::uint32_t slots = control.place_count + (control.host_count > 1 ? 1 : 0);
   for (std::uint32_t place = 0; place < slots; ++place)
     if (control.slot(place).state.load() != place_state::absent) return true;
   return false;
 }
 
-// How the kernel has the process: 'R'unning, 'S'leeping, s'T'opped, 't'raced, 'Z'ombie ...; '?' where that is not to be
-// read.
+// Returns the kernel's state of the process: 'R'unning, 'S'leeping, s'T'opped, 't'raced, 'Z'ombie ...; '?' if it cannot
+// be read.
 char process_state(pid_t pid) {
   char text[512];
   const int file = above_standard(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
@@ -67,11 +68,12 @@ char process_state(pid_t pid) {
   const ssize_t length = ::read(file, text, sizeof text);
   ::close(file);
   const std::string_view read{text, static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
-  const std::size_t name_end = read.rfind(')');  // the name may hold anything
+  const std::size_t name_end = read.rfind(')');  // the name may contain any character
   return name_end != std::string_view::npos && name_end + 2 < read.size() ? read[name_end + 2] : '?';
 }
 
-// Of pidfd_open and what goes with it: an old kernel, or a container's seccomp profile. No process lacks the right.
+// Returns whether pidfd_open and related calls are not available: an old kernel, or a container's seccomp profile. The
+// errors cannot mean that a process lacks the right.
 bool is_refused_call(int reason) noexcept { return reason == ENOSYS || reason == EPERM; }
 
 void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
@@ -136,7 +138,7 @@ void launch_monitor::close_in_child() noexcept {
 }
 
 launch_result launch_monitor::run() {
-  // A launcher elsewhere counts for all hosts.
+  // A launcher elsewhere applies the time limit for all hosts.
   if (limits_.time_limit.count() > 0 && limits_.launcher == nullptr) running_end_ = clock::now() + limits_.time_limit;
   stage_end_ = running_end_;
   while (running_ > 0 || (limits_.launcher != nullptr && !is_released_)) {
@@ -172,8 +174,8 @@ void launch_monitor::reap(child& ended) {
   do waited = ::waitid(P_PID, static_cast<id_t>(ended.pid), &info, WEXITED | WNOHANG);
   while (waited != 0 && errno == EINTR);
   if (waited == 0 && info.si_pid == 0) return;
-  // Closing does not take it out of the set while a sibling, forked with it and not yet begun, has it open, too: this
-  // end would be told again.
+  // Closing alone does not take the descriptor out of the set while a sibling, forked with it and not yet at exec, has
+  // it open, too: this end would be reported again.
   if (ended.descriptor >= 0) {
     ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, ended.descriptor, nullptr);
     ::close(ended.descriptor);
@@ -211,8 +213,8 @@ void launch_monitor::tell_first_loss() {
   limits_.launcher->lost(place, lost_reason(control_, place));
 }
 
-// The program ignores SIGCHLD, or waits for every child elsewhere, and so took the status. What the place wrote down is
-// left.
+// For a child whose status is gone, because the program ignores SIGCHLD, or reaps all children elsewhere: uses the exit
+// code that the place stored.
 void launch_monitor::record_unknown(const child& ended) {
   for (std::uint32_t place = ended.first_place; place < ended.first_place + ended.places; ++place) {
     const std::int32_t code = control_.slot(place).exit_code.load();
@@ -236,9 +238,9 @@ void launch_monitor::note_end(const child& ended, std::uint32_t place) {
   const place_state state = control_.slot(place).state.load();
   if (state == place_state::absent) unjoined_.push_back(place);
   if (state == place_state::absent || state == place_state::left) return;
-  // Also for one that is marked: it may have died before it told the others.
+  // Also runs for a place that is marked already: the place may have died before it notified the others.
   const auto [code, signal, reason] = outcomes_[place];
-  // The kernel says so nowhere but in the group's count, of which both looks must have told.
+  // The kernel reports an out-of-memory kill only in the group's count, so both looks must have been able to read it.
   const auto has_counted_more = [this] {
     const std::uint64_t now = limits_.oom_kills();
     return now > oom_kills_ && now != std::numeric_limits<std::uint64_t>::max();
@@ -252,8 +254,8 @@ void launch_monitor::note_end(const child& ended, std::uint32_t place) {
                               : how_it_ended(code, signal, "exited early") + (is_out_of_memory ? out_of_memory : "")));
 }
 
-// A place that ends before it joins is lost to those that have joined or will. A program that never joins (situ run
-// hostname) loses nothing.
+// Marks places that ended before they joined as lost, once any place has joined. A job that no place ever joins (situ
+// run hostname) loses none.
 void launch_monitor::look_at_unjoined() {
   if (unjoined_.empty() || !somebody_joined(control_)) return;
   for (const std::uint32_t place : unjoined_) {
@@ -267,7 +269,7 @@ void launch_monitor::look_at_unjoined() {
   unjoined_.clear();
 }
 
-// A stopped place does not answer, and whoever waits for it looks as if it hung.
+// Looks for stopped places. A stopped place does not answer, and a place that waits for it seems to hang.
 void launch_monitor::look_at_stopped() {
   if (stage_ != stage::running || clock::now() < next_look_at_stopped_) return;
   next_look_at_stopped_ = clock::now() + std::min(look_at_stopped_processes, limits_.stopped_after);
@@ -280,7 +282,7 @@ void launch_monitor::look_at_stopped() {
 
 void launch_monitor::note_stopped(child& each) {
   const char state = process_state(each.pid);
-  if (state == '?') return;  // what could not be looked at is as it was
+  if (state == '?') return;  // keep the last state if it cannot be read
   const std::string who = each.places > 1 ? fmt::format("the process of all places ({})", each.pid)
                                           : fmt::format("place {} (process {})", each.first_place, each.pid);
   if (state != 'T' && state != 't') {
@@ -356,7 +358,7 @@ void launch_monitor::enter(stage next) {
     stage_end_ = clock::now() + limits_.grace;
   } else if (next == stage::terminating) {
     signal_running(SIGTERM);
-    signal_running(SIGCONT);  // a stopped process acts on SIGTERM only then
+    signal_running(SIGCONT);  // a stopped process acts on SIGTERM only after this
     stage_end_ = clock::now() + between_term_and_kill;
   } else {
     signal_running(SIGKILL);
@@ -364,8 +366,8 @@ void launch_monitor::enter(stage next) {
   }
 }
 
-// A terminal sends its signals to every process of the foreground group, so the places have them already. Those sent by
-// kill have reached the launcher alone. A second interrupt means now.
+// A terminal sends its signals to every process of the foreground group, so the places have them already. A signal sent
+// by kill has reached the launcher alone. A second interrupt kills at once.
 void launch_monitor::pass_on_signals() {
   signalfd_siginfo info{};
   while (::read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
@@ -385,8 +387,8 @@ void launch_monitor::pass_on(int signal) {
   interrupted_ = interrupted_ || signal == SIGINT;
 }
 
-// Through the descriptors: an ended process's number may belong to somebody else by now, where this program reaps all
-// its children. Without one, who has ended keeps its number until the launcher has reaped it.
+// Signals through the descriptors: if this program reaps all its children, the number of an ended process may already
+// belong to another. A child without a descriptor keeps its number until the launcher has reaped it.
 void launch_monitor::signal_running(int signal) noexcept {
   for (const child& each : children_) {
     if (each.ended) continue;

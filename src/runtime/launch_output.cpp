@@ -20,8 +20,8 @@
 namespace situ::detail {
 namespace {
 
-// What one stream has to say before the others have their turn. A line longer than this is written in pieces, each
-// labelled: memory stays bounded whatever a place writes.
+// The bytes copied from one stream before the other streams have their turn. A longer line is written in pieces, each
+// labelled, so that memory stays bounded whatever a place writes.
 constexpr std::size_t longest_line = std::size_t{1} << 20;
 
 void close_now(int& descriptor) {
@@ -37,11 +37,11 @@ void write_all(int target, std::string_view text) {
     const ssize_t written = ::write(target, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // somebody who shares the stream made it non-blocking
+    } else if (errno == EAGAIN) {  // another process that shares the stream made it non-blocking
       pollfd writable{target, POLLOUT, 0};
       ::poll(&writable, 1, -1);
     } else if (errno != EINTR) {
-      // Nobody reads any more, or ever did: dropped. Any other failure is a loss. The places go on.
+      // The stream has no reader, or never had one: drop the text. Any other failure is a loss. The places go on.
       if (target == STDOUT_FILENO && errno != EPIPE && errno != EBADF) note_lost_output(errno);
       return;
     }
@@ -83,7 +83,7 @@ bool place_pipes::redirect_in_child(std::uint32_t index) const noexcept {
 void place_pipes::start() {
   for (stream& each : streams_) close_now(each.write_end);
   worker_ = worker{[this] {
-    sigset_t all;  // signals are the monitor's
+    sigset_t all;  // the monitor handles signals
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     copy_until_ended();
@@ -99,8 +99,8 @@ void place_pipes::copy_until_ended() {
     for (std::size_t i = 0; i < streams_.size(); ++i)
       if (waits[i].revents != 0 && !copy(i)) waits[i].fd = -1;
   }
-  // Every place has ended, so all it wrote is in the pipe. A program that a place left running may keep the pipe open;
-  // it is not waited for.
+  // Every place has ended, so all its output is in the pipe. A program that a place left running may keep the pipe
+  // open; do not wait for it.
   for (std::size_t i = 0; i < streams_.size(); ++i) copy(i);
 }
 

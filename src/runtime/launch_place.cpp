@@ -1,4 +1,4 @@
-// What a place has from its launcher, and the frame around its body.
+// The data that a place gets from its launcher, and the frame around its body.
 #include "runtime/launch.h"
 
 #include <situ/base/error_code.h>
@@ -20,7 +20,7 @@ namespace {
 
 thread_local std::optional<start_ticket> ticket_of_thread;
 
-// The number in an environment variable; throws where it is none.
+// Returns the number in an environment variable; throws if it is not a number.
 std::uint32_t number_in(const char* variable, const char* text) {
   std::uint32_t value = 0;
   const char* const end = text + std::strlen(text);
@@ -54,7 +54,7 @@ std::optional<start_environment> read_start_environment() {
     throw_error(errc::bad_launch,
                 "SITU_JOB_FD is in the environment, but neither SITU_PLACE nor SITU_IN_PROCESS; start the program with "
                 "`situ run`");
-  // To a pipe, stdio would keep lines back until its buffer is full, and lose them where the place is killed.
+  // With a pipe, stdio would hold lines back until its buffer is full, and lose them if the place is killed.
   if (std::getenv("SITU_TAG") != nullptr) std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   for (const char* const variable : {"SITU_JOB_FD", "SITU_PLACE", "SITU_IN_PROCESS", "SITU_TAG"}) ::unsetenv(variable);
   return found;
@@ -66,7 +66,7 @@ std::optional<start_ticket> take_start_ticket() noexcept { return std::exchange(
 
 int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept {
   give_start_ticket(ticket);
-  // a child that the body forks comes back from it, too, and must not speak for the place
+  // a child that the body forks returns from it, too, and must not act for the place
   const pid_t process = ::getpid();
   try {
     runtime joined;

@@ -41,7 +41,7 @@ std::string find_program(const std::string& name) {
     throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", name, why_not_executable(name)));
   }
   std::vector<std::string> folders;
-  std::error_code unknown;  // where this program lies: then PATH alone counts
+  std::error_code unknown;  // without the path of this program, only PATH is searched
   if (const fs::path own = fs::read_symlink("/proc/self/exe", unknown); !unknown)
     folders.push_back(own.parent_path().string());
   const char* const path = std::getenv("PATH");
@@ -69,7 +69,7 @@ launch_result launch_program(const program_options& options, std::span<const std
 
   const descriptor_limit limit;
   const signal_reader signals{options.forward_signals};
-  std::unique_ptr<labelled_output> output;  // ends after the monitor: no place writes any more
+  std::unique_ptr<labelled_output> output;  // ends after the monitor: then no place writes any more
   if (options.tag) output = std::make_unique<labelled_output>(options.job.place_count);
   launch_monitor::limits limits{
       .grace = options.grace, .time_limit = options.time_limit, .watchdog = options.watchdog, .reports_on_quit = true};

@@ -1,4 +1,4 @@
-// The processes of a job's places on this host, as they are started.
+// Starts the processes of a job's places on this host.
 #include "runtime/launch_start.h"
 
 #include "base/descriptor.h"
@@ -23,8 +23,8 @@
 namespace situ::detail {
 namespace {
 
-// Signals that a person or a batch system sends to end, to reload or to ask; those that stop and continue are the
-// kernel's.
+// Signals that a person or a batch system sends to end, reload or query a program; the kernel handles those that stop
+// and continue.
 constexpr int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 // The environment of a place, made before the fork: a child of a program with threads must not allocate.
@@ -39,7 +39,7 @@ class place_environment {
     for (std::string& text : texts_) pointers_.push_back(text.data());
     pointers_.push_back(nullptr);
   }
-  // For the next place, if places are processes.
+  // Sets the variable for the next place, if places are processes.
   void set_place(std::uint32_t place) {
     texts_.back() = fmt::format("SITU_PLACE={}", place);
     pointers_[pointers_.size() - 2] = texts_.back().data();
@@ -56,7 +56,8 @@ class place_environment {
   std::vector<char*> pointers_;
 };
 
-// What a child says when it cannot become its program. Closed by exec, so that the end of the pipe means all have.
+// The message of a child that cannot become its program. Exec closes the pipe, so the end of the pipe means that all
+// children have started.
 struct start_failure {
   int reason;
   std::uint32_t place;
@@ -78,7 +79,7 @@ class failure_pipe {
     [[maybe_unused]] const ssize_t ignored = ::write(ends_[1], &failure, sizeof failure);
     ::_exit(127);
   }
-  // The first failure, once every child executes its program or has failed.
+  // Returns the first failure, once every child executes its program or has failed.
   std::optional<start_failure> wait() {
     ::close(std::exchange(ends_[1], -1));
     start_failure failure{};
@@ -107,7 +108,7 @@ std::vector<bound_processors> processor_sets(binding how) {
   return sets;
 }
 
-// Everything a child needs between fork and exec, where it may only make system calls.
+// The data that a child needs between fork and exec, when it may only make system calls.
 struct starter {
   const places_to_start& start;
   std::vector<char*> arguments;
@@ -115,12 +116,12 @@ struct starter {
   std::vector<bound_processors> sets;
   pid_t launcher;
 
-  // index: of the process among those that are started here.
+  // index: the position of the process among those started here.
   [[noreturn]] void become_place(std::uint32_t index, char* const* environment) const noexcept {
     const std::uint32_t place = start.places[index];
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != launcher) ::_exit(EXIT_FAILURE);  // it died before the line above
-    // Else it would read what is for another place, or write what nobody labels.
+    if (::getppid() != launcher) ::_exit(EXIT_FAILURE);  // the launcher died before the line above
+    // Otherwise it would read input of another place, or write output that is not labelled.
     if (place != 0 && !read_nothing()) failures.fail_in_child(place, errno);
     if (start.output != nullptr && !start.output->redirect_in_child(index)) failures.fail_in_child(place, errno);
     if (!sets.empty()) {
@@ -130,12 +131,12 @@ struct starter {
     ::fcntl(start.shared.descriptor(), F_SETFD, 0);
     start.limit.restore();
     start.signals.restore();
-    ::signal(SIGQUIT, SIG_IGN);  // a terminal sends it to every process of its group: the launcher's report is meant
+    ::signal(SIGQUIT, SIG_IGN);  // a terminal sends it to the whole group, but it asks for the launcher's report
     ::execve(start.file.c_str(), arguments.data(), environment);
     failures.fail_in_child(place, errno);
   }
 
-  // Standard input is the first place's.
+  // Standard input belongs to the first place.
   static bool read_nothing() noexcept {
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0;
@@ -161,14 +162,15 @@ signal_reader::signal_reader(bool wanted) {
   if (!wanted) return;
   descriptor_ = above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (descriptor_ >= 0) return;
-  const int reason = errno;  // blocked and unread, they would end nothing
+  const int reason = errno;  // blocked and unread, the signals would end no process
   restore();
   throw_error(errc::bad_launch, fmt::format("signals cannot be passed on: {}", ::strerrordesc_np(reason)));
 }
 
 signal_reader::~signal_reader() {
   if (descriptor_ >= 0) {
-    // What came in after the last place had ended was for the places; pending, it would end this program instead.
+    // A signal that arrived after the last place had ended was meant for the places; if it stayed pending, it would end
+    // this program.
     signalfd_siginfo late{};
     while (::read(descriptor_, &late, sizeof late) > 0) {}
     ::close(descriptor_);

@@ -1,4 +1,4 @@
-// The reason of a place that ends by an exception: written while the exception still says what it is.
+// Stores the reason of a place that ends by an exception, while the exception is still known.
 #include "memory/liveness.h"
 #include "runtime/launch.h"
 #include "runtime/process.h"
@@ -18,8 +18,8 @@
 namespace situ::detail {
 namespace {
 
-// std::terminate is one a process, and so is what it needs: the handler that stood before, and a place to name where
-// the exception ends a thread that is no place.
+// There is one std::terminate in a process, so its state is global, too: the handler that was set before, and a place
+// to blame if the exception ends a thread that is no place.
 std::atomic<std::terminate_handler> handler_before{nullptr};
 std::atomic<place_context*> any_place{nullptr};
 
@@ -32,7 +32,7 @@ bool is_alone_in_process(const place_context& context) noexcept {
   return true;
 }
 
-// A place that dies because another is lost.
+// Ends a place that dies because another is lost.
 [[noreturn]] void leave_after(const place_context& context, const place_lost_error& error) noexcept {
   log(log_level::error, fmt::format("place {} ends: {}", context.place, error.what()));
   std::fflush(nullptr);
@@ -50,7 +50,7 @@ bool is_alone_in_process(const place_context& context) noexcept {
       if (exception) std::rethrow_exception(exception);
     } catch (const place_lost_error& error) {
       if (is_alone_in_process(*context)) leave_after(*context, error);
-    } catch (...) {  // the handler from before says what it is, and aborts
+    } catch (...) {  // the previous handler prints the exception, and aborts
     }
   }
   if (const std::terminate_handler before = handler_before.load(); before != nullptr) before();
@@ -76,7 +76,7 @@ void install_terminate_reason(place_context& context) noexcept {
   if (before != &write_reason_and_terminate) handler_before.store(before);
 }
 
-// The handler stays: other places of this process may need it, and without a place it only calls the one before.
+// The handler stays: other places of this process may need it, and without a place it only calls the previous one.
 void remove_terminate_reason(place_context& context) noexcept {
   place_context* mine = &context;
   any_place.compare_exchange_strong(mine, nullptr);

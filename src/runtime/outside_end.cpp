@@ -13,12 +13,12 @@ namespace situ::detail {
 void outside_end::end(std::exception_ptr failure) noexcept {
   const std::lock_guard lock{mutex_};
   failure_ = std::move(failure);
-  is_over_.store(true, std::memory_order_release);  // with what was done before
+  is_over_.store(true, std::memory_order_release);  // publishes what this thread did before
   if (waiting_ != nullptr) wake_after_change(*waiting_);
 }
 
 void outside_end::wait() {
-  // Until the wait ends, in whatever way: with the runtime, too.
+  // Registers the waiting place until the wait ends in any way, even with the runtime.
   struct presence {
     outside_end& self;
     explicit presence(outside_end& of) : self{of} { set(&current->job->slot(current->place)); }

@@ -57,12 +57,13 @@ own_report::own_report(job_control& control, place_network* network)
     if (host == control.host) continue;
     try {
       look_at_clock_of(host);
-    } catch (const std::exception&) {  // a host that is lost already, which the program hears of
+    } catch (const std::exception&) {  // a host that is already lost, which the program hears of
     }
   }
 }
 
-// When it is asked there is the middle of a round trip here, as exactly as the shortest one tells.
+// Reads the other host's clock. Takes the reading to be from the middle of the round trip; the shortest trip is the
+// most exact.
 void own_report::look_at_clock_of(std::uint16_t host) {
   if (!control_.trace) return;
   std::uint64_t shortest_ns = ~std::uint64_t{0};

@@ -28,7 +28,7 @@ namespace situ::detail {
 namespace {
 
 // Longer than the answer to a short operation takes on a busy machine. A switch to another task, and the announcement
-// of a sleep that others may end, are 2.5 us of some 12 (docs/design/cluster.md).
+// of a sleep that others may end, cost 2.5 us of about 12 (docs/design/cluster.md).
 constexpr std::int64_t first_wait_ns = 200'000;
 constexpr std::int64_t between_looks_ns = 10'000'000;
 
@@ -44,14 +44,14 @@ bool wait_as_task(bool (*is_done)(void*), void* asked, std::uint32_t target) {
 server_watch::server_watch(job_control& control) : control_{control}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
   const std::int32_t server = control.slot(control.place_count).pid.load();
   const int process = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, server, 0)));
-  if (process < 0 && errno != ESRCH) {  // that is its end
+  if (process < 0 && errno != ESRCH) {  // the server has ended: run() reports it
     const int why = errno;
     ::close(stop_);
     throw_error(errc::bad_launch, fmt::format("the server of this host cannot be watched: {}", ::strerrordesc_np(why)));
   }
   sigset_t all, before;
   ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the program handles signals
   thread_ = worker{[this, process] { run(process); }};
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -65,14 +65,16 @@ server_watch::~server_watch() {
 
 void server_watch::run(int process) {
   pollfd looked[] = {{.fd = process, .events = POLLIN, .revents = 0}, {.fd = stop_, .events = POLLIN, .revents = 0}};
-  // No descriptor: it has ended already. A look that failed has seen nothing, for want of memory too.
+  // Without a descriptor the server has ended already. A poll that failed, for example for lack of memory, has seen
+  // nothing.
   while (process >= 0 && ::poll(looked, std::size(looked), -1) < 0) {
     looked[0].revents = looked[1].revents = 0;
     if (errno != EINTR) rest(between_looks_ns);
   }
   if (process >= 0) ::close(process);
   if (looked[1].revents != 0) return;
-  // The others take nothing of this host any more, and need not say so.
+  // The other servers accept nothing from this host any more, and the places here need not wait for their
+  // acknowledgement.
   for (std::uint16_t host = 0; host < control_.host_count; ++host)
     if (host != control_.host) forget_server(control_, host);
   mark_host_lost(control_, control_.host, "the server of its host has ended");

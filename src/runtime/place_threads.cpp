@@ -19,13 +19,13 @@ namespace detail {
 
 struct place_threads_state {
   place_context& own = *current;
-  // How often something was handed over, or a thread has ended: the place waits for this word, like for any other.
+  // Counts calls that were handed over and threads that have ended. The place waits for this word as for any other.
   ptr<signal> events = allocate_signals();
   future<> server;
   bool is_closing = false;
   std::uint32_t under_way = 0;
 
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   handed_over* first = nullptr;
   handed_over* last = nullptr;
   std::exception_ptr failure;
@@ -48,7 +48,7 @@ struct place_threads_state {
     last = nullptr;
     return std::exchange(first, nullptr);
   }
-  // Something outside the job may end this wait: a place that waits so does not stand still.
+  // A registered thread may end this wait, so a place in it does not stand still.
   template <class Done>
   void wait(Done done) {
     current->scheduler->wait_until(done, {.words = awaited_bit(events.address()), .note = {.kind = wait_kind::other}});
@@ -57,20 +57,22 @@ struct place_threads_state {
 
 namespace {
 
-// The thread that waits for it may be gone as soon as `done` is set; waking an address that is no more does no harm.
+// Ends a call. The waiting thread may be gone as soon as `done` is set; waking an address that no longer exists does no
+// harm.
 void finish(handed_over& call) noexcept {
   std::atomic<std::uint32_t>& done = call.done;
   done.store(1, std::memory_order_release);
   wake_on_word(done, 1);
 }
 
-// The task that does what is handed over: each as a task of its own, so that one which waits holds up no other.
+// The task that executes calls that are handed over: each as a task of its own, so that a call that waits blocks no
+// other.
 void serve(place_threads_state& state) {
   const std::atomic_ref<std::uint64_t> events{state.events.local()->value};
   while (!state.is_closing || state.under_way != 0) {
     const std::uint64_t seen = events.load(std::memory_order_acquire);
     for (handed_over* call = state.take_all(); call != nullptr;) {
-      handed_over& each = *std::exchange(call, call->next);  // it may end with its turn
+      handed_over& each = *std::exchange(call, call->next);  // read `next` first: the call may end with its turn
       ++state.under_way;
       async([&state, &each] {
         each.run(&each);
@@ -81,7 +83,7 @@ void serve(place_threads_state& state) {
     }
     try {
       state.wait([&] { return events.load(std::memory_order_acquire) != seen; });
-    } catch (const place_lost_error&) {}  // told to those that wait for the lost place
+    } catch (const place_lost_error&) {}  // the tasks that wait for the lost place hear of it
   }
 }
 
@@ -113,7 +115,7 @@ place_threads::place_threads() {
 place_threads::~place_threads() {
   try {
     join();
-  } catch (...) {}  // who wants to know calls join
+  } catch (...) {}  // a program that needs the failure calls join()
   SITU_ASSERT(1, state_->registered.load() == 0, "a place_threads ends after the registered threads");
   state_->is_closing = true;
   state_->tell();

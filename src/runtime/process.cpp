@@ -15,18 +15,18 @@
 #include "memory/job.h"
 #include "runtime/launch.h"
 
-extern "C" void* __libc_stack_end;  // of glibc's loader: where the first thread's stack began
+extern "C" void* __libc_stack_end;  // of glibc's loader: the beginning of the first thread's stack
 
 namespace situ::detail {
 namespace {
 
-// The list is read by signal handlers, which take no lock: so its links are set last, and read as they come.
+// Signal handlers read the list without a lock, so a node's link is set before the node is published.
 std::mutex list_mutex;
 std::atomic<place_in_process*> newest{nullptr};
 
 constexpr std::size_t least_fault_stack_bytes = std::size_t{64} << 10;
 
-// What is of other hosts cannot be read here either.
+// Memory of places at other hosts stays unreadable.
 void make_read_only(const place_in_process& of) noexcept {
   job_control& control = *of.context->job;
   if (control.places_here == control.place_count) {
@@ -38,7 +38,7 @@ void make_read_only(const place_in_process& of) noexcept {
     if (control.is_here(place)) ::mprotect(reinterpret_cast<void*>(of.slices + place * slice), slice, PROT_READ);
 }
 
-// In the child, before fork returns there.
+// Runs in the child, before fork returns there.
 void leave_job_in_child() {
   place_in_process* const first = newest.load();
   if (first == nullptr) return;
@@ -111,7 +111,8 @@ place_in_process::~place_in_process() {
 
 bool place_in_process::is_in_forked_child() const noexcept { return ::getpid() != process_; }
 
-// One with a page below that cannot be touched. A thread that has one keeps it: the program's, or a sanitizer's.
+// Makes a fault stack with an inaccessible page below it. A thread that already has one keeps it: the program's, or a
+// sanitizer's.
 void place_in_process::give_thread_a_fault_stack() {
   stack_t now{};
   if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
@@ -120,7 +121,7 @@ void place_in_process::give_thread_a_fault_stack() {
       (4 * static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_MINSIGSTKSZ))) + page_bytes - 1) & ~(page_bytes - 1));
   void* const at =
       ::mmap(nullptr, bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return;  // faults then end the process without a word, as they would without us
+  if (at == MAP_FAILED) return;  // faults then end the process without a message, as they would without Situ
   ::mprotect(at, page_bytes, PROT_NONE);
   stack_t ours{};
   ours.ss_sp = static_cast<char*>(at) + page_bytes;

@@ -16,7 +16,7 @@ queued_writer::queued_writer(std::size_t most_bytes)
     : most_bytes_{most_bytes}, room_{above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
   sigset_t all, before;
   ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the caller's
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the caller handles signals
   worker_ = worker{[this] { run(); }};
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -33,16 +33,16 @@
 #include "runtime/stack.h"
 #include "runtime/team_state.h"
 
-// The program's main, for places that are threads: each runs it. Weak, since a library's user may have none (a
+// The program's main, which each place that is a thread runs. Weak, since a user of the library may have none (a
 // plug-in).
 extern "C" __attribute__((weak)) int situ_program_main(int argc, char** argv) __asm__("main");
 
-// The mark by which `situ run` knows a program of Situ's (tools/command/program_file.h): a note, which stays when a
-// program is stripped, in the one object that every such program has.
+// The mark by which `situ run` recognizes a program of Situ (tools/command/program_file.h): a note, which survives
+// strip, in the one object that every such program links.
 asm(".pushsection .note.situ, \"a\", @note\n"
     ".balign 4\n"
     ".long 5\n"  // bytes of the name
-    ".long 4\n"  // bytes of what is said
+    ".long 4\n"  // bytes of the value
     ".long 1\n"  // the kind of note
     ".asciz \"Situ\"\n"
     ".balign 4\n"
@@ -59,8 +59,8 @@ void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_
     self.ask_for_wake(out);
     return false;
   };
-  // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. An answer must not be
-  // dropped because a third place is lost.
+  // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. The loss of a third place
+  // must not drop an answer.
   current->scheduler->wait_until(
       done, {.outlives_losses = out.is_reply, .note = {.kind = wait_kind::room, .peer = out.target}});
 }
@@ -88,7 +88,7 @@ void check_executable(job_control& control) {
         "the places of this job run different executables; functions travel by name, so all must run the same build");
 }
 
-// The code that a process with places as threads ends with, where main's own return says that all went well.
+// The exit code of a process with places as threads, if main itself returns 0.
 std::atomic<int> failed_thread_code{0};
 
 void end_with_failed_code(int status, void*) {
@@ -112,8 +112,8 @@ struct runtime::implementation {
   std::unique_ptr<status_writer> status;
   std::unique_ptr<detail::endpoint> endpoint;
   std::unique_ptr<detail::scheduler> scheduler;
-  std::optional<place_network> network;  // of a job over several hosts
-  std::optional<own_report> report;      // of place 0, where the job tells itself what it has counted
+  std::optional<place_network> network;  // in a job over several hosts
+  std::optional<own_report> report;      // of place 0, if the job reports its own counts
   std::unique_ptr<runtime_state> state;
   std::vector<worker> workers;  // the other places of an in-process job
   std::vector<std::string> arguments;
@@ -129,7 +129,7 @@ struct runtime::implementation {
       join_by_environment(*environment);
     } else if (const std::optional<foreign_task> task = read_foreign_task()) {
       owned_job.emplace(task->spans_hosts ? meet_over_hosts(*task) : meet_tasks(*task));
-      // Else the host's server watches.
+      // In a job over several hosts, the host's server watches.
       if (owned_job->control().host_count == 1) neighbour.emplace(owned_job->control(), task->rank);
       join(*owned_job, task->rank, nullptr);
     } else {
@@ -170,7 +170,7 @@ struct runtime::implementation {
     pointers.push_back(nullptr);
     const pid_t process = ::getpid();
     const int code = situ_program_main(static_cast<int>(copies.size()), pointers.data());
-    if (::getpid() != process) std::exit(code);  // a child that this place has forked: to it, this is main
+    if (::getpid() != process) std::exit(code);  // a child that this place has forked: to the child, this is main
     if (code != 0) failed_thread_code.store(code);
     job_control& control = ticket.shared_job->control();
     if (control.slot(ticket.place).state.load() == place_state::absent)
@@ -240,13 +240,13 @@ struct runtime::implementation {
     slot.pid.store(::getpid());
     slot.state.store(place_state::joined, std::memory_order_release);
     SITU_POINT(joined);
-    barrier(std::source_location{});  // so that whoever returns from here finds every place
+    barrier(std::source_location{});  // so that every place is there when the constructor returns
     if (control.tells_itself() && place == 0) report.emplace(control, network ? &*network : nullptr);
   }
 
-  // The world's barrier lies behind the channels of this host's first slice, where every place finds it without being
-  // told, and so does the one at the end. Were that the world's, a barrier that others left out would meet their end,
-  // and look complete.
+  // Makes the teams of all places. The world's barrier is stored behind the channels of this host's first slice, where
+  // every place finds it without a message, and so is the barrier at the end. If the end used the world's barrier, a
+  // barrier that other members left out would meet their end, and seem complete.
   void make_world(std::uint32_t places, std::uint32_t place) {
     std::vector<std::uint32_t> members(places);
     for (std::uint32_t i = 0; i < places; ++i) members[i] = i;
@@ -260,13 +260,14 @@ struct runtime::implementation {
     state->leaving = team_of(leaving_team_id, first + barrier_block::bytes(places));
   }
 
-  // What all have counted, once.
+  // Writes the report of all places, once.
   void tell() noexcept {
     if (report) report->tell();
     report.reset();
   }
 
-  // Until all have come others may call; what they send is counted as well. Then all is there to be told.
+  // Writes the report after all places have come. Until then other places may call this one, and the messages of those
+  // calls count as well; afterwards the counts are complete.
   void tell_when_all_have_come() {
     const auto all_come = [this] {
       cross_barrier(state->leaving->state(), wait_kind::leave, {});
@@ -279,7 +280,7 @@ struct runtime::implementation {
     tell();
   }
 
-  // Waits for what this place has started, then for the others.
+  // Waits for the tasks that this place has started, then for the other places.
   void leave() noexcept {
     job_control& control = *context.job;
     if (std::uncaught_exceptions() > exceptions_before) {
@@ -287,14 +288,14 @@ struct runtime::implementation {
       leave_by_exception(context);
     }
     if (control.slot(context.place).state.load() == place_state::lost) return tell();
-    const bool is_known_broken = control.failure_epoch.load() != 0;  // the program has been told, or its launcher tells
+    const bool is_known_broken = control.failure_epoch.load() != 0;  // the program or the launcher has heard of it
     try {
       try {
         SITU_POINT(leaving);
         wait_for_scope(*state->root, {.kind = wait_kind::finish, .subject = state->root->key});
         SITU_POINT(scope_of_main_done);
       } catch (const place_lost_error& loss) {
-        if (!state->rest) throw;  // else those who go on wait for each other all the same
+        if (!state->rest) throw;  // else: survivors wait for each other all the same
         log(log_level::info, fmt::format("place {}: what it has started did not end: {}", context.place, loss.what()));
       } catch (...) {
         mark_lost(control, context.place, "a task that nobody waited for threw " + describe(std::current_exception()));
@@ -304,11 +305,12 @@ struct runtime::implementation {
       if (control.tells_itself()) tell_when_all_have_come();
       cross_barrier(state->leaving->state(), wait_kind::leave, {});
       SITU_POINT(all_have_come);
-      // A collective in which this place only sent is over before the others' calls have told what they are.
+      // If this place only sent in a collective, the collective ends here before the others' calls have shown whether
+      // they differ.
       while (endpoint->poll(true)) {}
       throw_if_any_mismatched();
-      // Only now: until all have come so far, others may call. What they were answered they have fetched before they
-      // came, so this ends soon.
+      // Only now: until all places have come so far, others may call. They fetched the results of their own calls
+      // before they came, so this wait is short.
       scheduler->wait_until([this] { return state->trailing_waits == 0; }, {.note = {.kind = wait_kind::leave}});
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
       SITU_POINT(left);
@@ -317,7 +319,7 @@ struct runtime::implementation {
       log(is_known_broken ? log_level::info : log_level::error,
           fmt::format("place {} leaves its job: {}", context.place, loss.what()));
       leave_broken_job(control, context.place);
-    } catch (const std::exception& failure) {  // its own: a message that it cannot handle, a collective that differs
+    } catch (const std::exception& failure) {  // its own: a message that it cannot handle, or a mismatched collective
       tell();
       log(log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
       mark_lost(control, context.place, failure.what());
@@ -332,7 +334,7 @@ struct runtime::implementation {
     scheduler.reset();  // first: ends tasks that still wait, which use all the rest
     context.scheduler = nullptr;
     if (state) {
-      release_calls(*state);  // before what they hold of it
+      release_calls(*state);  // before the objects that the calls refer to
       state->graph.reset();
       state->spread.reset();
       state->leaving.reset();
@@ -354,7 +356,7 @@ runtime::runtime(int argc, char** argv, const runtime_options& options)
 
 runtime::~runtime() {
   if (self_->in_process->is_in_forked_child()) {
-    // All of it is the parent's. Kept where a leak checker sees it.
+    // All state is the parent's. Keep it reachable for a leak checker.
     [[maybe_unused]] static implementation* parents = nullptr;
     parents = self_.release();
     return;

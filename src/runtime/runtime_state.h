@@ -74,8 +74,7 @@ struct runtime_state {
   std::unique_ptr<place_extension> graph;
   std::unique_ptr<place_extension> spread;
   std::uint32_t trailing_waits = 0;  // answered calls whose results have not been fetched yet
-  float_settings main_settings =
-      float_settings::of_this_thread();  // those of main at the start of its last wait; handlers run with them
+  float_settings main_settings = float_settings::of_this_thread();  // of main at its last wait; handlers use them
 };
 
 // Answers a call to code of a module that this place does not have with an error.

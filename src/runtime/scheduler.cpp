@@ -29,22 +29,22 @@
 namespace situ::detail {
 namespace {
 
-// Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
+// Before a switch to a worker: about half a microsecond, the longest that a request then waits to be seen.
 constexpr std::uint32_t spin_turns_alone = idle_looks(256);
 constexpr std::uint32_t ready_tasks_a_turn = 64;
-// at the clock, for the waits that have begun meanwhile; an idle place looks before it sleeps
+// at the clock, for the waits that have begun since; an idle place looks before it sleeps
 constexpr std::uint64_t turns_between_stamps = 1024;
-constexpr std::uint32_t turns_without_a_look = 16;  // at the channels, while what waits can go on without them
+constexpr std::uint32_t turns_without_a_look = 16;  // at the channels, while waits can end without them
 #if defined(SITU_TEST_POINTS)
-constexpr bool looks_by_itself = false;  // tests/death: nothing but a wake-up, or a deadline, ends a sleep
+constexpr bool looks_by_itself = false;  // tests/death: only a wake-up or a deadline ends a sleep
 #else
 constexpr bool looks_by_itself = true;
 #endif
-// a place that sleeps as long gives back what idle stacks have touched
+// a place that sleeps this long gives back the touched pages of idle stacks
 constexpr std::int64_t idle_before_give_back_ns = 100'000'000;
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
 
-// Shows a wait to the others while it lives.
+// Shows a wait to the other places while it lives.
 class shown_wait {
  public:
   shown_wait(const waiter& w, const task_context* task, bool is_main) noexcept
@@ -96,16 +96,16 @@ struct scheduler::implementation {
   ready_task* ready_first = nullptr;
   ready_task* ready_last = nullptr;
   settings_of_tasks settings;
-  ready_task* handed_over = nullptr;  // to the next worker that begins a turn: its stack is large enough
+  ready_task* handed_over = nullptr;  // to the next worker that begins a turn, whose stack is large enough
   std::uint64_t turns = 0;
   std::uint32_t workers_begun = 0;
-  bool turn_is_open = false;         // its worker waits before it asked the others that wait
+  bool turn_is_open = false;         // its worker waits, and has not yet asked the other waiters
   std::uint32_t turns_finished = 0;  // for such workers, since the last look at the channels
   std::uint32_t seen_failures = 0;   // ends of places for which the waits of that time have been ended
-  bool late_wait = false;            // a task waits that has not been told of one of those
+  bool late_wait = false;            // a waiting task has not been told of one of these ends
   std::int64_t next_deadline_ns = waits_for::no_deadline;  // no wait has an earlier one
   std::uint64_t awaited = 0;                               // the words for which the place sleeps
-  std::int64_t slept_ns = 0;                               // of the sleep that goes on
+  std::int64_t slept_ns = 0;                               // in the current sleep
   bool is_ending = false;                                  // no further wait begins
   bool stopping = false;
   idle_policy idling;
@@ -142,7 +142,7 @@ struct scheduler::implementation {
     return work();
   }
 
-  // Returns who is to go on with this worker's place; null where it was stopped.
+  // Returns the fiber that continues in this worker's place; null if the worker was stopped.
   fiber* work() {
     std::uint32_t idle_turns = 0;
     bool about_to_sleep = false;
@@ -150,8 +150,8 @@ struct scheduler::implementation {
     while (!stopping) {
       if (handed_over != nullptr) [[unlikely]]
         run_task(std::exchange(handed_over, nullptr));
-      // Where a call or task of a turn waits, the next worker finishes the turn: else, while such calls keep coming,
-      // nobody would ask the waiting.
+      // If a call or task of a turn waits, the next worker finishes the turn. Otherwise, while such calls keep coming,
+      // no worker would ask the waiters.
       bool worked = true;
       if (!std::exchange(turn_is_open, false) || ++turns_finished > turns_without_a_look) {
         turns_finished = 0;
@@ -195,14 +195,14 @@ struct scheduler::implementation {
     return give_up_if_damaged([&] { return fabric.poll(all); });
   }
 
-  // Handlers compute as main does, whoever polls.
+  // Polls with main's floating-point settings, whichever task polls: handlers compute as main does.
   endpoint::found poll_handlers() {
     if (fibers.is_main_running()) return fabric.poll_handlers();
     const float_settings_scope as{state.main_settings};
     return fabric.poll_handlers();
   }
 
-  // A damaged message leaves no way to go on with its channel: the place gives itself up, which ends every wait.
+  // Gives the place up if a message is damaged, because the channel cannot be read any further; this ends every wait.
   template <class Poll>
   bool give_up_if_damaged(Poll poll) {
     try {
@@ -214,9 +214,9 @@ struct scheduler::implementation {
     }
   }
 
-  // Returns true where the place should sleep unless one more look finds something.
+  // Returns true if the place should sleep unless one more look finds work.
   bool step_aside(std::uint32_t idle_turns) {
-    // Of another host something is to come only once that host's server has run, which may be on this processor.
+    // A message of another host arrives only once this host's server has run, perhaps on this processor.
     const bool is_for_others = current->far != nullptr && current->far->is_outstanding();
     const idle_policy::step step = is_for_others ? idle_policy::step::sleep : idling.next(idle_turns, monotonic_ns);
     adapt_spinning();
@@ -239,13 +239,13 @@ struct scheduler::implementation {
     idling.came_back(processor_cycles() - begin);
   }
 
-  // Who answers cannot run while a place looks on that shares its processor.
+  // The answering place cannot run while a place polls on the same processor.
   void adapt_spinning() noexcept { outer.spin_turns_ = idling.is_crowded() ? 0 : spin_turns; }
 
-  // Returns true where nobody has woken the place: after another look it may sleep on.
+  // Returns true if no other thread has woken the place: after another look it may sleep on.
   bool sleep() {
     current->status->stamp_waits();
-    // Alone, without a launcher that would see it.
+    // A single place, without a launcher that would see the standstill.
     if (current->place_count == 1 && !current->status->has_open_waits() && fabric.failure_epoch() == 0) [[unlikely]] {
       fabric.cancel_sleep();
       mark_lost(control, current->place, summary_of_standstill(control));
@@ -266,7 +266,7 @@ struct scheduler::implementation {
     return false;
   }
 
-  // Until there is something to do without being woken; negative for ever.
+  // Returns the time until there is work without a wake-up; negative: no limit.
   [[nodiscard]] std::int64_t longest_sleep() const noexcept {
     std::int64_t time = waits_for::no_deadline;
     if (looks_by_itself && fibers.is_touched()) time = idle_before_give_back_ns;
@@ -306,7 +306,7 @@ struct scheduler::implementation {
   }
 
   static void run_observed(ready_task* task) {
-    const char* const name = task->name;  // the task is gone when it has run
+    const char* const name = task->name;  // the task is destroyed by running
     const std::uint64_t begin_ns = observed_span::begin(*current);
     task->run(task);
     record_event(*current, {.begin_ns = begin_ns,
@@ -315,13 +315,13 @@ struct scheduler::implementation {
                             .kind = event_kind::task});
   }
 
-  // Goes on, with the task that asks for it, on a larger stack.
+  // Continues on a larger stack, with the task that asks for it.
   void hand_over() {
     fiber* larger = nullptr;
     try {
       larger = &fibers.take(handed_over->stack_bytes());
     } catch (const std::exception&) {
-      handed_over->stack_pages = ready_task::no_stack;  // the task says so in its future
+      handed_over->stack_pages = ready_task::no_stack;  // the task reports this in its future
       return;
     }
     fibers.make_idle();
@@ -359,8 +359,8 @@ struct scheduler::implementation {
     return w.told_of < seen_failures && !w.whom.outlives_losses;
   }
 
-  // What the lost place sent before its end still counts, as far as it lies before the next call: a call may take any
-  // time, and even wait.
+  // Messages that a lost place sent before its end still count, up to the next call: a call may take any time, and even
+  // wait.
   void take_in_what_is_no_call() {
     for (std::uint32_t looks = 0; looks < channel::cell_count / endpoint::messages_a_turn; ++looks)
       if (!give_up_if_damaged([&] { return poll_handlers() == endpoint::found::messages; })) return;
@@ -374,8 +374,8 @@ struct scheduler::implementation {
     fibers.delete_ended();
   }
 
-  // Tasks that still wait when the runtime ends, because a place was lost: their waits throw, as does any further one,
-  // until all have ended. pre: runs on main, with a lost place.
+  // Ends tasks that still wait when the runtime ends, because a place was lost: their waits throw, as does any further
+  // wait, until all have ended. pre: runs on main, with a lost place.
   void end_tasks() {
     is_ending = true;
     waits.end_if([](waiter& w) { return w.failed = true; });
@@ -458,9 +458,9 @@ void scheduler::make_resumable(waiter& w) noexcept {
 
 void scheduler::progress() {
   current->status->count_poll();
-  // Without calls and tasks there is nothing for a worker to do.
+  // Without calls and tasks, a worker has no work.
   if (spin_turns_ == 0 || !may_spin_on() || self_->waits.has_waiting()) take_a_turn();
-  // A turn always comes: a loop of turns is told between them.
+  // A turn always ends, so a loop of turns hears of losses between them.
   if (SITU_LOSS_CHECK(turns) && current->told_of < self_->fabric.failure_epoch()) [[unlikely]]
     throw_place_lost(self_->control, current->place);
 }

@@ -15,7 +15,7 @@
 namespace situ::detail {
 namespace {
 
-// For what runs here: the same rules as on the second thread.
+// Applies the rules of the second thread to code that runs on this one.
 class access_only {
  public:
   explicit access_only(access_context& access) noexcept : before_{std::exchange(current, &access.context)} {}
@@ -71,7 +71,7 @@ void computing_thread::compute() {
       const float_settings_scope as{settings_};
       next_->run(next_);
     }
-    done_.store(turn);  // what it computed is seen by who reads it
+    done_.store(turn);  // publishes the results to the readers of done_
     wake_on_word(done_, INT_MAX);
     wake_after_change(access_.context.job->slot(access_.context.place));
   }
@@ -83,10 +83,10 @@ void computing_thread::run(computation& what) {
   turn_.fetch_add(1);
   wake_on_word(turn_, 1);
   try {
-    // Something outside the job ends it: a place that waits so does not stand still.
+    // The second thread ends this wait, so a place in it does not stand still.
     current->scheduler->wait_until([this] { return is_done(); },
                                    {.outlives_losses = true, .note = {.kind = wait_kind::other}});
-  } catch (...) {  // the runtime ends; what computes uses the caller's frame
+  } catch (...) {  // the runtime ends; the computation still uses the caller's frame
     for (std::uint32_t done = done_.load(); !is_done(); done = done_.load()) wait_on_word(done_, done, -1);
     throw;
   }

@@ -78,7 +78,7 @@ void set_clock(job_control& control, std::uint32_t place, const clock_difference
                               ? 0
                               : static_cast<double>(static_cast<std::int64_t>(there - clock.first_ns)) /
                                     static_cast<double>(clock.last_ns - clock.first_ns);
-    // Unsigned, and cut: both times are what another host has said.
+    // Unsigned, and clamped: both times come from another host.
     const auto gone_ahead = static_cast<std::int64_t>(static_cast<std::uint64_t>(clock.ahead_at_last_ns) -
                                                       static_cast<std::uint64_t>(clock.ahead_at_first_ns));
     constexpr double most = 4e18;
@@ -89,7 +89,7 @@ void set_clock(job_control& control, std::uint32_t place, const clock_difference
   const std::span<std::byte> row = control.observation_row(place);
   for (const std::span<const trace_event>& run : events_of_place(control, place).runs)
     for (const trace_event& each : run) {
-      // The row is this process's own.
+      // The row belongs to this process.
       auto* const event =
           reinterpret_cast<trace_event*>(row.data() + (reinterpret_cast<const std::byte*>(&each) - row.data()));
       event->begin_ns = here(event->begin_ns);

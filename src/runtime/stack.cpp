@@ -65,8 +65,7 @@ boost::context::stack_context stack_mapper::allocate() const {
 void stack_mapper::deallocate(boost::context::stack_context& stack) const noexcept {
   char* const low = static_cast<char*>(stack.sp) - stack.size;
 #if defined(__SANITIZE_ADDRESS__)
-  // AddressSanitizer's marks of the frames that ended with a stack must go with it: whatever is mapped there next would
-  // bear them.
+  // Clear AddressSanitizer's marks of the frames that ended with the stack: the next mapping there would inherit them.
   __asan_unpoison_memory_region(low, stack.size);
 #endif
   ::munmap(low - guard_bytes, guard_bytes + stack.size);

@@ -21,7 +21,8 @@ const team_record* team_of(job_control& control, std::uint32_t place, std::uint6
   return nullptr;
 }
 
-// Who keeps a collective waiting: those that have not come to it, and those that call something else in its place.
+// Returns the places that keep a collective waiting: those that have not come to it, and those that call something else
+// instead.
 std::vector<awaited_place> awaited_in_collective(job_control& control, std::uint32_t waiting, const seen_wait& wait) {
   std::vector<awaited_place> found;
   const team_record* const own = team_of(control, waiting, wait.subject);
@@ -73,7 +74,7 @@ seen_wait read_wait(const place_status& status, const wait_record& record, std::
                  .is_main = record.is_main.load(relaxed) != 0,
                  .awaited = {}};
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (record.state.load(relaxed) != state) seen.kind = wait_kind::none;  // it ended meanwhile
+  if (record.state.load(relaxed) != state) seen.kind = wait_kind::none;  // it ended during the read
   return seen;
 }
 
@@ -188,7 +189,7 @@ std::string describe(const seen_wait& wait) {
 std::string format_report(job_control& control) {
   std::string text;
   for (const seen_place& place : look_at_places(control)) {
-    if (!control.is_here(place.place)) continue;  // it shows itself to its own host alone
+    if (!control.is_here(place.place)) continue;  // places elsewhere show themselves to their own host only
     text += fmt::format("place {}: {}\n", place.place,
                         place.state != place_state::joined ? std::string{label(place.state)}
                         : place.rests                      ? "sleeps"
@@ -213,7 +214,7 @@ std::string format_report_json(job_control& control, std::string_view why) {
   return text + "]}\n";
 }
 
-// Waits at the end of the runtime are last: who waits there has done its part.
+// Waits at the end of the runtime come last: these places have done their part.
 std::string summary_of_standstill(job_control& control) {
   std::string ends;
   std::string text;
@@ -229,7 +230,7 @@ std::string summary_of_standstill(job_control& control) {
 }
 
 void mark_standstill(job_control& control) {
-  std::uint32_t first = 0;  // that still lives
+  std::uint32_t first = 0;  // the first that still lives
   while (first + 1 < control.place_count && control.slot(first).state.load() != place_state::joined) ++first;
   mark_lost(control, first, summary_of_standstill(control));
 }
@@ -266,7 +267,7 @@ standstill_watch::finding standstill_watch::look(job_control& control) {
     const bool has_ended_for_all = has_ended(control.slot(place).state.load(std::memory_order_acquire));
     found.is_final =
         found.is_final && (has_ended_for_all || (now.rest == before.rest && stands_closed(control, place)));
-    // Awake all the time, and not in a loop of progress(): it computes.
+    // A place that is awake all the time, and not in a loop of progress(), computes.
     const bool computes = control.slot(place).state.load(std::memory_order_acquire) == place_state::joined &&
                           now.rest % 2 == 0 && now.rest == before.rest && now.polls == before.polls;
     found.has_progressed = found.has_progressed || now.steps != before.steps || computes;

@@ -1,17 +1,17 @@
-// survivors(): the places that live agree on who they are, in words that each has in the control block.
+// survivors(): the live places agree on the set of them, in words that each has in the control block.
 //
 //   place p comes:   survivors_round(p) = n             (and then waits until all that live have come)
 //   anybody:         for each q:  fate(q) = n, lives?   by compare-and-swap: the first decides
 //   everybody:       reads all fates of round n: the same
 //
 // Invariants
-//   1. The n-th call at every place is round n. One comes to round n + 1 only once it has read all fates of round n,
-//      and fates of a round are decided only after every place that lives has come to it. So no fate is overwritten
-//      that somebody has still to read, and fates only advance. Blocks alternate: their owner may come to the next
-//      round before another has read the last one.
-//   2. Nobody is needed for the decision: whoever sees that all have come makes all of it, from any point on at which
-//      another has died.
-//   3. Who had ended when one that lives came is no member: states are looked at after all have come, and do not go
+//   1. The n-th call at every place is round n. A place comes to round n + 1 only once it has read all fates of round
+//      n, and fates of a round are decided only after every live place has come to it. So no fate is overwritten
+//      before every place has read it, and fates only advance. Blocks alternate: their owner may come to the next
+//      round before another place has read those of the last one.
+//   2. The decision depends on no single place: each place that sees that all have come makes all of it, from any
+//      point at which another has died.
+//   3. A place that had ended when a live place came is no member: states are read after all have come, and do not go
 //      back.
 // The idea of an agreement that any participant may finish is that of MPI's ULFM (MPI_Comm_shrink, MPI_Comm_agree;
 // Bland et al., 2013); words that all can write make it short.
@@ -40,8 +40,8 @@ constexpr std::uint64_t first_team_id = std::uint64_t{1} << 32;  // other teams 
   return slot.state.load(std::memory_order_acquire) == place_state::joined;
 }
 
-// For the barriers of the team and of its end, one behind the other. Each place brings one, since nobody knows who will
-// be the first member; the others give theirs back.
+// Makes the barriers of the team and of its end, one behind the other. Each place makes a pair, since the first member
+// is not known yet; the others free theirs.
 ptr<std::byte> make_blocks() {
   const std::size_t bytes = barrier_block::bytes(current->place_count);
   const ptr<std::byte> blocks = situ::allocate_bytes(2 * bytes, {.alignment = 64});
@@ -65,7 +65,7 @@ void await_all(std::uint64_t round, const std::source_location& where) {
       {.outlives_losses = true, .note = {.kind = wait_kind::survivors, .number = round, .where = where}});
 }
 
-// Decides what of the round is undecided; the members.
+// Decides the undecided fates of the round, and returns the members.
 std::vector<std::uint32_t> decide(std::uint64_t round) {
   job_control& control = *current->job;
   std::vector<std::uint32_t> members;
@@ -88,18 +88,18 @@ void wake_all() noexcept {
   for (std::uint32_t place = 0; place < current->place_count; ++place) wake(current->job->slot(place));
 }
 
-// The launcher hears that the job goes on; so do later waits, which are to know of these ends.
+// Notes that the job goes on, for the launcher and for later waits, which have heard of these ends.
 void note_survived(std::uint32_t ends) {
   std::atomic<std::uint32_t>& survived = current->job->survived_ends;
   std::uint32_t before = survived.load();
   while (before < ends && !survived.compare_exchange_weak(before, ends)) {}
   note_told_of(ends);
-  (void)current->endpoint->poll_replies();  // the place sees them, too: a scope that begins now begins after them
+  (void)current->endpoint->poll_replies();  // this place sees the ends, too: a scope that begins now begins after them
   if (current->runtime->root->failure_epoch != current->endpoint->failure_epoch()) open_main_scope(*current->runtime);
 }
 
-// Once all members have seen the ends: else a call from here could meet a place that has not, and be told of them. Who
-// dies meanwhile is heard of by what the team is used for.
+// Waits until all members have seen the ends: otherwise a call from here could meet a place that has not, and fail
+// because of them. A place that dies during this wait is reported by the next operation on the team.
 void await_members(team_state& team, std::uint32_t ends) {
   try {
     cross_barrier(team, wait_kind::survivors, {});
@@ -122,7 +122,7 @@ team make_rest(std::uint64_t round, const std::vector<std::uint32_t>& members, s
   auto& at_the_end = *reinterpret_cast<barrier_block*>(blocks + barrier_block::bytes(current->place_count));
   team rest{std::make_shared<team_state>(id, members, index, block, true)};
   state.leaving = std::make_unique<team>(std::make_shared<team_state>(id + 1, members, index, at_the_end, false));
-  state.rest = std::make_unique<team>(rest);  // after `leaving`, whose barrier lies in the same block
+  state.rest = std::make_unique<team>(rest);  // after `leaving`, whose barrier is in the same block
   return rest;
 }
 

@@ -39,8 +39,8 @@ void await_barrier(team_state& team, std::uint64_t number, wait_kind kind, const
   throw_if_mismatched(team);
 }
 
-// Announces this member; returns the barrier's number among the team's collectives. One that a loss has interrupted
-// goes on under its number.
+// Announces this member; returns the barrier's number among the team's collectives. A barrier that a loss has
+// interrupted continues under its number.
 std::uint64_t arrive_at_barrier(team_state& team) {
   check_members(team);
   return team.barrier.arrive() ? number_collective(team, {.kind = collective_kind::barrier}) : team.collectives - 1;
@@ -59,12 +59,11 @@ std::uint64_t arrive_at_barrier(team_state& team) {
   return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) { return !control.is_here(member); });
 }
 
-// The team's first member makes the barrier's block and tells the others, by `group`, which consists of exactly the
-// members.
+// Makes a team. Its first member makes the barrier's block and broadcasts the address in a team without a barrier.
 team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t index,
                const std::source_location& where) {
-  // Before there is a block there is no barrier, but messages need none: a state with the world's will do for the
-  // broadcast.
+  // There is no barrier before there is a block, but messages need none: a state with the world's block is enough for
+  // the broadcast.
   barrier_block& none = current->runtime->world->state().barrier.block();
   if (spans_hosts(members)) return team{std::make_shared<team_state>(id, std::move(members), index, none, false)};
   auto bare = std::make_shared<team_state>(mix(id, 1), members, index, none, false);
@@ -138,7 +137,7 @@ team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places,
 }
 
 team_state::~team_state() {
-  if (current->runtime == nullptr) return;  // it outlives the runtime, or this is a forked child
+  if (current->runtime == nullptr) return;  // the team outlives the runtime, or this is a forked child
   if (shown != nullptr) shown->id.store(0, std::memory_order_relaxed);
   current->runtime->teams.erase(id);
   if (!owns_block || !barrier.let_go()) return;

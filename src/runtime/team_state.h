@@ -61,10 +61,9 @@ struct team_state {
   };
   std::array<std::uint64_t, remembered> recent{};
   std::vector<foreign_call> early;
-  std::string mismatch;  // if members' calls differ: the message that says how
-  team_record* shown =
-      nullptr;  // this place's record of the team for the others; null if there are more teams than records
-  std::vector<std::uint64_t> abandoned;            // numbers of collectives that an error has ended
+  std::string mismatch;                  // if members' calls differ: the message that says how
+  team_record* shown = nullptr;          // the record for the other places; null if there are more teams than records
+  std::vector<std::uint64_t> abandoned;  // numbers of collectives that an error has ended
   std::map<std::uint64_t, std::uint64_t> subsets;  // by hash of their members: how often made
 
   team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index, barrier_block& block,

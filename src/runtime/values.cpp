@@ -51,7 +51,7 @@ void throw_bad_alternative(std::size_t index, std::size_t alternatives) {
 // --- shared objects ---
 
 namespace {
-constexpr std::size_t most_shared_levels = 100;  // as many as are read (nesting)
+constexpr std::size_t most_shared_levels = 100;  // as many as a reader accepts (nesting)
 }
 
 bool measured_objects::enter(const shared_key& key, std::shared_ptr<const void> owner) {

@@ -50,8 +50,7 @@ std::vector<std::uint32_t> deal_threads(const task_nodes& to, std::uint32_t thre
   std::vector<std::uint32_t> counts(to.nodes.size()), dealt;
   for (std::uint32_t t = 0; t < threads; ++t) {
     std::uint32_t best = to.first;
-    for (std::uint32_t n = 0; t > 0 && n < to.nodes.size();
-         ++n)  // picks the node with the most processors per thread, counting one more thread
+    for (std::uint32_t n = 0; t > 0 && n < to.nodes.size(); ++n)  // most processors per thread, with one more thread
       if (to.nodes[n].processors.size() * (counts[best] + 1) > to.nodes[best].processors.size() * (counts[n] + 1))
         best = n;
     ++counts[best];
