@@ -13,9 +13,9 @@
 //   u.move_up(result);                                      // back
 //   tree.wait();
 //
-// A tree has three levels: the root (the memory of the process that makes the tree), its children (memories with
-// workers: the places of a job, or the NUMA nodes of a machine), and under each child the caches of its workers, which
-// tiles are staged into (cache_tile.h). The same source runs on a tree of one child and of many.
+// A tree has three levels: the root (the memory of the place or program that makes the tree), its children (memories
+// with workers: the places of a job, or the NUMA nodes of a machine), and under each child the caches of its workers,
+// which tiles are staged into (cache_tile.h). The same source runs on a tree of one child and of many.
 //
 // Loops and moves are units with declared accesses (task/access.h): each begins once the data that it reads are there,
 // and none has to have ended before wait(). A body runs at a child, so it takes its arguments by value: it captures
