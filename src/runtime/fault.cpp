@@ -28,7 +28,7 @@ namespace situ::detail {
 namespace {
 
 constexpr std::uintptr_t near_the_stack = std::uintptr_t{1} << 20;
-constexpr std::size_t longest_name = 180;  // of a task: a place's reason holds less than 500 characters
+constexpr std::size_t longest_name = 180;  // longest name of a task: a place's reason holds less than 500 characters
 
 constexpr int signals[] = {SIGSEGV, SIGBUS};
 struct sigaction handlers_before[std::size(signals)];
@@ -92,7 +92,7 @@ bool is_overflow_of(const fault& f, std::uintptr_t low, std::size_t guard) noexc
 }
 
 bool describe_task_overflow(const fault& f, fault_text& to) noexcept {
-  if (current->scheduler == nullptr) return false;  // a registered thread
+  if (current->scheduler == nullptr) return false;  // this is a registered thread
   const stack_bounds stack = current->scheduler->running_stack();
   if (!stack.is_known() || !is_overflow_of(f, stack.low, guard_bytes)) return false;
   const task_context* const task = current->scheduler->task();
@@ -230,7 +230,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const int error_before = errno;
   if (info->si_code > 0) {
     const auto* const machine = static_cast<const ucontext_t*>(context);
-    const bool is_write = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;  // of a page fault, on x86-64
+    const bool is_write = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;  // bit of a page fault, on x86-64
     look_at({signal, info->si_code, is_write, reinterpret_cast<std::uintptr_t>(info->si_addr),
              static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])});
   }

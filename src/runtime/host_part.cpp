@@ -29,7 +29,7 @@ namespace {
 
 using namespace cluster;
 
-constexpr int server_start_ms = 20'000;  // on a machine that is very busy
+constexpr int server_start_ms = 20'000;  // enough on a very busy machine
 
 }  // namespace
 

@@ -117,7 +117,7 @@ class launch_monitor {
   std::vector<std::uint32_t> unjoined_;  // places that have ended before joining, while no place had joined
   std::optional<place> first_failed_;
   clock::time_point stage_end_{clock::time_point::max()};
-  clock::time_point running_end_{clock::time_point::max()};  // by the time limit
+  clock::time_point running_end_{clock::time_point::max()};  // when the time limit ends the job
   stage stage_ = stage::running;
   clock::time_point next_look_at_stopped_{};
   std::size_t next_stopped_ = 0;  // the child to look at next
@@ -125,7 +125,7 @@ class launch_monitor {
   clock::time_point next_look_at_standstill_{};
   clock::time_point last_progress_{clock::now()};
   bool is_standstill_told_ = false;
-  std::uint64_t oom_kills_;  // of this control group, when the job began
+  std::uint64_t oom_kills_;  // count of this control group when the job began
   std::size_t running_ = 0;
   int poll_descriptor_ = -1;
   int signal_descriptor_;

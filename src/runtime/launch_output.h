@@ -50,7 +50,7 @@ class place_pipes {
   bool copy(std::size_t of);
 
   const sink to_;
-  std::vector<stream> streams_;  // two a process: output, error
+  std::vector<stream> streams_;  // two for each process: output, error
   worker worker_;
   int all_ended_ = -1;  // an eventfd
 };
@@ -70,7 +70,7 @@ class line_labels {
     return begun_[2 * std::size_t{place} + static_cast<std::size_t>(stream - 1)];
   }
   const std::size_t width_;
-  std::vector<std::string> begun_;  // two a place
+  std::vector<std::string> begun_;  // two for each place
 };
 
 // Labels the output of the places of one host.

@@ -46,7 +46,7 @@ class own_report {
   job_control& control_;
   place_network* const network_;
   const std::string trace_file_;
-  std::vector<clock_difference> clocks_;  // of each host
+  std::vector<clock_difference> clocks_;  // one for each host
 };
 
 }  // namespace situ::detail

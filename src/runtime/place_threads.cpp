@@ -31,8 +31,8 @@ struct place_threads_state {
   std::exception_ptr failure;
   std::deque<worker> started;
 
-  std::atomic<std::uint32_t> running{0};     // threads of start()
-  std::atomic<std::uint32_t> registered{0};  // threads
+  std::atomic<std::uint32_t> running{0};     // number of threads of start()
+  std::atomic<std::uint32_t> registered{0};  // number of registered threads
 
   void tell() { atomic_fetch_add(word(events), std::uint64_t{1}); }
   void push(handed_over& call) {

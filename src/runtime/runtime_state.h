@@ -61,7 +61,7 @@ struct runtime_state {
   task_context main_task;
   std::multimap<part_key, std::vector<std::byte>> parts;  // those that have arrived; parts of one key in order
   std::map<part_key, part_receiver*> receivers;
-  std::unordered_map<std::uint64_t, team_state*> teams;  // by id
+  std::unordered_map<std::uint64_t, team_state*> teams;  // by team id
   std::unique_ptr<team> world;
   std::unique_ptr<team> rest;  // the last result of survivors(); null before
   std::unique_ptr<team>
@@ -69,7 +69,7 @@ struct runtime_state {
   bool has_second_thread = false;               // serve_while() is to use a second thread
   std::unique_ptr<computing_thread> computing;  // null until it is made
   std::unique_ptr<access_context> access;       // for computations on the place's own thread
-  std::uint64_t survivors_round = 0;            // calls of survivors()
+  std::uint64_t survivors_round = 0;            // number of calls of survivors()
   bool awaits_survivors = false;
   std::unique_ptr<place_extension> graph;
   std::unique_ptr<place_extension> spread;

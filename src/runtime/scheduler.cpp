@@ -100,16 +100,16 @@ struct scheduler::implementation {
   std::uint64_t turns = 0;
   std::uint32_t workers_begun = 0;
   bool turn_is_open = false;         // its worker waits, and has not yet asked the other waiters
-  std::uint32_t turns_finished = 0;  // for such workers, since the last look at the channels
+  std::uint32_t turns_finished = 0;  // by such workers, since the last look at the channels
   std::uint32_t seen_failures = 0;   // ends of places for which the waits of that time have been ended
   bool late_wait = false;            // a waiting task has not been told of one of these ends
-  std::int64_t next_deadline_ns = waits_for::no_deadline;  // no wait has an earlier one
+  std::int64_t next_deadline_ns = waits_for::no_deadline;  // no wait has an earlier deadline
   std::uint64_t awaited = 0;                               // the words for which the place sleeps
-  std::int64_t slept_ns = 0;                               // in the current sleep
+  std::int64_t slept_ns = 0;                               // length of the current sleep so far
   bool is_ending = false;                                  // no further wait begins
   bool stopping = false;
   idle_policy idling;
-  std::uint32_t spin_turns;  // of a place that is not crowded
+  std::uint32_t spin_turns;  // the value if the place is not crowded
 
   implementation(scheduler& scheduler_, std::size_t bytes)
       : outer{scheduler_},
@@ -270,7 +270,7 @@ struct scheduler::implementation {
   [[nodiscard]] std::int64_t longest_sleep() const noexcept {
     std::int64_t time = waits_for::no_deadline;
     if (looks_by_itself && fibers.is_touched()) time = idle_before_give_back_ns;
-    if (looks_by_itself && awaited != 0) time = awaited_look_ns;  // for plain puts
+    if (looks_by_itself && awaited != 0) time = awaited_look_ns;  // to notice plain puts
     if (next_deadline_ns != waits_for::no_deadline)
       time = std::min(time, std::max(next_deadline_ns - monotonic_ns(), std::int64_t{0}));
     return time == waits_for::no_deadline ? -1 : time;

@@ -48,7 +48,7 @@ class computing_thread {
   std::atomic<std::uint32_t> turn_{0};  // raised for each computation
   std::atomic<std::uint32_t> done_{0};
   computation* next_ = nullptr;                        // null: the thread ends
-  float_settings settings_ = float_settings::usual();  // of the caller of run()
+  float_settings settings_ = float_settings::usual();  // those of the caller of run()
   worker thread_;                                      // last: it uses the rest
 };
 

@@ -1,7 +1,7 @@
 // Copies the rows of an observed job's places (counts, memory, events and names) from their host to the process that
 // reports them. A launcher elsewhere copies them into a control block of its own, of as many places. In a job without a
-// launcher, place 0 copies them into the control block of its host, where the rows of places elsewhere are empty. One
-// table and one trace are then made of that block, as on one host.
+// launcher, place 0 copies them into the control block of its host, in which the rows of places elsewhere are empty
+// until then. One table and one trace are then made of that block, as on one host.
 //
 // Both ends are the same build, so the bytes are those of the structs; the place and length in a piece are checked. The
 // places must have ended. Thread-safe as the control block is.

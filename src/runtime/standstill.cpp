@@ -36,7 +36,7 @@ std::vector<awaited_place> awaited_in_collective(job_control& control, std::uint
       continue;
     }
     const team_record* const other = team_of(control, place, wait.subject);
-    if (other == nullptr) continue;  // no member, or not yet
+    if (other == nullptr) continue;  // the place is no member, or not yet
     const std::uint64_t begun = other->begun.load(std::memory_order_relaxed);
     const std::uint64_t call = other->last.load(std::memory_order_relaxed);
     if (begun <= wait.number)
@@ -225,7 +225,7 @@ std::string summary_of_standstill(job_control& control) {
     }
   }
   const std::string all = text.empty() ? ends : ends.empty() ? text : text + "; " + ends;
-  constexpr std::size_t most = 440;  // place_slot::reason
+  constexpr std::size_t most = 440;  // room in place_slot::reason
   return "nobody can go on: " + (all.size() <= most ? all : all.substr(0, most) + "...");
 }
 

@@ -64,7 +64,7 @@ struct team_state {
   std::string mismatch;                  // if members' calls differ: the message that says how
   team_record* shown = nullptr;          // the record for the other places; null if there are more teams than records
   std::vector<std::uint64_t> abandoned;  // numbers of collectives that an error has ended
-  std::map<std::uint64_t, std::uint64_t> subsets;  // by hash of their members: how often made
+  std::map<std::uint64_t, std::uint64_t> subsets;  // how often each subset was made, by hash of its members
 
   team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index, barrier_block& block,
              bool owns);

@@ -34,9 +34,9 @@ struct alignas(64) interval {
   std::uint64_t end = 0;
   unit_name writer;
   std::uint32_t readers = 0;
-  std::uint32_t room = 0;  // of `more`, in readers
+  std::uint32_t room = 0;  // number of readers that `more` can hold
   std::array<unit_name, 2> first_readers;
-  unit_name* more = nullptr;  // from the third reader on
+  unit_name* more = nullptr;  // the readers from the third on
 };
 
 class access_map {

@@ -17,12 +17,12 @@ bool uses(const std::vector<staged_tile>& tiles, const staging& of) {
   return std::any_of(tiles.begin(), tiles.end(), [&](const staged_tile& each) { return each.of == &of; });
 }
 
-constexpr std::uint32_t most_taken = 16;         // fresh units at once
+constexpr std::uint32_t most_taken = 16;         // most fresh units taken at once
 constexpr int looks_before_sleep = 2000;         // about 20 us
 constexpr int looks_before_far = 200;            // about 2 us: reading 64 KiB from another node costs as much extra
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
 constexpr std::uint32_t first_records = 64;      // of the window; more once these are all under way
-constexpr std::size_t most_parts = 64;           // of a reduction, before they are combined
+constexpr std::size_t most_parts = 64;           // most parts of a reduction before they are combined
 constexpr unit_name failed_unit{unit_name::failed, 0};
 
 dependence* const ended_mark = [] {
@@ -334,7 +334,7 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
   unit.waits_for.store(work_unit::being_added, std::memory_order_relaxed);
   unit.successors.store(nullptr, std::memory_order_relaxed);
   std::uint32_t found = 0;
-  std::uint32_t tiles = 0;  // stagings that the unit waits for
+  std::uint32_t tiles = 0;  // number of stagings that the unit waits for
   std::size_t asked = 0;
   std::exception_ptr no_room;
   try {
@@ -419,7 +419,7 @@ void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noex
   if (unit.destroy != nullptr) unit.destroy(unit);
   if (const auto tiles = std::move(unit.staged))
     for (std::size_t i = 0; i < tiles->size(); ++i) {
-      staging* const of = (*tiles)[i].of;  // each once
+      staging* const of = (*tiles)[i].of;  // each staging once
       if (std::none_of(tiles->begin(), tiles->begin() + static_cast<std::ptrdiff_t>(i),
                        [of](const staged_tile& t) { return t.of == of; }))
         of->release(*tiles, failed);
@@ -656,7 +656,7 @@ void graph_core::stop() noexcept {
     each->bell.fetch_add(1, std::memory_order_release);
     wake_on_word(each->bell, INT32_MAX);
   }
-  workers_.clear();  // waits for them
+  workers_.clear();  // waits for the threads
 }
 
 std::uint64_t graph_core::ended() const noexcept {

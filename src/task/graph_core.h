@@ -132,12 +132,12 @@ class graph_core {
   void make_records(std::uint32_t count);
 
   std::uint32_t window_;
-  std::uint32_t in_use_ = 0;  // of the adding thread, a power of two
+  std::uint32_t in_use_ = 0;  // records made so far, a power of two; of the adding thread
   std::unique_ptr<work_unit, free_records> units_;
   std::vector<std::unique_ptr<ready_home>> homes_;
   std::unique_ptr<unit_homes> homes_of_units_;         // null: there is one home for all
   bool threads_order_;                                 // order_all_threads() works, so the waker needs no fence
-  std::vector<std::unique_ptr<thread_part>> threads_;  // 0: the adding thread's
+  std::vector<std::unique_ptr<thread_part>> threads_;  // index 0: the adding thread's
 
   // The following members belong to the adding thread.
   alignas(64) std::uint64_t added_ = 0;
@@ -145,12 +145,12 @@ class graph_core {
   std::vector<open_reduction> reductions_;
   std::vector<staging*> stagings_;
   std::vector<declared_access> in_pieces_;
-  std::vector<staged_tile> tiles_;  // of the unit that is being prepared
+  std::vector<staged_tile> tiles_;  // tiles of the unit that is being prepared
   bool is_checked_;
   std::uint64_t grain_;  // bytes of one location
   std::function<void()> await_end_;
   work_unit* running_ = nullptr;  // the unit in its body, if units are deferred
-  bool is_in_unit_ = false;       // the adding thread runs one
+  bool is_in_unit_ = false;       // the adding thread runs a unit
   std::uint32_t next_record_ = 0;
   access_map accesses_;
   std::thread::id owner_ = std::this_thread::get_id();

@@ -22,7 +22,7 @@ inline constexpr std::uint16_t no_home = UINT16_MAX;  // the node of the bytes i
 // The nodes of the machine as a graph sees them. Tests make others.
 struct task_nodes {
   struct node {
-    std::uint32_t number = 0;  // the system's
+    std::uint32_t number = 0;  // the system's number
     machine::processor_set processors;
   };
   std::vector<node> nodes;  // those with processors that the graph may use; fewer than two: units have no homes

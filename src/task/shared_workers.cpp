@@ -47,8 +47,8 @@ struct inherited_settings {
 struct shared_worker_state {
   static constexpr std::uint64_t looks_ns = 50'000;
   std::atomic<std::uint32_t> turn{0};
-  inherited_settings has;     // of the thread
-  inherited_settings wanted;  // of the thread that has given the body
+  inherited_settings has;     // settings of this thread
+  inherited_settings wanted;  // settings of the thread that gave the body
   bool is_ending = false;
   std::function<void()> body;
   worker thread;

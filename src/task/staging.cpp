@@ -117,7 +117,7 @@ void staging::pin(const staged_tile& one) {
   if (it.pins++ == 0) {
     ++pinned_;
     if (it.is_leaving)
-      --leaving_;  // it stays
+      --leaving_;  // the tile stays
     else if (it.state == tile_state::here)
       idle_.erase(it.idle);
     it.is_leaving = false;

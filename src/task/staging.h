@@ -97,12 +97,12 @@ class staging {
   enum class tile_state : std::uint8_t { away, arriving, here };
   struct tile {
     std::uint32_t pins = 0;
-    std::uint32_t writers = 0;  // of the pins
+    std::uint32_t writers = 0;  // how many of the pins may write
     std::uint32_t frame = 0;
     tile_state state = tile_state::away;
     bool is_changed = false;
     bool is_blank = false;    // made for a unit that overwrites it and has not ended: the store has the valid contents
-    bool is_needed = false;   // while it arrives: to be read
+    bool is_needed = false;   // while it arrives: it must be read
     bool is_written = false;  // being written to the store
     bool is_leaving = false;  // evicted once the write has ended, unless it is pinned before
     std::list<std::uint32_t>::iterator idle;  // its position in idle_, if it is here, unpinned and not leaving
@@ -159,23 +159,23 @@ class staging {
   std::shared_ptr<backing_store> store_;
   std::uint64_t store_begin_;
   tile_room room_;
-  std::optional<watched_array> watched_;  // in a checked graph
+  std::optional<watched_array> watched_;  // set in a checked graph
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t events_ = 0;  // counts events that the thread has to look at
   std::vector<tile> tiles_;
   std::list<std::uint32_t> idle_;  // here, unpinned and not leaving: the least recently used first
-  std::size_t pinned_ = 0;         // tiles
-  std::size_t taken_ = 0;          // units that have not ended
-  std::size_t leaving_ = 0;        // tiles
+  std::size_t pinned_ = 0;         // number of tiles
+  std::size_t taken_ = 0;          // number of taken units that have not ended
+  std::size_t leaving_ = 0;        // number of tiles
   std::vector<std::uint32_t> free_frames_;
-  std::deque<work_unit*> wanted_;       // not taken yet
+  std::deque<work_unit*> wanted_;       // units that are not taken yet
   std::deque<std::uint32_t> pending_;   // tiles to read, in the order of units
-  std::deque<std::uint32_t> to_write_;  // by flush()
-  std::deque<move> moves_;              // under way, the oldest first
+  std::deque<std::uint32_t> to_write_;  // tiles that flush() writes
+  std::deque<move> moves_;              // moves under way, the oldest first
   std::list<waiting_unit> waiting_;
-  std::exception_ptr write_failure_;  // since flush() began
+  std::exception_ptr write_failure_;  // the first since flush() began
   bool is_stopping_ = false;
   staging_statistics moved_;
   worker thread_;

@@ -44,12 +44,12 @@ class tile_room {
 
   std::string name_;
   std::size_t tile_bytes_;
-  std::size_t bytes_;  // of all addresses
+  std::size_t bytes_;  // bytes of all addresses
   std::size_t frame_bytes_;
   std::byte* reserved_ = nullptr;  // contains base_, which is a multiple of a huge page
   std::byte* base_ = nullptr;
   std::byte* frames_ = nullptr;
-  file_stretch file_;  // if the source has files
+  file_stretch file_;  // open if the source has files
   budget_share share_;
 };
 

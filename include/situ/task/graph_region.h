@@ -12,9 +12,9 @@
 // removes stays in the region until then.
 //
 // A look reads the graph, so no unit under way may write the graph (call wait_for first). Standard containers, strings
-// and smart pointers belong to the object that holds them. In a place_graph, the objects of a graph stay where they
-// are, and a unit takes a situ::ptr to the root: a plain pointer would be sent as a copy of the graph. Not thread-safe.
-// cost: declaring a graph costs a region for each piece.
+// and smart pointers belong to the object that holds them. In a place_graph, the objects of a graph do not move, and a
+// unit takes a situ::ptr to the root: a plain pointer would be sent as a copy of the graph. Not thread-safe. cost:
+// declaring a graph costs a region for each piece.
 #pragma once
 
 #include <situ/graph/clone.h>

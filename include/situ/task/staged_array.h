@@ -34,9 +34,9 @@ namespace situ {
 // The size of the fast part of an array, the size of its tiles, and the kind of fast memory.
 struct staging_options {
   std::size_t tile_bytes = std::size_t{1} << 20;      // a multiple of 4096
-  std::size_t budget_bytes = std::size_t{256} << 20;  // for tiles in fast memory; no unit may declare more
-  memory_kind fast_memory;                            // that holds the tiles: intent::bandwidth, for example
-  page_cache cache = page_cache::past;                // how the slow file is accessed
+  std::size_t budget_bytes = std::size_t{256} << 20;  // most bytes of tiles in fast memory; no unit may declare more
+  memory_kind fast_memory;                            // memory for the tiles: intent::bandwidth, for example
+  page_cache cache = page_cache::past;                // whether file accesses use the page cache
 };
 
 // Bytes moved since the array was made, counted in whole tiles.

@@ -109,7 +109,7 @@ struct task_graph_options {
 
 // Counters of a graph since it was made.
 struct task_graph_statistics {
-  std::uint64_t units = 0;      // added
+  std::uint64_t units = 0;      // units added
   std::uint64_t edges = 0;      // conflicts that a unit had to wait for
   std::uint64_t never_run = 0;  // units that ended without running because an earlier unit threw
   std::uint64_t taken = 0;      // units that ran on another thread than the one that made them ready

@@ -63,7 +63,7 @@ class cache_tile {
   };
 
   void count(std::size_t elements) noexcept {
-    record_.local()->cached_bytes.fetch_add(elements * sizeof(T), std::memory_order_relaxed);  // a statistic
+    record_.local()->cached_bytes.fetch_add(elements * sizeof(T), std::memory_order_relaxed);  // relaxed: a statistic
   }
 
   ptr<detail::child_record> record_;

@@ -15,7 +15,7 @@
 //
 // A tree has three levels: the root (the memory of the place or program that makes the tree), its children (memories
 // with workers: the places of a job, or the NUMA nodes of a machine), and under each child the caches of its workers,
-// which tiles are staged into (cache_tile.h). The same source runs on a tree of one child and of many.
+// which tiles are staged into (cache_tile.h). A program runs unchanged on a tree of one child and of many.
 //
 // Loops and moves are units with declared accesses (task/access.h): each begins once the data that it reads are there,
 // and none has to have ended before wait(). A body runs at a child, so it takes its arguments by value: it captures
@@ -53,8 +53,8 @@ namespace situ {
 struct tree_part {
   std::ptrdiff_t begin = 0;          // the first row
   std::ptrdiff_t end = 0;            // one behind the last
-  std::uint32_t child = 0;           // that executes the part
-  std::uint64_t cache_bytes = 0;     // of the cache under that child; 0: unknown
+  std::uint32_t child = 0;           // the child that executes the part
+  std::uint64_t cache_bytes = 0;     // size of the cache under that child; 0: unknown
   ptr<detail::child_record> record;  // for Situ itself
   ptr<detail::child_speed> speed;    // for Situ itself
 };
@@ -156,7 +156,7 @@ class place_tree {
 
   // Options of the trees over the memories of one process.
   struct memory_options {
-    std::uint32_t threads = 0;  // that run units, for all children together; 0: one for each processor
+    std::uint32_t threads = 0;  // threads that run units, for all children together; 0: one for each processor
   };
   // Makes a tree with a child for each memory of this machine that programs can allocate from and that no device owns
   // (NUMA nodes). Works without a runtime, too. Throws what discovery and task_graph throw; allocating throws
@@ -168,7 +168,7 @@ class place_tree {
   // of_memories.
   [[nodiscard]] static place_tree of_intents(std::span<const intent> intents, const memory_options& options);
   // Makes a tree with the shape and the figures of a machine other than this one, to try a program on it: the memories
-  // are those of this process, where the kernel places them. cost: the threads.
+  // are those of this process, placed by the kernel. cost: the threads.
   [[nodiscard]] static place_tree of_machine(const machine::tree& machine, const memory_options& options);
 
   // Return the root with its memory, workers and children, and the children alone. to_text() draws a node.

@@ -15,9 +15,9 @@ class tree;  // machine/tree.h
 // The figures of a node of a place tree. Zero means unknown. A value.
 struct tree_node {
   std::string name;             // "place 1", "dram 0", "L2 of place 1"
-  std::uint64_t bytes = 0;      // of its memory, or of the cache that it stands for
+  std::uint64_t bytes = 0;      // size of its memory, or of the cache that it stands for
   std::uint64_t bandwidth = 0;  // bytes per second of that memory or cache, for all its workers together
-  std::uint32_t workers = 0;    // near to the memory: a loop there runs in so many parallel parts
+  std::uint32_t workers = 0;    // workers near to the memory: a loop there runs in so many parallel parts
   bool is_cache = false;        // only tiles are staged into it; arrays are not allocated there
   std::vector<tree_node> children;
 

@@ -47,16 +47,16 @@ struct alignas(64) work_unit {
   std::atomic<bool> has_failed{false};           // the unit threw, or was cancelled
   std::uint16_t home = 0;                        // the node that holds most of its bytes (homes.h)
   std::uint32_t made_ready_by = 0;               // the thread that made it ready
-  std::uint64_t number = 0;                      // in the order of add()
+  std::uint64_t number = 0;                      // its position in the order of add()
   void (*run)(work_unit&) = nullptr;             // null: a wait, which fails no other unit
   void (*destroy)(work_unit&) noexcept = nullptr;
-  const char* name = nullptr;        // or null
-  std::uint32_t float_settings = 0;  // of the thread that added it (base/float_settings.h)
+  const char* name = nullptr;        // for errors; or null
+  std::uint32_t float_settings = 0;  // those of the adding thread (base/float_settings.h)
 
   alignas(64) std::byte body[body_bytes];
   std::array<dependence, inline_dependences> edges;
   std::unique_ptr<more_dependences> more;
-  std::unique_ptr<std::vector<declared_access>> declared;        // in a checked graph
+  std::unique_ptr<std::vector<declared_access>> declared;        // its accesses, in a checked graph
   std::unique_ptr<std::vector<staged_tile>, drop_tiles> staged;  // the tiles that it needs (staged_array.h)
   work_unit* next_late = nullptr;                                // the next unit in a list of its home
 

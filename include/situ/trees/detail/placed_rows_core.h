@@ -129,10 +129,10 @@ class row_slabs {
   std::size_t row_bytes_;
   std::size_t ghosts_;
   bool has_ghosts_ = false;                // whether ghost rows were copied since the array was made
-  std::vector<child_memory> memory_;       // of each child
-  std::vector<std::byte*> first_;          // of each run: its first ghost row
-  std::vector<std::size_t> child_bytes_;   // bytes of each child's memory
-  std::vector<child_memory> next_memory_;  // of a move that is prepared
+  std::vector<child_memory> memory_;       // the memory of each child
+  std::vector<std::byte*> first_;          // the first ghost row of each run
+  std::vector<std::size_t> child_bytes_;   // the bytes of each child's memory
+  std::vector<child_memory> next_memory_;  // memory of a move that is prepared
   std::vector<std::size_t> next_bytes_;
   std::vector<std::byte*> next_first_;
 };

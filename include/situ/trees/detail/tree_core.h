@@ -38,8 +38,8 @@ struct alignas(64) child_record {
 };
 // Counters for each child and each placed_rows, on a cache line of their own.
 struct alignas(64) child_speed {
-  std::atomic<std::uint64_t> rows{0};         // done since the rows were dealt
-  std::atomic<std::uint64_t> nanoseconds{0};  // that units took for them
+  std::atomic<std::uint64_t> rows{0};         // rows done since they were dealt
+  std::atomic<std::uint64_t> nanoseconds{0};  // time that units took for these rows
 
   void note(std::uint64_t more_rows, std::uint64_t more_nanoseconds) noexcept;
 };
