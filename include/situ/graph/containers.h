@@ -1,18 +1,19 @@
-// Containers that travel: situ::array<T> (as long as it was made), situ::vector<T> (grows), situ::string; and
-// situ::transient<T>.
+// Containers that can be part of an object graph: situ::array<T> (fixed length), situ::vector<T> (grows), situ::string;
+// and situ::transient<T>.
 //
-// Their elements are data, pointers to described types, or described objects. Each is three words, the array descriptor
-// of NEMESYS:
+// Elements are data, pointers to described types, or described objects. Each container is three words, the array
+// descriptor of NEMESYS:
 //
-//   | where the elements lie | how many there are | their capacity in bytes, and two flags |
+//   | address of the elements | number of elements | capacity in bytes, and two flags |
 //
-// They own their elements, which lie in the place's segment (outside a runtime: on the heap), as every object that may
-// be fetched by another place must. In a copy of a graph the elements lie in the graph's arena; a container that grows
-// there moves to a store of its own, which is given back when the arena goes. Not thread-safe. Interfaces as in std.
+// A container owns its elements. They are stored in the place's segment (outside a runtime: on the heap), so that
+// another place can fetch them. In a copy of a graph the elements are stored in the graph's arena; a container that
+// grows there moves its elements to a store of its own, which is freed with the arena. Not thread-safe. Interfaces as
+// in std.
 //
-// Errors: out_of_memory of all that makes room; at() throws bad_argument. cost: as in std: constant, or linear in the
-// elements that are made, moved or ended; those that grow double their room, a string of more than 1 MiB takes 1 MiB
-// more.
+// Errors: functions that allocate throw out_of_memory; at() throws bad_argument. cost: as in std: constant, or linear
+// in the elements that are constructed, moved or destroyed; a container that grows doubles its capacity, a string of
+// more than 1 MiB adds 1 MiB.
 #pragma once
 
 #include <situ/memory/allocate.h>
@@ -35,10 +36,10 @@ namespace detail {
 
 [[noreturn]] void throw_out_of_range(std::size_t index, std::size_t size);
 
-// The three words. `capacity` is in bytes, with the flags in its upper bits.
+// The three words of a container. `capacity` is in bytes, with the flags in its upper bits.
 struct array_descriptor {
   static constexpr std::uint64_t in_segment = std::uint64_t{1} << 63;
-  static constexpr std::uint64_t in_arena = std::uint64_t{1} << 62;  // the elements are the arena's
+  static constexpr std::uint64_t in_arena = std::uint64_t{1} << 62;  // the arena owns the elements
   static constexpr std::uint64_t capacity_mask = in_arena - 1;
 
   std::byte* data = nullptr;
@@ -48,12 +49,12 @@ struct array_descriptor {
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return capacity & capacity_mask; }
 };
 
-// `bytes` aligned to `alignment`; sets data and capacity. Throws out_of_memory.
+// Allocates `bytes` aligned to `alignment`, and sets data and capacity. Throws out_of_memory.
 void allocate_store(array_descriptor& array, std::size_t bytes, std::size_t alignment);
-// Gives the elements' bytes back, unless they are an arena's; the descriptor is empty afterwards.
+// Frees the elements' bytes, unless an arena owns them, and empties the descriptor.
 void free_store(array_descriptor& array) noexcept;
 
-// What array and vector share.
+// The common base of array and vector.
 template <class T>
 class array_base {
  public:
@@ -75,7 +76,7 @@ class array_base {
   [[nodiscard]] const T* end() const noexcept { return data() + size(); }
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return data()[i]; }
   [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data()[i]; }
-  // Throws bad_argument where i >= size().
+  // Throws bad_argument if i >= size().
   [[nodiscard]] T& at(std::size_t i) {
     if (i >= size()) throw_out_of_range(i, size());
     return data()[i];
@@ -104,7 +105,7 @@ class array_base {
   void swap(array_base& other) noexcept { std::swap(raw_, other.raw_); }
 
   [[nodiscard]] std::size_t capacity_elements() const noexcept { return raw_.capacity_bytes() / sizeof(T); }
-  // Room for `n` elements; those that are there move along.
+  // Allocates a store for `n` elements and moves the present elements to it.
   void move_to_store_of(std::size_t n) {
     array_descriptor larger;
     allocate_store(larger, bytes_for(n, sizeof(T)), alignof(T));
@@ -130,13 +131,13 @@ class array_base {
 
 }  // namespace detail
 
-// A fixed number of elements, set when it is made. Has size, empty, data, begin, end, operator[], at, front and back,
-// is compared element by element, and becomes a std::span.
+// An array whose length is set by its constructor. Has size, empty, data, begin, end, operator[], at, front and back,
+// is compared element by element, and converts to a std::span.
 template <class T>
 class array : public detail::array_base<T> {
  public:
   array() noexcept = default;
-  // n value-initialised elements.
+  // Makes n value-initialised elements.
   explicit array(std::size_t n) {
     if (n == 0) return;
     this->move_to_store_of(n);
@@ -157,7 +158,8 @@ class array : public detail::array_base<T> {
   }
 };
 
-// A sequence that grows; growing moves the elements, so pointers to them end. Has what array has, besides.
+// A sequence that grows. Growth moves the elements and invalidates pointers to them. Also has everything that array
+// has.
 template <class T>
 class vector : public detail::array_base<T> {
  public:
@@ -186,13 +188,13 @@ class vector : public detail::array_base<T> {
     return *this;
   }
 
-  // How many elements there is room for.
+  // Returns the number of elements that fit without another allocation.
   [[nodiscard]] std::size_t capacity() const noexcept { return this->capacity_elements(); }
-  // Makes room for n elements.
+  // Allocates, if needed, so that n elements fit.
   void reserve(std::size_t n) {
     if (n > capacity()) this->move_to_store_of(n);
   }
-  // Adds an element at the end: made of the arguments, or a copy. The arguments may be elements of this vector.
+  // Adds an element at the end, constructed from the arguments. The arguments may be elements of this vector.
   template <class... Arguments>
   T& emplace_back(Arguments&&... arguments) {
     if (this->raw_.count == capacity()) {
@@ -207,12 +209,12 @@ class vector : public detail::array_base<T> {
   }
   void push_back(const T& value) { emplace_back(value); }
   void push_back(T&& value) { emplace_back(std::move(value)); }
-  // Removes the last element. pre: there is one.
+  // Removes the last element. pre: !empty().
   void pop_back() noexcept {
     std::destroy_at(&this->back());
     --this->raw_.count;
   }
-  // Removes all elements; the room stays.
+  // Removes all elements; the capacity stays.
   void clear() noexcept {
     std::destroy(this->begin(), this->end());
     this->raw_.count = 0;
@@ -227,12 +229,12 @@ class vector : public detail::array_base<T> {
     }
     this->raw_.count = n;
   }
-  // Adds copies of these elements. pre: they are none of this vector's.
+  // Adds copies of these elements. pre: the range is not part of this vector.
   template <class Iterator>
   void append(Iterator first, Iterator last) {
     for (; first != last; ++first) emplace_back(*first);
   }
-  // Removes elements; those behind move up. Returns where the next one is.
+  // Removes elements and moves the ones after them up. Returns a pointer to the element after the removed ones.
   T* erase(T* first, T* last) {
     T* const kept = std::move(last, this->end(), first);
     std::destroy(kept, this->end());
@@ -240,7 +242,7 @@ class vector : public detail::array_base<T> {
     return first;
   }
   T* erase(T* at) { return erase(at, at + 1); }
-  // Adds an element before `at`; those behind move on. Returns where it is.
+  // Inserts an element before `at` and moves the ones after it. Returns a pointer to the new element.
   T* insert(T* at, T value) {
     const std::ptrdiff_t index = at - this->begin();
     emplace_back(std::move(value));
@@ -249,7 +251,7 @@ class vector : public detail::array_base<T> {
   }
 };
 
-// Text, zero-terminated. Is compared as a std::string_view is, and becomes one.
+// Zero-terminated text. Compares as a std::string_view and converts to one.
 class string {
  public:
   string() noexcept = default;
@@ -263,28 +265,28 @@ class string {
   }
   ~string() { detail::free_store(raw_); }
 
-  // Characters, without the zero behind them.
+  // Returns the number of characters, without the terminating zero.
   [[nodiscard]] std::size_t size() const noexcept { return raw_.count; }
   [[nodiscard]] bool empty() const noexcept { return raw_.count == 0; }
-  // The characters; null where there never were any.
+  // Returns the characters; null if the string has never allocated.
   [[nodiscard]] char* data() noexcept { return reinterpret_cast<char*>(raw_.data); }
   [[nodiscard]] const char* data() const noexcept { return reinterpret_cast<const char*>(raw_.data); }
-  // The characters with a zero behind them; never null.
+  // Returns the characters with a terminating zero; never null.
   [[nodiscard]] const char* c_str() const noexcept { return raw_.count == 0 ? "" : data(); }
-  // The characters; good until the string changes.
+  // Returns the characters; the view is valid until the string changes.
   [[nodiscard]] std::string_view view() const noexcept { return {c_str(), size()}; }
   [[nodiscard]] operator std::string_view() const noexcept { return view(); }
   [[nodiscard]] char operator[](std::size_t i) const noexcept { return data()[i]; }
   [[nodiscard]] char& operator[](std::size_t i) noexcept { return data()[i]; }
-  // Removes all characters; the room stays.
+  // Removes all characters; the capacity stays.
   void clear() noexcept {
     raw_.count = 0;
     if (raw_.data != nullptr) *raw_.data = std::byte{0};
   }
-  // Adds text at the end, which may be part of this string.
+  // Appends text, which may be part of this string.
   string& append(std::string_view text);
   string& operator+=(std::string_view text) { return append(text); }
-  // Adds a character at the end.
+  // Appends a character.
   void push_back(char c) { append({&c, 1}); }
 
   friend bool operator==(const string& a, const string& b) noexcept { return a.view() == b.view(); }
@@ -299,7 +301,7 @@ class string {
   detail::array_descriptor raw_;
 };
 
-// A value that stays behind: caches and the like, which the copy starts without. Arrives with all bytes zero.
+// A value that is not copied, such as a cache. In the copy all its bytes are zero.
 template <class T>
 struct alignas(8) transient {
   static_assert(std::is_trivially_copyable_v<T>,

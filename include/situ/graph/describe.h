@@ -1,4 +1,4 @@
-// What an object graph may hold, and how a class says which fields it has.
+// The field types that an object graph may have, and how a class lists its fields.
 //
 //   struct node { int value; node* next; };                     // an aggregate: nothing to declare
 //   class account {                                             // any other class lists its fields, inside or after it
@@ -11,11 +11,11 @@
 //
 // A field is: trivially copyable data; a pointer to a described class; situ::ptr (a reference, not followed);
 // situ::array, vector or string; situ::transient; a described class; std::array, optional, variant, pair or tuple of
-// those; a standard container, string or smart pointer of values (runtime/serialize.h). Everything else is a compile
-// error that names the field. A class that is data although its fields cannot be seen says so: template <> inline
-// constexpr bool situ::is_data<T> = true. A pointer points to the start of an object: not into an array, nor at a
-// member of another object. cost: descriptions are made once, when a program starts or a type is first used; the text
-// of a layout is formatted at each call.
+// any of these; a standard container, string or smart pointer of values (runtime/serialize.h). Everything else is a
+// compile error that names the field. If a class is data but the compiler cannot see its fields, the program declares
+// it: template <> inline constexpr bool situ::is_data<T> = true. A pointer points to the start of an object: not into
+// an array, nor at a member of another object. cost: each description is made once, when a program starts or a type is
+// first used; text() formats the layout at each call.
 #pragma once
 
 #include <situ/base/describe.h>
@@ -29,16 +29,16 @@
 
 namespace situ {
 
-// How a type lies in memory, word by word. Prints as a table.
+// The layout of a type in memory, word by word. Prints as a table.
 class type_layout {
  public:
   explicit type_layout(const detail::type_descriptor& type) noexcept : type_{&type} {}  // for Situ itself: see layout()
-  // The type's name as the compiler writes it, and its size.
+  // Returns the type's name as the compiler writes it; size() returns its size in bytes.
   [[nodiscard]] std::string_view name() const noexcept { return type_->name; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return type_->size; }
-  // The pointer mask as text, two digits for each word: "01 01 00".
+  // Returns the pointer mask as text, two digits for each word: "01 01 00".
   [[nodiscard]] std::string mask() const;
-  // A heading, then one line for each field: offset, bytes, mask, name, type.
+  // Returns a heading, then one line for each field: offset, bytes, mask, name, type.
   [[nodiscard]] std::string text() const;
   friend std::ostream& operator<<(std::ostream& out, const type_layout& layout);
 
@@ -46,7 +46,7 @@ class type_layout {
   const detail::type_descriptor* type_;
 };
 
-// How T lies in memory, with its pointer mask: std::cout << situ::layout<node>();
+// Returns the layout of T with its pointer mask: std::cout << situ::layout<node>();
 template <class T>
 [[nodiscard]] type_layout layout() {
   static_assert(detail::check_class<T>());

@@ -1,12 +1,12 @@
-// situ::object: the header of polymorphic objects. Pointers to a base travel as what they point to.
+// situ::object: the header of polymorphic objects. A pointer to a base is copied with the whole object it points to.
 //
 //   struct shape : situ::derived<shape> { int id = 0; SITU_DESCRIBE_DERIVED(shape, (situ::object), id) };
 //   struct circle : situ::derived<circle, shape> { double radius = 0; SITU_DESCRIBE_DERIVED(circle, (shape), radius) };
 //   shape* s = ...; if (circle* c = situ::cast<circle>(s)) ...
 //
-// The header is 8 bytes: a tag made of the type's name, equal in every process. It stands in the place of a vtable
-// pointer, which would mean nothing elsewhere: such classes have no virtual functions. The header is the first base, so
-// pointers to all bases are equal. cost: 8 bytes an object, and a store when one is made.
+// The header is 8 bytes: a tag made of the type's name, equal in every process. It replaces a vtable pointer, which
+// would be meaningless in another process: such classes have no virtual functions. The header is the first base, so
+// pointers to all bases are equal. cost: 8 bytes an object, and a store when an object is constructed.
 #pragma once
 
 #include <situ/base/detail/type_name.h>
@@ -19,7 +19,7 @@ namespace situ {
 
 namespace detail {
 struct type_descriptor;
-// Makes the descriptor of T known before the first message can arrive: on start-up, wherever a T can be made.
+// Makes the descriptor of T before the first message can arrive: on start-up, in every program that can construct a T.
 template <class T>
 struct registered_object {
   static const type_descriptor& descriptor;
@@ -34,19 +34,19 @@ const type_descriptor& registered_object<T>::descriptor = descriptor_of<T>();
 // The root of all polymorphic classes; they derive from it through derived<>.
 class object {
  public:
-  // What the header holds: a hash of the name of the object's class.
+  // Returns the tag: a hash of the name of the object's class.
   [[nodiscard]] std::uint64_t type_tag() const noexcept { return tag_; }
 
  protected:
   object() noexcept = default;
-  object(const object&) noexcept {}  // the copy gets the tag of its own type
+  object(const object&) noexcept {}  // the copy keeps the tag of its own type
   object& operator=(const object&) noexcept { return *this; }
   ~object() = default;
   std::uint64_t tag_ = 0;
 };
 
-// The base of a polymorphic class: Derived itself, and what it derives from. Sets the tag, as a constructor sets a
-// vtable pointer.
+// The base of a polymorphic class `Derived`; `Base` is the class it derives from. The constructor sets the tag, as it
+// would set a vtable pointer.
 template <class Derived, class Base = object>
 class derived : public Base {
   static_assert(std::is_base_of_v<object, Base>,
@@ -68,7 +68,7 @@ class derived : public Base {
   }
 };
 
-// `p` as a pointer to T if it points to one (or to what derives from T), else null. cost: a look-up of
+// Returns `p` as a pointer to T if it points to a T (or to a class that derives from T), else null. cost: a look-up of
 // the tag in a table, and of T among the bases.
 template <class T, class From>
 [[nodiscard]] T* cast(From* p) noexcept {

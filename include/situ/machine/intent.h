@@ -1,9 +1,9 @@
-// What an allocation is for: the name of an ordering of memories.
+// An intent: the purpose of an allocation, which is the name of an ordering of memories.
 //
 // Williams, Ionkov and Lang (NUMA distance for heterogeneous memory, MCHPC 2017, sections 3.1 and 5): a program says
-// what it needs, not which node it wants. The names that every machine has stand below; a program may have names of its
-// own, which an administrator orders (`situ order set checkpoint ...`). Until somebody does, a name goes the way of the
-// one that it is like:
+// what it needs, not which node it wants. The names that every machine has are below; a program may have names of its
+// own, which an administrator orders (`situ order set checkpoint ...`). A name without an ordering of its own uses the
+// ordering of the standard intent that it is declared to be like:
 //
 //   constexpr situ::intent checkpoint{"checkpoint", situ::intent::capacity};
 #pragma once
@@ -17,37 +17,37 @@
 
 namespace situ {
 
-// A name, and what decides where nobody has ordered memories for that name. A value of 48 bytes; constexpr.
-// cost: made, copied and compared as the text it is; nothing is looked up.
+// A name, and the criterion that decides if no ordering is written for that name. A value of 48 bytes; constexpr. cost:
+// constructed, copied and compared as the text it is; nothing is looked up.
 class intent {
  public:
   static constexpr std::size_t max_name = 31;  // characters
 
-  // What puts one memory before another.
+  // The property by which memories are sorted.
   enum class criterion : std::uint8_t { normal, latency, write_latency, bandwidth, write_bandwidth, capacity };
 
   // A name of the program's own: small letters, digits, - and _, the first one a letter. Throws bad_argument for any
-  // other; in a constant expression that is a compile error.
+  // other name; in a constant expression that is a compile error.
   explicit constexpr intent(std::string_view name) : intent{name, criterion::normal} {}
   constexpr intent(std::string_view name, const intent& like) : intent{name, like.criterion_} {}
 
-  // One of these where the name is, else as intent{name}. For names that are read.
+  // Returns the standard intent of that name, if there is one, else intent{name}. For names read from text.
   static constexpr intent of(std::string_view name);
 
-  static const intent normal;           // DRAM first; small fast memories are for those who ask
+  static const intent normal;           // DRAM first; small fast memories are left to programs that ask for them
   static const intent latency;          // loads that depend on each other
-  static const intent write_latency;    // stores that something waits for
+  static const intent write_latency;    // stores whose completion is waited for
   static const intent bandwidth;        // streams, read more than written
   static const intent write_bandwidth;  // streams, written more than read
-  static const intent capacity;         // much, and not soon
+  static const intent capacity;         // large data that is used rarely
 
-  // As it is written: "bandwidth". Valid as long as the intent.
+  // Returns the name as it is written: "bandwidth". The view is valid as long as the intent.
   [[nodiscard]] constexpr std::string_view name() const noexcept { return {name_, length_}; }
   [[nodiscard]] constexpr criterion decided_by() const noexcept { return criterion_; }
-  // A number that stands for the name where one is looked up (64 bits, as FNV-1a); neither it nor its complement is 0.
+  // Returns a hash of the name for look-ups (64 bits, FNV-1a); neither it nor its complement is 0.
   [[nodiscard]] constexpr std::uint64_t key() const noexcept { return key_; }
 
-  // Whether the names are the same.
+  // Intents are equal if their names are.
   friend constexpr bool operator==(const intent& a, const intent& b) noexcept {
     if (!std::is_constant_evaluated()) return __builtin_memcmp(a.name_, b.name_, sizeof a.name_) == 0;
     return a.name() == b.name();
@@ -69,13 +69,13 @@ class intent {
   }
 
   static constexpr std::uint64_t key_of(std::string_view name) noexcept {
-    std::uint64_t key = 0xcbf29ce484222326;  // by which the names that all have do not meet (memory/segment.h)
+    std::uint64_t key = 0xcbf29ce484222326;  // a basis by which the standard names do not collide (memory/segment.h)
     for (const char c : name) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3;
     return (key | 1u << 15) & ~std::uint64_t{1u << 16};
   }
 
   std::uint64_t key_;
-  char name_[max_name + 1] = {};  // zeros behind it
+  char name_[max_name + 1] = {};  // padded with zeros
   std::uint8_t length_;
   criterion criterion_;
 };
@@ -87,7 +87,7 @@ inline constexpr intent intent::bandwidth{"bandwidth", criterion::bandwidth};
 inline constexpr intent intent::write_bandwidth{"write_bandwidth", criterion::write_bandwidth};
 inline constexpr intent intent::capacity{"capacity", criterion::capacity};
 
-// Those that every machine has, in the order in which they are shown.
+// The intents that every machine has, in the order in which they are shown.
 inline constexpr intent intents_everywhere[] = {intent::normal,    intent::latency,         intent::write_latency,
                                                 intent::bandwidth, intent::write_bandwidth, intent::capacity};
 

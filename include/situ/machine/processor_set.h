@@ -13,32 +13,32 @@
 
 namespace situ::machine {
 
-// A set of processors, kept as a bitmap.
+// A set of processors, stored as a bitmap.
 class processor_set {
  public:
   static constexpr std::uint32_t npos = ~std::uint32_t{0};  // no processor
-  // Indices from here on are refused: a set is a bitmap, and no machine has so many processors.
+  // Functions refuse indices from here on: a set is a bitmap, and no machine has so many processors.
   static constexpr std::uint32_t max_index = 1u << 20;
 
   processor_set() = default;
-  // The set that is written like "0-3,8"; "" is the empty one. Throws bad_argument where it is written otherwise.
+  // Parses a set such as "0-3,8"; "" is the empty set. Throws bad_argument if the text has another form.
   static processor_set parse(std::string_view text);
-  // The processors that the calling thread may run on. Throws not_supported where the kernel does not tell.
+  // Returns the processors that the calling thread may run on. Throws not_supported if the kernel does not report them.
   static processor_set of_this_thread();
 
-  // Adds a processor. Throws bad_argument from max_index on.
+  // Adds a processor. Throws bad_argument if index >= max_index.
   void insert(std::uint32_t index);
-  // Whether this processor is a member.
+  // Returns whether this processor is a member.
   [[nodiscard]] bool contains(std::uint32_t index) const noexcept;
-  // Whether there is no member, and how many there are.
+  // empty() returns whether there is no member, size() the number of members.
   [[nodiscard]] bool empty() const noexcept { return words_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept;
-  // The first member from `from` on, npos where there is none.
+  // Returns the first member >= `from`, or npos.
   [[nodiscard]] std::uint32_t first(std::uint32_t from = 0) const noexcept;
-  // All members, the smallest first.
+  // Returns all members in ascending order.
   [[nodiscard]] std::vector<std::uint32_t> members() const;
 
-  // Whether all members of the other, or any of them, are in this one.
+  // includes() returns whether all members of the other set are in this one, intersects() whether any of them is.
   [[nodiscard]] bool includes(const processor_set& other) const noexcept;
   [[nodiscard]] bool intersects(const processor_set& other) const noexcept;
   processor_set& operator|=(const processor_set& other);
@@ -47,7 +47,7 @@ class processor_set {
   friend processor_set operator&(processor_set a, const processor_set& b) { return a &= b; }
   friend bool operator==(const processor_set&, const processor_set&) = default;
 
-  // As parse() reads it: "0-3,8".
+  // Returns the set in the form that parse() reads: "0-3,8".
   [[nodiscard]] std::string to_string() const;
 
  private:

@@ -2,17 +2,18 @@
 //
 //   {
 //     const situ::model::region computing{"compute"};
-//     solve();                                          // what the report's section "compute" is about
+//     solve();                                          // measured in the report's section "compute"
 //   }
 //
-// In a common build nothing of it is left. In a modelled one, what all cores and parts of the machine count between its
-// beginning and its end is a section of the report, whoever they work for. Threads and places may be in a region of one
-// name together: it begins with the first that enters and ends with the last that leaves; what it counts each time is
-// added up. `situ model run --fast-forward NAME` begins to price accesses where region NAME first begins.
+// An ordinary build contains no trace of a region. In a modelled build, the report has a section for each region, with
+// the events that all cores and parts of the machine count between its beginning and its end, for any thread. Several
+// threads and places may be in a region of one name together: the region begins when the first enters and ends when the
+// last leaves; the counts of each time are added up. `situ model run --fast-forward NAME` begins to price accesses when
+// region NAME first begins.
 #pragma once
 
 #if defined(SITU_MODEL)
-// Of the modelled machine. The name's text must stay.
+// Functions of the modelled machine. The text of `name` must stay valid until the program ends.
 extern "C" {
 void situ_model_region_begin(const char* name) noexcept;
 void situ_model_region_end(const char* name) noexcept;
@@ -21,7 +22,7 @@ void situ_model_region_end(const char* name) noexcept;
 
 namespace situ::model {
 
-// The calling thread's stay in a region. cost: nothing where the program is not modelled.
+// The calling thread's stay in a region. cost: nothing if the program is not modelled.
 class region {
  public:
 #if defined(SITU_MODEL)
@@ -31,7 +32,7 @@ class region {
 #else
   // pre: the name's text lives as long as the program. cost: nothing.
   explicit constexpr region(const char* /*name*/) noexcept {}
-  ~region() {}  // so that one that is only there for its scope is not unused
+  ~region() {}  // user-provided, so that a region that is never used gives no warning
 #endif
   region(const region&) = delete;
   region& operator=(const region&) = delete;

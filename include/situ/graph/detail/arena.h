@@ -1,4 +1,4 @@
-// The block of memory that a copied graph lies in, and who holds it.
+// The arena: the block of memory that holds a copied graph, and the counted references to it.
 #pragma once
 
 #include <situ/graph/detail/make_descriptor.h>
@@ -10,15 +10,15 @@
 
 namespace situ::detail {
 
-// The head of a copied graph: its first 32 bytes.
+// The head of an arena: the first 32 bytes of a copied graph.
 struct arena {
-  std::uint64_t bytes = 0;  // of the whole, this head included
+  std::uint64_t bytes = 0;  // of the arena, this head included
   std::uint64_t objects = 0;
-  // objects that may own something: offset in units, type << 48, and, of blocks, how many elements
+  // objects that may own memory: offset in units, type << 48, and for a block its number of elements
   std::uint64_t* finalizers = nullptr;
   std::uint32_t references = 1;
-  std::uint16_t flags = 0;       // 1: in a segment; finalizers likewise
-  std::uint16_t lead_bytes = 0;  // unused, before this head
+  std::uint16_t flags = 0;       // 1: the arena is in a segment, and so are the finalizers
+  std::uint16_t lead_bytes = 0;  // unused bytes before this head
 };
 static_assert(sizeof(arena) == 32);
 void free_arena(arena* a) noexcept;
@@ -44,7 +44,7 @@ class arena_reference {
   arena* arena_ = nullptr;
 };
 
-// Where a graph begins.
+// The root of a graph.
 struct graph_root {
   const void* object = nullptr;
   const type_descriptor* type = nullptr;

@@ -1,5 +1,5 @@
-// What can travel, decided by the compiler: kinds of fields, what SITU_DESCRIBE leaves behind, and the errors for what
-// cannot. describe.h says it for people.
+// Decides at compile time which types can be part of a graph: kinds of fields, the declarations that SITU_DESCRIBE
+// makes, and the errors for other types. describe.h has the rules in words.
 #pragma once
 
 #include <situ/base/detail/aggregate.h>
@@ -45,15 +45,15 @@ struct container_element<string> {
 };
 template <class T>
 concept container = requires { typename container_element<T>::type; };
-// Whether an element more than it counts lies behind its elements: a zero.
+// True if the container stores a zero after its elements, which the count leaves out.
 template <class T>
 inline constexpr bool is_terminated = std::is_same_v<T, string>;
-// Whether it is one of a pool's (pool/pool_vector.h), whose elements lie in a block of their own.
+// True if the container is a pool's (pool/pool_vector.h), whose elements are stored in a block of their own.
 template <class T>
 inline constexpr bool is_pool_container = false;
 
 template <class T>
-struct sum_alternatives {};  // optional: nothing, or T
+struct sum_alternatives {};  // optional: empty, or T
 template <class T>
 struct sum_alternatives<std::optional<T>> {
   using type = type_list<void, T>;
@@ -91,7 +91,7 @@ struct fixed_array<T[N]> {
 template <class T>
 concept fixed = requires { typename fixed_array<T>::type; };
 
-// Data: its bytes are its value, and it is copied as they are.
+// Returns whether T is data: its bytes are its value, and it is copied byte by byte.
 template <class T>
 consteval bool carries_only_data();
 template <class... Ts>
@@ -129,13 +129,13 @@ template <class T>
 concept describable = std::is_class_v<T> && (declared<T> || carries_only_data<T>() || has_known_fields<T> ||
                                              container<T> || is_transient<T> || sum<T> || product<T> || fixed<T>);
 
-// Those, and classes that check_class has more to say about.
+// Describable classes, and classes for which check_class has a more precise error.
 template <class T>
 concept has_told_of_itself =
     describable<T> || std::is_aggregate_v<T> || std::is_polymorphic_v<T> || std::is_base_of_v<object, T>;
 
-// Values: what is copied as at() copies it, by writing and reading it: standard containers and strings, smart pointers,
-// and what has a wire<T> of its own and is nothing else.
+// Returns whether T is copied as at() copies it, by writing and reading it: standard containers and strings, smart
+// pointers, and types that have a wire<T> and are no other kind of field.
 template <class T>
 consteval bool is_value_part() {
   if constexpr (std::is_class_v<T> && !describable<T>) {
@@ -228,7 +228,7 @@ consteval bool check_members(member_list<Members...>) {
   return (check_field<T, Members, std::remove_reference_t<decltype(std::declval<T&>().*Members)>>() && ...);
 }
 
-// Checks a class whose objects shall travel, field by field.
+// Checks a class whose objects are to be copied, field by field.
 template <class T>
 consteval bool check_class() {
   if constexpr (std::is_class_v<T> && !carries_only_data<T>() && !container<T> && !is_transient<T> && !sum<T> &&

@@ -19,7 +19,7 @@
 
 namespace situ::detail {
 
-// Whether a value holds addresses, so that its bytes alone do not make a copy of it.
+// Returns whether a value holds addresses, so that a copy of its bytes is no copy of it.
 template <class T>
 consteval bool holds_pointers();
 template <class... Ts>
@@ -78,7 +78,8 @@ struct graph_of<owned<T>> {
   static graph_root root(const owned<T>& value) { return root_of<T>(value.get()); }
 };
 
-// A graph as the body gets it, where it does not take a plain pointer: to be kept, or looked at.
+// An arrived graph for a body that does not take a plain pointer: the body can take ownership of it, or only look at
+// it.
 template <class T>
 class arrived_graph {
  public:
@@ -93,8 +94,8 @@ class arrived_graph {
   T* object_;
 };
 
-// What is passed for an argument: data as it arrived; a graph as a pointer or a reference, or, `kept`, as something
-// that can become its owner.
+// The type that the body gets for an argument: data as it arrived; a graph as a pointer or a reference, or, if `kept`,
+// as an arrived_graph, which can become its owner.
 template <class A, bool Kept>
 struct passed {
   using type = A;
@@ -119,8 +120,8 @@ struct passed<A, Kept> {
 template <class A, bool Kept>
 using passed_t = typename passed<A, Kept>::type;
 
-// What a call holds of its arguments while they may be read: owners, and values, where any transfer finds them; with
-// All, the others as well.
+// The arguments that a call keeps alive while they may be read: owners, and values, which any transfer can then find;
+// with All, the others as well.
 struct not_held {
   template <class Given>
   explicit not_held(const Given&) noexcept {}
@@ -165,7 +166,7 @@ struct held_argument<A, All> {
 template <class A>
 inline constexpr bool is_held = is_owned<A> || graph_value<A>;
 
-// Where an argument lies: with what is held of it, or where it was given.
+// Returns the argument to read: the held one, or the one that the caller gave.
 template <class Held, class... Given>
 const auto& argument_in(const Held& held, const Given&... given) noexcept {
   if constexpr (std::is_same_v<Held, not_held>) {
@@ -179,7 +180,7 @@ const A& argument_in(const held_value<A>& held, const Given&...) noexcept {
   return held.get();
 }
 
-// How an argument of async_at must be given.
+// Checks how an argument of async_at is given.
 template <class Given>
 consteval void check_given() {
   using A = std::remove_cvref_t<Given>;
@@ -195,13 +196,14 @@ consteval void check_given() {
   }
 }
 
-// By message, too, an owner that was handed over is gone when async_at returns.
+// Takes an owner that was handed over, so that it is empty when async_at returns, also if the graph is sent by message.
 template <class Given>
 void take_owner(Given&& given) noexcept {
   if constexpr (is_owned<std::remove_cvref_t<Given>>) (void)std::remove_cvref_t<Given>{std::forward<Given>(given)};
 }
 
-// Arguments of which some are graphs. Message: data by wire<T> in order, behind the graphs, which share one head.
+// Packs arguments of which some are graphs. A message holds the graphs, which share one head, then the data by wire<T>
+// in order.
 template <class... Arguments>
   requires(graph_argument<Arguments> || ...)
 class call_pack<Arguments...> {
@@ -219,9 +221,9 @@ class call_pack<Arguments...> {
   static constexpr bool keeps_message = false;
   static constexpr bool is_unmeasured = false;
 
-  // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed
-  // over, and values. By offload a free request is waited for, or the agent's measure, in a task, which has all
-  // arguments.
+  // Starts an async_at. The call holds everything that the target or the agent may read after async_at has returned:
+  // graphs that were handed over, and values. With offload, a task that holds all arguments waits for a free request or
+  // for the agent's measure.
   template <class F, class... Given>
   static auto start(route target, F f, Given&&... given) {
     (check_given<Given>(), ...);
@@ -257,7 +259,7 @@ class call_pack<Arguments...> {
 
   call_pack(route target, const Arguments&... arguments)
       : arguments_{arguments...}, graphs_{target, gather(arguments...), false} {}
-  // What the call is to hold until it is over.
+  // Returns an object that the call keeps until it is over.
   [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments) {
     return graphs_.lend(std::move(arguments));
   }
@@ -288,7 +290,7 @@ class call_pack<Arguments...> {
 
    private:
     friend class call_pack;
-    // The number of graphs among the first n arguments: the index of a graph's root.
+    // Returns the number of graphs among the first n arguments: the index of a graph's root.
     static consteval std::size_t graphs_before(std::size_t n) {
       const bool are_graphs[] = {graph_argument<Arguments>...};
       std::size_t count = 0;
@@ -325,7 +327,7 @@ class call_pack<Arguments...> {
     };
     roots_array roots_;
     graph_receiver graphs_;
-    arena_reference local_;  // of a call of a place to itself
+    arena_reference local_;  // used when a place calls itself
     std::tuple<typename datum<Arguments>::type...> data_;
   };
 
@@ -475,7 +477,7 @@ class result_pack<Result> {
     });
     return false;
   }
-  // Within a place an owned result is handed on; anything else is copied.
+  // Moves an owned result if the call stays within the place; copies any other result.
   static arrives copy(Result&& value) {
     if constexpr (is_owned<Result>) {
       return std::move(value);

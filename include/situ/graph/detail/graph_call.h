@@ -1,5 +1,5 @@
 // Both ends of the graphs that are arguments or results of a call. graph_arguments.h ties them to calls; transfer.h
-// says which ways there are.
+// lists the transfers.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -12,10 +12,10 @@
 
 namespace situ::detail {
 
-inline constexpr std::size_t most_roots = 16;  // graphs among the arguments of one call
+inline constexpr std::size_t most_roots = 16;  // most graphs among the arguments of one call
 
-// The sending end of the graphs of one call, from the roots to the bytes in the call's message. Making it may wait
-// (offload). To a place; is_result: wait_until_taken() will be called.
+// The sending end of the graphs of one call: turns the roots into bytes of the call's message. The constructor may wait
+// (offload). is_result: the graph is a result, and wait_until_taken() will be called.
 class graph_sender {
  public:
   graph_sender(route to, std::span<const graph_root> roots, bool is_result);
@@ -24,9 +24,10 @@ class graph_sender {
   graph_sender& operator=(const graph_sender&) = delete;
   [[nodiscard]] std::size_t size() const noexcept;
   void write(wire_writer& writer) const;
-  // What must be held until the call is over: `arguments`, which hold the graphs, and what this has lent of them.
+  // Returns an object to keep until the call is over: `arguments`, which hold the graphs, and the sender's own loans.
   [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments);
-  // Waits until the receiver no longer needs the originals. For results; a call's answer says as much.
+  // Blocks until the receiver no longer needs the originals. Only for results: for arguments the call's answer tells
+  // it.
   void wait_until_taken();
 
  private:
@@ -35,15 +36,15 @@ class graph_sender {
   std::unique_ptr<implementation> self_;
 };
 
-// The receiving end: read() within the message, complete() afterwards, which may wait. The types of the roots are
-// given, their objects set.
+// The receiving end: read() runs within the message, then complete(), which may wait. The caller sets the types of the
+// roots, the receiver their objects.
 class graph_receiver {
  public:
   graph_receiver() noexcept = default;
   graph_receiver(graph_receiver&& other) noexcept;
   graph_receiver& operator=(graph_receiver&&) = delete;
-  ~graph_receiver();  // where complete() was not reached, the sender learns that its graph is not needed
-  // Returns whether the graph is there already; else complete() fetches it.
+  ~graph_receiver();  // if complete() did not run, tells the sender that its graph is not needed
+  // Returns whether the graph is complete; otherwise the caller calls complete(), which fetches it.
   bool read(wire_reader& reader, std::uint32_t source, std::span<graph_root> roots);
   void complete(std::span<graph_root> roots);
   [[nodiscard]] const arena_reference& memory() const noexcept { return memory_; }
@@ -56,16 +57,17 @@ class graph_receiver {
   transfer how_ = transfer::message;
   std::uint32_t source_ = 0;
   bool is_complete_ = true;
-  // pull: the flag that says we have them; the sender's failure epoch, and whether we may ask for a message; the roots,
-  // with the numbers of their types at the sender. offload: the agent's entry, and which of its uses; sent by a unit:
-  // the flag, two words of the unit's, and the roots.
+  // pull: the flag that tells the sender that the copy is done; the sender's failure epoch, and whether the receiver
+  // may ask for a message; the roots, with the numbers of their types at the sender. offload: the agent's entry and its
+  // use count; if a unit sent it: the flag, two words of the unit, and the roots.
   std::uint64_t words_[most_roots + 3]{};
 };
 
-// Whether graphs of a call can be offloaded without a wait: a unit of the machine measures them, and sends the call.
+// Returns whether an offload of a call's graphs starts without waiting: a unit of the machine measures them and sends
+// the call.
 [[nodiscard]] bool offload_begins_at_once();
 
-// Copies of graph roots within the place, as a call of a place to itself makes them.
+// Copies the graphs of these roots within the place, for a call of a place to itself.
 [[nodiscard]] arena_reference copy_roots(std::span<graph_root> roots);
 
 }  // namespace situ::detail

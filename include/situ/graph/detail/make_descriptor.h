@@ -1,8 +1,7 @@
-// How the descriptor of a type is made, from its fields (describe.h says which fields can travel, and how a class lists
-// them).
+// Makes the descriptor of a type from its fields (describe.h has the rules for fields, and how a class lists them).
 //
-// All at run time, once for each type, on first use: the offsets are those of an object that is never read.
-// Thread-safe.
+// Everything happens at run time, once for each type, on first use: the offsets are taken from an object that is never
+// read. Thread-safe.
 #pragma once
 
 #include <situ/base/detail/padding.h>
@@ -23,7 +22,7 @@ class layout_builder {
  public:
   explicit layout_builder(type_descriptor& into) noexcept
       : into_{into}, ops_{into.others}, headers_{into.headers}, bools_{into.bools}, values_{into.values} {}
-  // For the parts of one alternative of a choice.
+  // Adds to one alternative of a choice.
   layout_builder(type_descriptor& into, detail::choice& cases, std::size_t alternative) noexcept
       : into_{into},
         ops_{cases.alternatives[alternative]},
@@ -38,7 +37,7 @@ class layout_builder {
     headers_.push_back({static_cast<std::uint32_t>(offset), &type});
   }
   void boolean(std::size_t offset);
-  // Bytes that belong to the value: all, or those bits.
+  // Adds bytes that belong to the value: all their bits, or the given ones.
   void value(std::size_t offset, std::size_t bytes, std::uint8_t bits = 0xff);
   void value_bits(std::size_t offset, const std::vector<std::byte>& bits);
   detail::choice& choice(std::size_t offset, std::size_t bytes, std::size_t flag_offset, std::size_t alternatives);
@@ -66,11 +65,11 @@ struct type_facts {
   std::size_t alignment;
   bool is_tagged;
 };
-// Fills the entry by fill() and what that asks for, and numbers them. The others of the calling thread's see it
-// meanwhile.
+// Fills the entry with fill(), and the entries of all types that fill() asks for, then numbers them. Until then only
+// the calling thread sees these entries.
 void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_descriptor&));
 
-// Never destroyed: objects may go later than statics. Functions, since static initialisers ask for descriptors, too.
+// Never destroyed, since objects may outlive statics. A function, since static initialisers ask for descriptors, too.
 template <class T>
 type_entry& entry_of() {
   static type_entry* const entry = new type_entry;
@@ -135,8 +134,8 @@ void visit_parts(Visit visit) {
   }
 }
 
-// Constructs each alternative and compares the bytes: the flag is the byte behind the payload that holds the
-// alternative's number.
+// Returns the offset of the flag: constructs each alternative and compares the bytes. The flag is the byte after the
+// payload that holds the alternative's number.
 [[nodiscard]] std::size_t find_flag(std::string_view type, const std::vector<std::vector<std::byte>>& images,
                                     std::size_t payload_bytes);
 
@@ -173,7 +172,7 @@ template <class T>
 template <class Element>
 [[nodiscard]] const type_descriptor& block_of();
 
-// Whether data has bools in it, as far as its fields are known.
+// Returns whether data contains bools, as far as its fields are known.
 template <class T>
 consteval bool holds_bools() {
   const auto any = []<class... Ts>(type_list<Ts...>) { return (holds_bools<Ts>() || ...); };
@@ -195,7 +194,7 @@ consteval bool holds_bools() {
     return false;
   }
 }
-// Which bytes of data are values.
+// Adds the bytes of data that belong to values.
 template <class T>
 void describe_bytes(layout_builder to, std::size_t offset) {
   if constexpr (std::is_const_v<T>) {
@@ -256,7 +255,7 @@ void describe_part(layout_builder to, std::size_t offset) {
   if constexpr (std::is_base_of_v<object, T> && !std::is_same_v<object, T>) to.header(offset, descriptor_of<T>());
   describe_value<T>(to, offset);
 }
-// Adds what a value of type T at `offset` consists of.
+// Adds the parts of a value of type T at `offset`.
 template <class T>
 void describe_value(layout_builder to, std::size_t offset) {
   if constexpr (carries_only_data<T>()) {
@@ -309,7 +308,8 @@ inline constexpr bool has_parts =
     std::is_class_v<T> && !container<T> && !is_transient<T> && !fixed<T> && !sum<T> && !product<T> && !is_data<T> &&
     !std::is_same_v<T, object> && (declared<T> || has_known_fields<T>);
 
-// A part at offset 0 of an object that is not tagged. (Of a tagged one, every pointer finds the whole.)
+// Adds the part at offset 0 of an object that is not tagged. (A pointer to a tagged object always finds the whole
+// object.)
 template <class F>
 void describe_first_part(type_descriptor& type) {
   if constexpr (sum<F>) {
@@ -354,7 +354,7 @@ void fill_block(type_descriptor& type) {
   }
 }
 
-// The descriptor of T, which is any class (or data) that can travel. cost: a load, after the first time.
+// Returns the descriptor of T, which is any class (or data) that a graph can hold. cost: a load, after the first time.
 template <class T>
 const type_descriptor& descriptor_of() {
   static_assert(std::is_same_v<T, std::remove_cv_t<T>> && std::is_object_v<T>);
