@@ -1,4 +1,4 @@
-// The machine module: what situ::machine offers, in one include.
+// The machine module: includes all public headers of situ::machine.
 #pragma once
 
 #include <situ/machine/discover.h>

@@ -1,10 +1,11 @@
-// What a kernel sees of a dataset at one point: u(0, 0) is the value at the point itself, u(1, 0) its right neighbour.
-// With several components u.component(c)(1, 0), or u.at(c, 1, 0). A value of a pointer and strides that the compiler
-// keeps in registers; it lives as long as the call of the kernel.
+// An accessor: the view of a dataset that a kernel has at one point. u(0, 0) is the value at the point itself, u(1, 0)
+// its right neighbour; with several components u.component(c)(1, 0), or u.at(c, 1, 0). A value of a pointer and strides
+// that the compiler keeps in registers; it is valid during the call of the kernel.
 //
-// Compiled with SITU_STENCIL_CHECKED=1 every access is compared with the declared stencil and access mode (checked.h).
-// All files of a program that queue loops must be compiled alike; the library itself serves both. cost: a load or store
-// at a distance that the compiler mostly knows; when checked, a search through the points of the stencil besides.
+// If compiled with SITU_STENCIL_CHECKED=1, every access is compared with the declared stencil and access mode
+// (checked.h). All files of a program that queue loops must be compiled alike; the library itself serves both. cost: a
+// load or store at a distance that the compiler mostly knows; when checked, also a search through the points of the
+// stencil.
 #pragma once
 
 #include <situ/stencil/detail/checked.h>
@@ -14,8 +15,8 @@
 #include <type_traits>
 
 #ifndef SITU_STENCIL_CHECKED
-// Whether kernels are checked: defined as 1 before any header of Situ, or on the compiler's command line. 0 unless
-// given.
+// Enables the checks of kernels: defined as 1 before any header of Situ, or on the compiler's command line. The default
+// is 0.
 #define SITU_STENCIL_CHECKED 0
 #endif
 
@@ -26,27 +27,27 @@ namespace situ::stencil {
 template <class T, int D, bool Checked = SITU_STENCIL_CHECKED != 0>
 class accessor {
  public:
-  using value_type = std::remove_const_t<T>;  // of the dataset
+  using value_type = std::remove_const_t<T>;  // type of the dataset's values
   static constexpr int dims = D;
-  // T&; of a const number its value (load.h says why).
+  // T&; for a const number its value (load.h has the reason).
   using reference = std::conditional_t<std::is_const_v<T>, detail::read_of<value_type>, T&>;
 
   // For Situ itself.
   accessor(T* at, const detail::distances<D>& of) noexcept : at_{at}, of_{of} {}
 
-  // The value at D offsets from the point, dimension 0 first.
+  // Returns the value at D offsets from the point, dimension 0 first.
   template <class... Offsets>
     requires(sizeof...(Offsets) == D)
   [[gnu::always_inline]] reference operator()(Offsets... offsets) const noexcept {
     return element(at_, offsets...);
   }
-  // The same of component c.
+  // Returns component c at D offsets from the point.
   template <class... Offsets>
     requires(sizeof...(Offsets) == D)
   [[gnu::always_inline]] reference at(int c, Offsets... offsets) const noexcept {
     return element(at_ + c * of_.component, offsets...);
   }
-  // Component c as an accessor of its own.
+  // Returns an accessor of component c.
   [[gnu::always_inline]] accessor component(int c) const noexcept { return {at_ + c * of_.component, of_}; }
 
  private:
@@ -62,7 +63,8 @@ class accessor {
   detail::distances<D> of_;
 };
 
-// When checked: hands out what stands for a T&, and throws bad_argument out of the call that executes the loop.
+// The checked form: returns a stand-in for T&, whose violations throw bad_argument out of the call that executes the
+// loop.
 template <class T, int D>
 class accessor<T, D, true> {
  public:

@@ -1,5 +1,5 @@
-// Where the out-of-core executor keeps datasets: a store of memory/backing_store.h. Give one to options::store; without
-// one an unnamed file is made.
+// Stores in which the out-of-core executor keeps datasets (memory/backing_store.h). Set options::store to one; without
+// it, the context makes an unnamed file.
 #pragma once
 
 #include <situ/memory/backing_store.h>
@@ -14,10 +14,10 @@ using situ::make_intent_store;
 using situ::make_memory_store;
 using situ::make_node_store;
 
-// A file without a name in a directory, so nothing is left behind however the program ends; "": TMPDIR or /tmp. Opened
-// past the page cache (O_DIRECT) where the file system can; reads and writes go through an io_uring, or through threads
-// of the store where the system refuses one (description() says so). Throws bad_file. Belongs to one context, as every
-// store does. cost: making it, some system calls; a read or write, that of the file.
+// Makes a store from a file without a name in a directory, so the file disappears when the program ends in any way; "":
+// TMPDIR or /tmp. The file bypasses the page cache (O_DIRECT) if the file system supports it; reads and writes go
+// through an io_uring, or, if the system refuses one, through threads of the store (description() tells which). Throws
+// bad_file. A store belongs to one context. cost: making it, some system calls; a read or write, that of the file.
 [[nodiscard]] std::shared_ptr<backing_store> make_file_store(std::string directory = {});
 
 }  // namespace situ::stencil

@@ -14,9 +14,9 @@ template <int D>
 class block {
  public:
   static constexpr int dims = D;
-  // Makes a block with a name for messages. Throws bad_argument where D is not 1 to 5.
+  // Makes a block with a name for messages. Throws bad_argument if D is not 1 to 5.
   block(context& owner, std::string name) : owner_{&owner}, index_{owner.add_block(std::move(name), D)} {}
-  // The context that it was made in, and its number there.
+  // owner() returns the context that the block belongs to, index() its number there.
   [[nodiscard]] context& owner() const noexcept { return *owner_; }
   [[nodiscard]] int index() const noexcept { return index_; }
 

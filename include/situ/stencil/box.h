@@ -1,8 +1,8 @@
 // Points and boxes of up to five dimensions. Values; as thread-safe as an array of int.
 //
-// Dimension 0 is the innermost: its neighbours lie side by side in memory. Boxes are half open, [low, high) in each
-// dimension. What has fewer than five dimensions is [0, 1) in those it lacks, so that the analysis need not ask how
-// many there are. cost: a few instructions for each of the five dimensions.
+// Dimension 0 is the innermost: neighbours along it are adjacent in memory. Boxes are half open, [low, high) in each
+// dimension. A box of fewer than five dimensions is [0, 1) in the others, so that the analysis need not ask how many
+// there are. cost: a few instructions for each of the five dimensions.
 #pragma once
 
 #include <algorithm>
@@ -13,25 +13,25 @@
 namespace situ::stencil {
 
 inline constexpr int max_dims = 5;  // of a block
-// A point, or an offset between points: dimension 0 first, 0 in those it lacks.
+// A point, or an offset between points: dimension 0 first, 0 in the dimensions that are not used.
 using coordinates = std::array<int, max_dims>;
 
-// The points from `low` on that lie before `high` in every dimension.
+// The points at or above `low` and below `high` in every dimension.
 struct box {
   coordinates low{};                // the lowest point
   coordinates high{1, 1, 1, 1, 1};  // one behind the highest point
-  int dims = 0;  // that whoever wrote it had in mind; 0: not said. What takes a box compares it with its own
+  int dims = 0;  // as the caller declared them; 0: not declared. Functions that take a box compare them with their own
 
-  // Points in dimension d; 0 where high lies before low. pre: 0 <= d < max_dims.
+  // Returns the number of points in dimension d; 0 if high is below low. pre: 0 <= d < max_dims.
   [[nodiscard]] int extent(int d) const noexcept { return std::max(0, high[d] - low[d]); }
-  // Whether it has no points.
+  // Returns whether the box has no points.
   [[nodiscard]] bool empty() const noexcept {
     for (int d = 0; d < max_dims; ++d) {
       if (high[d] <= low[d]) return true;
     }
     return false;
   }
-  // How many points it has.
+  // Returns the number of points.
   [[nodiscard]] std::int64_t points() const noexcept {
     std::int64_t n = 1;
     for (int d = 0; d < max_dims; ++d) n *= extent(d);
@@ -40,7 +40,7 @@ struct box {
   friend bool operator==(const box& a, const box& b) noexcept { return a.low == b.low && a.high == b.high; }
 };
 
-// The points that lie in both; may be empty.
+// Returns the points that lie in both boxes; may be empty.
 [[nodiscard]] inline box intersection(const box& a, const box& b) noexcept {
   box r;
   for (int d = 0; d < max_dims; ++d) {
@@ -50,7 +50,7 @@ struct box {
   return r;
 }
 
-// Whether all of b lies in a.
+// Returns whether all of b lies in a.
 [[nodiscard]] inline bool contains(const box& a, const box& b) noexcept {
   for (int d = 0; d < max_dims; ++d) {
     if (b.low[d] < a.low[d] || b.high[d] > a.high[d]) return false;
@@ -58,11 +58,11 @@ struct box {
   return true;
 }
 
-// A box of D dimensions, which the compiler knows; range() makes one.
+// A box of D dimensions at compile time; range() makes one.
 template <int D>
 struct range_box : box {};
 
-// The range of a loop, written as its bounds: range(0, nx, 0, ny).
+// Returns the range of a loop, written as its bounds: range(0, nx, 0, ny).
 template <class... Bounds>
   requires(sizeof...(Bounds) % 2 == 0 && sizeof...(Bounds) / 2 >= 1 && sizeof...(Bounds) / 2 <= max_dims)
 [[nodiscard]] constexpr auto range(Bounds... bounds) noexcept {
@@ -77,7 +77,7 @@ template <class... Bounds>
   return r;
 }
 
-// Fails to compile for a range of other dimensions. A box that is only known at run time is checked then.
+// Fails to compile for a range of other dimensions. A plain box is checked at run time.
 template <int D, class Box>
 constexpr void require_dims() noexcept {
   if constexpr (requires(const Box& b) { []<int N>(const range_box<N>&) {}(b); }) {

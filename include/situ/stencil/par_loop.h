@@ -6,16 +6,16 @@
 //              },
 //              read(u, five_points), write(v));
 //
-// What the kernel gets for each argument:
+// The kernel gets for each argument:
 //   read(u, stencil)                   accessor<const T, D>
 //   write, read_write, increment       accessor<T, D>
 //   sum(r), min(r), max(r)             T&, or std::span<T, N> for N values
-//   global(value)                      const T& (what a lambda captures by value does as well)
+//   global(value)                      const T& (as if the lambda captured it by value)
 //   index()                            const std::array<int, D>&
-// The stencil may be left out where only the point itself is touched. A kernel with other parameters does not compile,
-// nor does a range of other dimensions than the block's. Throws bad_argument what is known at run time only: a box or a
-// stencil of other dimensions, points outside a dataset, a dataset or a reduction of another context.
-// cost: queuing, an allocation and a copy of the kernel; the loop runs later (context.h).
+// The stencil may be left out if the kernel touches only the point itself. A kernel with other parameters does not
+// compile, nor does a range of other dimensions than the block's. Throws bad_argument for errors that are known at run
+// time only: a box or a stencil of other dimensions, points outside a dataset, a dataset or a reduction of another
+// context. cost: queuing, an allocation and a copy of the kernel; the loop runs later (context.h).
 #pragma once
 
 #include <situ/stencil/dataset.h>
@@ -25,8 +25,8 @@
 namespace situ::stencil {
 
 // An argument of a loop: the kernel reads the dataset at the points of the stencil, writes it, does both, or adds to
-// it. What is only written is taken to be written at every point of the range. The default is the point of the loop
-// itself.
+// it. A dataset that is only written is assumed to be written at every point of the range. The default stencil is the
+// loop's point itself.
 template <class T, int D>
 [[nodiscard]] auto read(const dataset<T, D>& u, const shape& where = shape::point(D)) {
   return detail::dataset_argument<const T, D>{u.core(), where, access_mode::read};
@@ -43,8 +43,8 @@ template <class T, int D>
 [[nodiscard]] auto increment(const dataset<T, D>& u, const shape& where = shape::point(D)) {
   return detail::dataset_argument<T, D>{u.core(), where, access_mode::increment};
 }
-// An argument of a loop: the kernel adds to the reduction, or lowers or raises it. It begins at zero, or,
-// for min and max, at the far end of what T can be.
+// An argument of a loop: the kernel adds to the reduction, or lowers or raises it. It begins at zero, or, for min and
+// max, at the largest or least value of T.
 template <class T, int N>
 [[nodiscard]] auto sum(const reduction<T, N>& r) {
   return detail::reduction_argument<T, N>{r.core(), reduction_kind::sum};
@@ -57,7 +57,7 @@ template <class T, int N>
 [[nodiscard]] auto max(const reduction<T, N>& r) {
   return detail::reduction_argument<T, N>{r.core(), reduction_kind::max};
 }
-// An argument of a loop: a value that all points see, as it is now.
+// An argument of a loop: the present value, the same at all points.
 template <class T>
 [[nodiscard]] auto global(T value) {
   return detail::global_argument<T>{std::move(value)};
@@ -65,13 +65,14 @@ template <class T>
 // An argument of a loop: the point itself.
 [[nodiscard]] inline auto index() { return detail::index_argument{}; }
 
-// Queues a loop: kernel(arguments...) at each point of `over`. The name is for messages and reports. What is declared
-// is what the analysis goes by: a kernel that touches other points, or reads what it said it writes, gets wrong values
-// (SITU_STENCIL_CHECKED finds it). The loop computes with the floating-point settings that the calling thread has now.
+// Queues a loop: kernel(arguments...) at each point of `over`. The name is for messages and reports. The analysis
+// trusts the declarations: a kernel that touches other points, or reads a dataset that it declares as written, gets
+// wrong values (SITU_STENCIL_CHECKED finds it). The loop computes with the present floating-point settings of the
+// calling thread.
 template <int D, std::derived_from<box> Range = box, class Kernel, class... Arguments>
 void par_loop(std::string name, const block<D>& on, const Range& over, Kernel kernel, const Arguments&... arguments) {
   require_dims<D, Range>();
-  // In order, since arguments of one reduction must agree.
+  // Evaluated in order, since arguments of one reduction must agree.
   auto parameters = std::tuple{detail::make_parameter<D>(on.owner(), name, arguments)...};
   auto made = std::apply(
       [&](auto&... p) -> std::unique_ptr<loop> {

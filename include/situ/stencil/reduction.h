@@ -1,7 +1,6 @@
 // A reduction over the points of loops: a sum, a minimum or a maximum of N values. The result is the same bit for bit
-// whatever the executor, the threads and the tiles. Loops that use the same reduction between two results accumulate
-// into one value. cost: while a loop runs, eight accumulators of N values for each line of its
-// points.
+// for every executor, number of threads and tile size. Loops that use the same reduction between two results accumulate
+// into one value. cost: while a loop runs, eight accumulators of N values for each line of its points.
 #pragma once
 
 #include <situ/stencil/context.h>
@@ -13,16 +12,16 @@
 
 namespace situ::stencil {
 
-// A handle on N values that loops reduce into; the context holds them until it goes.
+// A handle on N values that loops reduce into; the context owns them.
 template <class T, int N = 1>
 class reduction {
  public:
   // The name is for messages.
   explicit reduction(context& owner, std::string name) : core_{owner.add_reduction(std::move(name), sizeof(T), N)} {}
-  // The untyped core's reduction, for context.
+  // Returns the untyped core's reduction, for context.
   [[nodiscard]] reduction_core* core() const noexcept { return core_; }
-  // The value, or an array of N values. Executes what is queued, and throws what that throws; the next loop starts
-  // anew. Without a loop since the last call, T{}.
+  // Returns the value, or an array of N values. Executes the queue, and throws its exceptions; the next loop starts
+  // anew. If no loop used the reduction since the last call, returns T{}.
   [[nodiscard]] auto value() const {
     core_->owner->execute();
     std::array<T, N> all{};

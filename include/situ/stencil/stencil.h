@@ -1,4 +1,4 @@
-// The stencil module: what situ::stencil offers, in one include.
+// The stencil module: includes all public headers of situ::stencil.
 #pragma once
 
 #include <situ/stencil/block.h>

@@ -1,4 +1,4 @@
-// What par_loop makes of its arguments: parameters of a kernel_loop, and what each shows to the kernel.
+// Turns the arguments of par_loop into parameters of a kernel_loop, and into the values that the kernel gets.
 #pragma once
 
 #include <situ/stencil/context.h>
@@ -52,7 +52,7 @@ struct span_view {
   explicit span_view(T* p) noexcept : first{p} {}
 };
 
-// What a view hands to the kernel.
+// Returns the value that the kernel gets for a view.
 template <class V>
 [[gnu::always_inline]] inline const V& unwrap(const V& v) noexcept {
   return v;

@@ -11,7 +11,7 @@
 
 namespace situ::stencil {
 
-// One argument of one running part of a loop. Owned by the thread that runs the part.
+// One argument of one running part of a loop. Belongs to the thread that runs the part.
 struct check_site {
   const std::string* loop = nullptr;
   const dataset_core* data = nullptr;
@@ -19,7 +19,7 @@ struct check_site {
   access_mode mode = access_mode::read;
   int argument = 0;
   coordinates point{};
-  std::vector<std::pair<coordinates, int>> written;  // at this point, with the component
+  std::vector<std::pair<coordinates, int>> written;  // components written at this point
   bool is_at_point = false;
 
   void move_to(const coordinates& to) {
@@ -27,8 +27,8 @@ struct check_site {
     point = to;
     is_at_point = true;
   }
-  // What is declared as written is taken to be written at each point, in all components, unless several points of a
-  // stencil leave gaps anyway.
+  // Leaves the point: checks that a loop that declares a write has written every component there. A stencil of several
+  // points is not checked: it may leave gaps.
   void leave_point() {
     if (is_at_point && mode == access_mode::write && where->points().size() == 1) check_all_written();
     written.clear();
@@ -43,7 +43,7 @@ struct check_site {
   [[noreturn]] void report(const coordinates& offset, int component, std::string_view what) const;
 };
 
-// Stands for T&. Reads by conversion, writes by assignment.
+// A stand-in for T&: conversion reads, assignment writes.
 template <class T>
 class checked_reference {
  public:

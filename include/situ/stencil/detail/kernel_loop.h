@@ -2,16 +2,16 @@
 //
 // Invariants
 //   1. A line (the points that differ in dimension 0 only) is one inner loop. In its fast form all datasets advance by
-//      one element a point, which the compiler sees as a constant; that is what makes gcc vectorize it.
+//      one element a point. The compiler sees this as a constant, so gcc vectorizes the loop.
 //   2. Iterations of a parallel loop are independent by contract, so the fast form says so (ivdep). It is not used
-//      where a written dataset is touched beside the point, or at one address by many points. Points that reduce meet
-//      only in an accumulator of their lane (reduction_core.h): there the inner loop is over the lanes.
+//      if a written dataset is touched away from the point, or at one address by many points. Points that reduce share
+//      only an accumulator of their lane (reduction_core.h): there the inner loop is over the lanes.
 //   3. An argument that stands still along the line (a column of y coordinates, say) is spread out into a short row
 //      first, so that it advances too. The row is as long as a strip of the line; all strips of the line use the same
 //      one.
-//   4. What an argument is at a line is computed once for a plane (the lines that differ in dimension 1 only); from
-//      line to line it moves by a constant distance. Those that do not (spread out, or advancing by fractions) begin
-//      anew with each line.
+//   4. The row of an argument is computed once for a plane (the lines that differ in dimension 1 only); from line to
+//      line it moves by a constant distance. An argument without one (spread out, or advancing by fractions) begins
+//      again with each line.
 #pragma once
 
 #include <situ/stencil/accessor.h>
@@ -26,13 +26,14 @@
 
 namespace situ::stencil::detail {
 
-// 2 KiB of doubles: a few spread-out rows lie in the first-level cache beside the data
+// 2 KiB of doubles: a few spread-out rows fit into the first-level cache along with the data
 inline constexpr int strip_points = 256;
 
-// What a kernel reads in one branch only is a masked load, and gcc leaves in its other lanes what the register held
-// when the function was entered. Addresses, often: as numbers they are denormal, and each operation on one takes many
-// times as long, until a point of each lane takes the branch. Zeros cost nothing. Called before the function with the
-// loop, not in it: there, gcc keeps such a register on the stack, with what lies there.
+// Zeroes the vector registers. A value that a kernel reads in one branch only is a masked load, and gcc leaves in its
+// other lanes the register's contents at the function's entry. Often these are addresses: as numbers they are denormal,
+// and each operation on one takes many times as long, until a point of each lane takes the branch. Zeros cost nothing.
+// This is called before the function with the loop: inside it, gcc keeps such a register on the stack, with the stack's
+// old contents.
 [[gnu::always_inline]] inline void clear_vector_registers() noexcept {
 #if defined(__AVX512F__)
   asm volatile(
@@ -54,7 +55,7 @@ inline constexpr int strip_points = 256;
 }
 
 // A parameter of the kernel is a class with
-//   row<Fast>          what the inner loop needs of it, cheap to copy
+//   row<Fast>          the part that the inner loop needs, cheap to copy
 //   begin<Fast>(...)   makes the row for the line that starts at a point
 //   steps<Fast>()      whether row.next_line() makes it the row of the next line
 //   is_reduction, is_fast(), is_mapped(), replica_bytes(): see below
@@ -71,7 +72,7 @@ class dataset_parameter {
   [[nodiscard]] argument describe() const noexcept { return {data_, &where_, mode_, nullptr}; }
   void name_site(const std::string* loop_name, int index) noexcept { loop_name_ = loop_name, index_ = index; }
 
-  // Recomputed for each point of the line, since the dataset advances by fractions.
+  // Returns whether the address is recomputed for each point of the line, because the dataset advances by fractions.
   [[nodiscard]] bool is_mapped() const noexcept { return data_ != nullptr && where_.divisor(0) != 1; }
   [[nodiscard]] bool stands_still() const noexcept {
     return data_ != nullptr && where_.multiplier(0) == 0 && mode_ == access_mode::read && where_.lowest(0) == 0 &&
@@ -192,7 +193,7 @@ class dataset_parameter {
   int index_ = 0;
 };
 
-// What parameters without data share.
+// The common base of parameters without data.
 struct plain_parameter {
   static constexpr bool is_reduction = false;
   [[nodiscard]] static argument describe() noexcept { return {}; }
@@ -254,7 +255,7 @@ class global_parameter : public plain_parameter {
   T value_;
 };
 
-// View is constructed from T*: the accumulators of a point's lane.
+// The accumulators of a point's lane. View is constructed from T*, which points to them.
 template <class T, class View>
 class reduction_parameter : public plain_parameter {
  public:
@@ -267,7 +268,7 @@ class reduction_parameter : public plain_parameter {
     for (int d = 1; d < max_dims; ++d) lines *= static_cast<std::size_t>(range.extent(d));
     accumulators_.assign(lines * of_a_line(), identity<T>(kind_));
   }
-  // The lines of each lane first, so that lanes are combined side by side.
+  // Combines the lines of each lane first, so that lanes are combined side by side.
   void end_loop() {
     std::vector<T> lanes(of_a_line(), identity<T>(kind_));
     for (std::size_t line = 0; line < accumulators_.size(); line += lanes.size())
@@ -280,10 +281,11 @@ class reduction_parameter : public plain_parameter {
 
   template <bool Fast>
   struct row {
-    T* line;  // an accumulator, or count of them, for each lane
+    T* line;  // one accumulator, or one of each lane
     std::ptrdiff_t count;
-    int first_lane;                        // the first point's
-    T values[Fast ? reduction_lanes : 1];  // if Fast: the lanes' in the order of the points, in registers for the line
+    int first_lane;  // lane of the first point
+    // if Fast: those of the lanes in the order of the points, in registers for the line
+    T values[Fast ? reduction_lanes : 1];
     void enter() noexcept {
       if constexpr (Fast)
         for (int i = 0; i < reduction_lanes; ++i) values[i] = line[(first_lane + i) % reduction_lanes];
@@ -296,12 +298,12 @@ class reduction_parameter : public plain_parameter {
       first_lane = static_cast<int>((first_lane + points) % reduction_lanes);
     }
     void next_line() noexcept { line += reduction_lanes * count; }
-    // lane: counted from the first point's, below reduction_lanes if Fast
+    // lane: relative to the lane of the first point, below reduction_lanes if Fast
     [[gnu::always_inline]] View view(std::ptrdiff_t, int lane) noexcept {
       return View{Fast ? values + lane : line + (first_lane + lane) % reduction_lanes * count};
     }
   };
-  // Fast here: one accumulator a lane.
+  // With Fast, the row has one accumulator for each lane.
   template <bool Fast>
   [[nodiscard]] row<Fast> begin(const coordinates& from, const box& range, int, std::byte*&,
                                 check_site&) const noexcept {
@@ -398,7 +400,7 @@ class kernel_loop final : public loop {
       std::byte* replica = replicas;
       std::tuple<typename Parameters::template row<Fast>...> rows{
           std::get<Index>(parameters_).template begin<Fast>(at, range(), strip, replica, sites[Index])...};
-      if (all_step) {  // nothing is spread out: no strips
+      if (all_step) {  // no argument is spread out: no strips
         run_lines<Fast>(kernel_, rows, 0, points, lines, all);
       } else {
         while (true) {
@@ -446,8 +448,8 @@ class kernel_loop final : public loop {
     }
   }
 
-  // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel. With a reduction that
-  // loop is over as many points as there are lanes; unrolled it would be vectorized seldom.
+  // Runs the inner loop. Out of line and flat, so that each kernel has a loop that contains only the kernel. With a
+  // reduction the loop is over as many points as there are lanes; gcc seldom vectorizes it if unrolled.
   template <bool Fast, class Rows, std::size_t... Index>
   [[gnu::noinline, gnu::flatten]] static void run_kernel(Kernel& kernel, const Rows& first, int from, int points,
                                                          int lines, std::index_sequence<Index...>) {

@@ -1,9 +1,9 @@
-// How a kernel's reads become loads.
+// Turns a kernel's reads into loads.
 //
-// An upwind kernel chooses a neighbour and then reads it: u(upwind, 0). As an address that the processor computes, such
-// a load keeps gcc from vectorizing the loop. As a choice among values at addresses that the compiler knows, it does
-// not: the loads are masked, and what is chosen is blended. gcc knows what the kernel chooses among, and drops the
-// other loads.
+// An upwind kernel chooses a neighbour and then reads it: u(upwind, 0). If the processor computes the address, such a
+// load keeps gcc from vectorizing the loop. A choice among values at addresses that the compiler knows does not: the
+// loads are masked, and their values are blended. gcc knows the possible choices of the kernel, and drops the other
+// loads.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace situ::stencil::detail {
 
-// The distances, in elements, from a point to what its kernel sees around it.
+// The distances, in elements, from a point to the neighbours that its kernel reads.
 template <int D>
 struct distances {
   std::ptrdiff_t step[D];     // one step along each dimension
-  std::ptrdiff_t nearest[D];  // along each, to the declared offset that is the nearest to the point: 0 nearly always
+  std::ptrdiff_t nearest[D];  // along each, to the declared offset nearest to the point: 0 nearly always
   std::ptrdiff_t component;   // to the next component
 
   template <class... Offsets>
@@ -27,12 +27,12 @@ struct distances {
   }
 };
 
-// What a read gives: a value, since a choice has no address; a reference to what is more than a number.
+// The type of a read: a value for numbers, since a choice has no address; a reference for other types.
 template <class T>
 using read_of = std::conditional_t<std::is_arithmetic_v<T>, T, const T&>;
 
-// One choice after the other, not a branch each: gcc makes blends of those only. The first load is not masked, which
-// makes it cheap; so it is one that the loop may do at each point.
+// Chooses by one conditional after the other, without branches: gcc makes blends only of this form. The first load is
+// not masked, which makes it cheap; so it must be one that the loop may do at each point.
 template <class T>
 [[gnu::always_inline]] inline T choose(const T* at, std::ptrdiff_t offset, std::ptrdiff_t step,
                                        std::ptrdiff_t nearest) noexcept {
@@ -45,7 +45,7 @@ template <class T>
   return value;
 }
 
-// The value at offsets from a point, dimension 0 first.
+// Returns the value at offsets from a point, dimension 0 first.
 template <class T, int D, class... Offsets>
 [[gnu::always_inline]] inline read_of<T> load(const T* at, const distances<D>& of, Offsets... offsets) noexcept {
   if constexpr (std::is_arithmetic_v<T>) {

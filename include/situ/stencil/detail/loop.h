@@ -1,7 +1,7 @@
-// A parallel loop in the queue, without its types: what the analysis and the executors work with.
+// A parallel loop in the queue, without its types, as the analysis and the executors use it.
 //
 // run() may be called from several threads at once for parts that do not overlap; each part at most once. The parts of
-// one line come in ascending order (reductions rely on it).
+// one line are run in ascending order (reductions rely on it).
 #pragma once
 
 #include <situ/stencil/detail/dataset_core.h>
@@ -22,7 +22,7 @@ struct argument {
   reduction_core* into = nullptr;
 };
 
-// Memory of one thread for the rows that run() spreads out (kernel_loop.h).
+// One thread's memory for the rows that run() spreads out (kernel_loop.h).
 class scratch {
  public:
   [[nodiscard]] std::byte* reserve(std::size_t bytes) {
@@ -38,10 +38,11 @@ class scratch {
   std::size_t size_ = 0;
 };
 
-// What a loop moves if it finds nothing in a cache.
+// The memory traffic of a loop that finds nothing in a cache.
 struct loop_traffic {
-  std::size_t bytes_read = 0, bytes_written = 0;  // each point of each dataset once
-  int read = 0, written = 0, updated = 0;  // datasets as large as the loop's range: only read, only written, and both
+  std::size_t bytes_read = 0, bytes_written = 0;  // counting each point of each dataset once
+  // number of datasets as large as the loop's range: only read, only written, and both
+  int read = 0, written = 0, updated = 0;
 };
 
 class loop {
@@ -52,10 +53,11 @@ class loop {
   loop& operator=(const loop&) = delete;
 
   virtual void run(const box& part, scratch& memory) = 0;
-  // Before the first and after the last part: accumulators of reductions.
+  // begin() is called before the first part and end() after the last one: they set up and combine reductions'
+  // accumulators.
   virtual void begin() {}
   virtual void end() {}
-  // Of the kernel's type: loops with the same kernel, range and arguments make the same plan.
+  // Returns an identity of the kernel's type: loops with the same kernel, range and arguments make the same plan.
   [[nodiscard]] virtual const void* kernel_id() const noexcept = 0;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -63,11 +65,11 @@ class loop {
   [[nodiscard]] const box& range() const noexcept { return range_; }
   [[nodiscard]] const std::vector<argument>& arguments() const noexcept { return arguments_; }
   [[nodiscard]] bool has_reduction() const noexcept;
-  // Whether parts that differ in dimension d only may run at the same time.
+  // Returns whether parts that differ in dimension d only may run at the same time.
   [[nodiscard]] bool is_splittable(int d) const noexcept;
   [[nodiscard]] loop_traffic traffic() const noexcept;
-  // The floating-point settings of the thread that queued the loop (base/float_settings.h): it runs with them,
-  // whichever thread runs it and whenever.
+  // Returns the floating-point settings of the thread that queued the loop (base/float_settings.h). Any thread that
+  // runs the loop uses them.
   [[nodiscard]] std::uint32_t float_settings() const noexcept { return float_settings_; }
   void set_float_settings(std::uint32_t code) noexcept { float_settings_ = code; }
 

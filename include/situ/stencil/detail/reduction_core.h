@@ -1,8 +1,8 @@
-// Reductions over the points of loops. A result is the same bit for bit whatever the executor, the threads and the
-// tiles: each line of a loop (the points that differ in dimension 0 only) has accumulators of its own, one a lane. A
-// point's lane is its distance from the range's low end modulo reduction_lanes; the points of a lane enter in ascending
-// order, tile after tile. Then the lines of each lane are combined in their order, at last the lanes. With several
-// lanes a vector holds the points of one step, and no sum waits for the one before.
+// Reductions over the points of loops. A result is the same bit for bit for every executor, number of threads and tile
+// size: each line of a loop (the points that differ in dimension 0 only) has accumulators of its own, one a lane. A
+// point's lane is its distance from the range's low end modulo reduction_lanes; the points of a lane are added in
+// ascending order, tile after tile. Then the lines of each lane are combined in their order, and at last the lanes.
+// With several lanes a vector holds the points of one step, and a sum does not wait for the one before.
 //
 // Loops that use the same reduction between two results accumulate into one value. Taking the result starts it anew.
 #pragma once
@@ -18,7 +18,7 @@ namespace situ::stencil {
 
 class context;
 
-// Two vectors of doubles of AVX2, one of AVX-512.
+// Fills two vectors of doubles of AVX2, or one of AVX-512.
 inline constexpr int reduction_lanes = 8;
 
 enum class reduction_kind : std::uint8_t { none, sum, min, max };
@@ -29,9 +29,9 @@ struct reduction_core {
   reduction_kind kind = reduction_kind::none;  // of the loops since the last result
   std::size_t element_bytes = 0;
   int count = 1;
-  bool is_fresh = true;          // no loop since the last result
+  bool is_fresh = true;          // no loop has used it since the last result
   std::vector<std::byte> value;  // count elements
-  std::string used_by;           // the loop that set the kind
+  std::string used_by;           // name of the loop that set the kind
 };
 
 template <class T>
