@@ -1,10 +1,10 @@
-// Copy maps: which originals have been met, and where their copies lie. One interface, three ways:
+// Copy maps: from the originals that have been met to their copies. One interface, three implementations:
 //
-//   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh)  // what is known of it, or `fresh` from now on
+//   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh)  // returns the known value, or stores `fresh`
 //   void clear()                                                     // before each graph
 //
-// Values are places in the copy, in units of 8 bytes, from 1 on; `fresh` is larger than every value before it, so that
-// whoever gets it back knows the original is new. Not thread-safe.
+// Values are offsets in the copy, in units of 8 bytes, from 1 on. `fresh` is larger than every value before it: a
+// caller that gets it back knows that the original is new. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace situ::detail {
 
-// Originals in the order in which they came. No set-up at all; for a handful.
+// Stores originals in the order of their arrival. No set-up; for a handful.
 class linear_map {
  public:
   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh) {
@@ -49,9 +49,9 @@ class linear_map {
   std::size_t size_ = 0;
 };
 
-// NEMESYS, section 4.5: a table of 2^(ceil(log2 n) + 1) places for n objects, linear probing, hashed by H3 (Carter and
-// Wegman): the exclusive or of one random word for each bit of the address that is set. Here eight bits at a time, from
-// tables of their sums.
+// NEMESYS, section 4.5: a table of 2^(ceil(log2 n) + 1) entries for n objects, linear probing, hashed by H3 (Carter and
+// Wegman): the exclusive or of one random word for each bit of the address that is set. This version takes eight bits
+// at a time, from tables of their sums.
 class hash_map {
  public:
   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh) {
@@ -117,23 +117,22 @@ class hash_map {
   std::size_t size_ = 0;
 };
 
-// A shadow of the source memory: one entry of 4 bytes for each 8 bytes of it, in chunks for regions of 256 KiB. Where a
-// region's chunk lies is looked up in a table of all addresses, of which only the pages exist that are needed.
+// A shadow of the source memory: one entry of 4 bytes for each 8 bytes of it, in chunks for regions of 256 KiB. A table
+// of all addresses gives the chunk of a region; only the table's pages that are needed exist.
 //
 //   original >> 18 --> chunks[region], moved so that it can be indexed by the address --> entry at original / 2
 //
-// Objects that lie side by side have their entries side by side, so a graph in order costs no cache misses, and one in
-// disorder one. Nothing is cleared between graphs: base_ moves beyond all entries of the graph before, and what is not
-// above it is void. Only when 2^26 units (512 MiB of copies) have gone by, or the chunks take more than 64 MiB, all is
-// wiped.
-// Invariants
+// Entries of adjacent objects are adjacent, so a graph in order costs no cache misses, and a graph in disorder one for
+// each object. The map is not cleared between graphs: base_ moves beyond all entries of the graph before, and an entry
+// that is not above base_ is void. The map is wiped only when 2^26 units (512 MiB of copies) have gone by, or the
+// chunks take more than 64 MiB. Invariants
 //   1. Every entry is <= base_ + the largest value put for the present graph, and base_ + that < 2^32.
 //   2. So an entry is of the present graph iff it is > base_, and then its value is entry - base_.
 //   3. Originals that are not aligned to 8 bytes, which might share an entry, are in a hash_map of their own.
 class side_table {
  public:
-  // What lies in `table()` for a region, plus half the original's address, is the address of the original's entry; 0:
-  // no chunk.
+  // An element of `table()`: plus half the original's address, it is the address of the original's entry; 0: the region
+  // has no chunk.
   using region_table = std::uintptr_t;
   static constexpr unsigned region_shift = 18;
   static constexpr std::uint32_t most_values = UINT32_MAX - (std::uint32_t{1} << 26);
@@ -143,8 +142,8 @@ class side_table {
   side_table(const side_table&) = delete;
   side_table& operator=(const side_table&) = delete;
 
-  // Before anything else, for each graph. False where the system does not give so many addresses: then this map cannot
-  // be used.
+  // Prepares the map; must be called first for each graph. Returns false if the system does not provide the address
+  // range: the map is then unusable.
   [[nodiscard]] bool prepare() noexcept {
     if (table_ == nullptr) [[unlikely]]
       table_ = static_cast<region_table*>(regions_.reserve_all(region_count * sizeof(region_table)));
@@ -160,10 +159,10 @@ class side_table {
     return fresh;
   }
 
-  // For loops that do the same by themselves, on originals that are aligned.
+  // Returns the table, for loops that look up aligned originals themselves.
   [[nodiscard]] const region_table* table() const noexcept { return table_; }
   [[nodiscard]] std::uint32_t base() const noexcept { return base_; }
-  // Makes a chunk for the region of this original, which has none; its entry in the table.
+  // Makes a chunk for the region of this original, which has none; returns its element of the table.
   [[gnu::noinline]] region_table add_chunk(std::uintptr_t original) {
     const std::uintptr_t region = original >> region_shift;
     const auto chunk = reinterpret_cast<std::uintptr_t>(pool_.at(used_.size() * chunk_bytes, chunk_bytes));
@@ -207,12 +206,12 @@ class side_table {
   std::uint32_t base_ = 0;
   bool unaligned_used_ = false;
   reserved_memory regions_{reserved_memory::growth::in_place};  // the table
-  reserved_memory pool_{reserved_memory::growth::in_place};     // chunks, one behind the other
-  std::vector<std::uintptr_t> used_;                            // regions that have chunks, in the order of these
+  reserved_memory pool_{reserved_memory::growth::in_place};     // chunks, one after the other
+  std::vector<std::uintptr_t> used_;                            // regions that have chunks, in the order of the chunks
   hash_map unaligned_;
 };
 
-// A thread's: no copy is made within another.
+// The maps of one thread: a copy does not start another copy.
 struct copy_maps {
   linear_map linear;
   hash_map hash;

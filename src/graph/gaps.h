@@ -1,5 +1,5 @@
-// What a message does not tell: padding, and alternatives of choices that are not there. A copy within the job keeps
-// them as they are.
+// Gaps: bytes that a message leaves out, which are padding and inactive alternatives of choices. A copy within the job
+// keeps them unchanged.
 #pragma once
 
 #include <situ/graph/detail/descriptor.h>
@@ -9,8 +9,9 @@
 
 namespace situ::detail {
 
-// Sets the gaps of objects of one type, or of a part of a block, to zero. `bytes`: of whole objects, in units of 8; of
-// a block, whole periods, or up to its end. pre: type.has_gaps. cost: a load and a store for each word with a gap.
+// Sets the gaps of objects of one type, or of a part of a block, to zero. `bytes`: whole objects, a multiple of 8; of a
+// block, whole periods, or the rest of the block. pre: type.has_gaps. cost: a load and a store for each word with a
+// gap.
 void clear_gaps(std::byte* memory, std::uint64_t bytes, const type_descriptor& type) noexcept;
 
 }  // namespace situ::detail

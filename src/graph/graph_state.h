@@ -1,4 +1,4 @@
-// What a place knows of graphs: its default transfer, its log, its agent. Made when first needed, gone with the
+// A place's state for graphs: its default transfer, its log, its agent. Made when first needed, destroyed with the
 // runtime.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace situ::detail {
 
 struct graph_state final : place_extension {
   transfer default_transfer;
-  copy_map map;  // of graphs that are sent: $SITU_COPY_MAP
+  copy_map map;  // for graphs that are sent: $SITU_COPY_MAP
   std::function<void(const graph_copy_event&)> log;
   std::unique_ptr<offload_agent> agent;
   graph_state();
 };
 
-// pre: inside a runtime.
+// Returns the calling place's state. pre: inside a runtime.
 [[nodiscard]] graph_state& graph_state_here();
 [[nodiscard]] offload_agent& agent_here();
 void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint64_t begin_ns) noexcept;

@@ -1,7 +1,7 @@
 // The walk over a graph that finds its objects: Cheney's, with the image as its own queue (docs/design/graph.md).
 //
-// The image, the lists and the counters are the plan's, whose friend this is; which map knows what was met is chosen by
-// the plan. Checked: every source is held against the segments before it is read.
+// The image, the lists and the counters belong to the plan, whose friend this class is; the plan chooses the copy map.
+// Checked: every source is checked against the segments before it is read.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -21,20 +21,20 @@
 
 namespace situ::detail {
 
-// up to here, a linear search: a graph of one object touches no page of the side table
+// up to this number a linear search is used: a graph of one object touches no page of the side table
 inline constexpr std::size_t few_objects = 1;
-inline constexpr std::size_t few_pointers = 16;       // of one object, likewise
-inline constexpr std::size_t least_left_bytes = 256;  // data from here on is not copied twice
+inline constexpr std::size_t few_pointers = 16;       // of one object, for the same reason
+inline constexpr std::size_t least_left_bytes = 256;  // data of this size or more is not copied into the image
 static_assert(scanned_run::most_target_units * 8 < least_left_bytes, "what scan_run appends is never left");
 inline constexpr std::uint64_t cached_units =
-    (std::uint64_t{1} << 20) / 8;                     // an image of up to so many needs no prefetching
-inline constexpr std::uint64_t group_objects = 16;    // that are prefetched together
-inline constexpr std::uint64_t slice_objects = 1024;  // scanned until it is looked again whether prefetching pays
+    (std::uint64_t{1} << 20) / 8;                     // an image of at most this size is not prefetched
+inline constexpr std::uint64_t group_objects = 16;    // objects that are prefetched together
+inline constexpr std::uint64_t slice_objects = 1024;  // objects scanned before the next decision on prefetching
 
 [[noreturn]] void throw_bad_tag(std::uintptr_t object, std::uint64_t tag, const type_descriptor& declared);
 [[noreturn]] void throw_bad_choice(const type_descriptor& type, unsigned flag);
 
-// What objects of a type, or the elements of a block, point to, and how far they lie apart.
+// The targets that objects of a type, or the elements of a block, point to, and the distance between them.
 struct element_layout {
   const type_descriptor* type = nullptr;  // null: a pointer
   std::uint64_t units = 1;
@@ -46,13 +46,13 @@ struct element_layout {
 }
 [[nodiscard]] inline bool has_nothing_to_scan(const type_descriptor& type) noexcept {
   const element_layout element = elements_of(type);
-  // neither pointers nor transients: those are 8 bytes each, and so aligned
+  // elements of such a size have neither pointers nor transients, which are 8 bytes each and aligned
   if (type.kind == object_kind::object_block && type.size % 8 != 0) return true;
   return type.kind == object_kind::data_block ||
          (element.type != nullptr && element.type->pointers.empty() && element.type->others.empty());
 }
 
-// Small sizes in words, without a call. What follows the object in its last unit is zero.
+// Copies small objects word by word, without a call. The rest of the object's last unit is set to zero.
 inline void copy_object(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
   if (bytes % 8 != 0) {
     store_unit(to + (bytes & ~std::uint64_t{7}), 0);
@@ -69,7 +69,7 @@ class graph_walk {
  public:
   graph_walk(graph_plan& plan, Map& map) noexcept : plan_{plan}, map_{map} {}
 
-  // The place of the object's copy; it is appended if it was not known.
+  // Returns the offset of the object's copy; appends the object if it is new.
   std::uint64_t reach(std::uintptr_t address, const type_descriptor* type) {
     if (address == 0) return 0;
     expect_read(address, type->size);
@@ -87,7 +87,7 @@ class graph_walk {
     return at;
   }
 
-  // Scans while the graph is small; whether that was all of it.
+  // Scans while the graph is small; returns whether that was all of it.
   [[nodiscard]] bool finish_few() {
     while (find_next()) {
       const std::size_t now = plan_.scanned_runs_;
@@ -102,7 +102,7 @@ class graph_walk {
     return true;
   }
 
-  // Scans what was reached, and what that reaches, until nothing is left or the copy is given up.
+  // Scans reached objects, and the objects that they reach, until none is left or the copy is given up.
   void finish() {
     while (!is_given_up() && find_next()) {
       if constexpr (std::is_same_v<Map, side_table>) {
@@ -120,17 +120,17 @@ class graph_walk {
   }
 
  private:
-  // Before the first look at a source's bytes.
+  // Checks a source, before its bytes are first read.
   void expect_read(std::uintptr_t address, std::uint64_t bytes) {
     reads_.check(address, bytes);
     if constexpr (has_coherent_places) return;
     const auto* const source = reinterpret_cast<const void*>(address);
     if (Checked)
-      flush(source, bytes);  // some may be this place's own
+      flush(source, bytes);  // part of it may be this place's own memory
     else if (plan_.writes_back_)
       write_back(source, bytes);
   }
-  // The quick loops look at no source by itself.
+  // Returns whether the quick loops may be used: they check no source on its own.
   [[nodiscard]] bool may_scan_quickly() const noexcept {
     return has_coherent_places || !(Checked || plan_.writes_back_);
   }
@@ -149,14 +149,15 @@ class graph_walk {
     for (const simple_pointer& each : type.pointers)
       store_unit(plan_.image_ + at * 8 + each.offset, load_unit(source + each.offset));
   }
-  // Where the image is the copy, nothing needs to be left: it would be copied once in any case.
+  // Returns whether data of the type stays at the source until the end. Not if the image is the copy: then it is copied
+  // once in any case.
   [[nodiscard]] bool is_left(const type_descriptor& type) const noexcept {
     return type.size >= least_left_bytes && !plan_.is_in_place_ && type.others.empty() &&
            type.pointers.size() <= type.units / 8;
   }
 
-  // An object and its first member have one address, and one entry in the map. If the member was met first, its copy is
-  // all that there is.
+  // Checks that an object was not met first as its first member: both have one address, and one entry in the map. If
+  // the member was met first, only the member was copied.
   [[gnu::noinline]] void expect_whole(std::uint64_t at, std::uintptr_t address, const type_descriptor& type) const {
     const graph_plan::run* const begin = plan_.runs_.data();
     const graph_plan::run* const after =
@@ -196,7 +197,8 @@ class graph_walk {
     plan_.left_.push({static_cast<std::uint32_t>(at), bytes, source});
   }
 
-  // The elements that an array descriptor owns. Nothing else points to them, so they need no place in the map.
+  // Appends the elements that an array descriptor owns. No other pointer refers to them, so they need no entry in the
+  // map.
   std::uint64_t reach_block(std::uintptr_t address, std::uint64_t count, bool terminated,
                             const type_descriptor& block) {
     const std::uint64_t at = align_units(plan_.next_, block.alignment_units);
@@ -208,7 +210,7 @@ class graph_walk {
               address, count, block.size));
     const std::uint64_t bytes = (count + terminated) * block.size;
     expect_read(address, bytes);
-    if (at + bytes / 8 > plan_.stop_at_) {  // given up before anything else is scanned
+    if (at + bytes / 8 > plan_.stop_at_) {  // give up before anything else is scanned
       plan_.next_ = at + (bytes + 7) / 8;
       return at;
     }
@@ -225,7 +227,7 @@ class graph_walk {
     return at;
   }
 
-  // Bytes are named by where they lie in the image, since the image may move when something is appended.
+  // Loads a word of the image by its offset, since the image may move when an object is appended.
   [[nodiscard]] std::uint64_t word_at(std::uint64_t at) const noexcept { return load_unit(plan_.image_ + at); }
   void set_pointer(std::uint64_t at, std::uint64_t place) const noexcept {
     store_unit(plan_.image_ + at, place == 0 ? 0 : plan_.pointer_base_ + place * 8);
@@ -259,7 +261,7 @@ class graph_walk {
     }
   }
 
-  // An empty container owns nothing in the copy, whatever its original has room for: no memory, so no capacity.
+  // Scans a container. An empty container owns no memory in the copy, whatever the capacity of the original.
   void scan_array(std::uint64_t at, const op& each) {
     const std::uint64_t count = word_at(at + 8);
     std::uint64_t capacity = 0;
@@ -272,14 +274,14 @@ class graph_walk {
     store_unit(plan_.image_ + at + 16, capacity);
   }
 
-  // Goes to what is to be scanned next: an object, or an element of a block. False where nothing is left.
+  // Moves to the next object, or element of a block, to scan. Returns false if none is left.
   bool find_next() {
     while (plan_.scanned_runs_ != plan_.runs_.size()) {
       const graph_plan::run& now = plan_.runs_[plan_.scanned_runs_];
       const std::uint64_t end = plan_.end_of(plan_.scanned_runs_);
       plan_.scan_ = std::max<std::uint64_t>(plan_.scan_, now.begin);
       if (plan_.scan_ < end && !has_nothing_to_scan(*now.type)) return true;
-      if (plan_.scanned_runs_ + 1 == plan_.runs_.size()) return false;  // it may still grow
+      if (plan_.scanned_runs_ + 1 == plan_.runs_.size()) return false;  // the last run may still grow
       ++plan_.scanned_runs_;
     }
     return false;
@@ -294,7 +296,7 @@ class graph_walk {
 
   [[nodiscard]] bool is_given_up() const noexcept { return plan_.next_ > plan_.stop_at_; }
 
-  // The rest of a run, by scan_run.h. Targets are never left: they are small.
+  // Scans the rest of a run by scan_run.h. Its targets are small, so they are never left at the source.
   void scan_quickly(const graph_plan::scan_method& method) {
     if (plan_.runs_.back().type != method.target) plan_.begin_run(plan_.next_, *method.target);
     scanned_run job = method.job;
@@ -309,15 +311,15 @@ class graph_walk {
       job.next = plan_.next_;
       job.room = plan_.room_;
       job.stop = end_of_slice(job, now, prefetched);
-      plan_.next_ = plan_.room_;  // should it throw, the map holds no larger value
+      plan_.next_ = plan_.room_;  // if this throws, the map holds no larger value
       method.function(job, map_);
       plan_.next_ = job.next;
     }
     plan_.scan_ = job.scan;
   }
 
-  // How far to scan now. Where many objects wait, their targets are fetched while those before them are scanned; where
-  // few do, as in a list, nothing can be known ahead.
+  // Returns the end of the next slice to scan. If many objects wait, their targets are fetched while the objects before
+  // them are scanned; if few do, as in a list, there is nothing to prefetch.
   [[nodiscard]] std::uint64_t end_of_slice(const scanned_run& job, std::size_t now,
                                            std::uint64_t& prefetched) const noexcept {
     const std::uint64_t end = plan_.end_of(now);

@@ -1,21 +1,21 @@
-// The plan of a copy: the copy itself, in working memory, with offsets for pointers; and of what types it consists.
+// The plan of a copy: the copy itself, in working memory, with offsets for pointers; and the types of its objects.
 //
-// Two passes (docs/decisions/0004-graph-copy.md). discover() is Cheney's: each object is appended to the image when it
-// is first met, and the image is scanned from its start, which replaces each pointer by the place of its target; the
-// image is the queue. Objects of one type that lie side by side are one run, so types cost a record only where they
-// change. write() goes along the runs and moves the image to where the copy shall lie, making addresses of places on
-// the way. Large plain data is left where it is until then. Values (values.h) are copied after that, from the source.
+// Two passes (docs/decisions/0004-graph-copy.md). discover() is Cheney's: it appends each object to the image when it
+// is first met, and scans the image from its start, replacing each pointer by the offset of its target; the image is
+// the queue. Adjacent objects of one type are one run, so types cost a record only when they change. write() goes along
+// the runs and moves the image to its destination, turning offsets into addresses on the way. Large plain data stays at
+// the source until then. Values (values.h) are copied after that, from the source.
 //
 //   runs     | units 4 to 7: list | 7 to 9: leaf | 9 to 512009: block of doubles, left | ...    16 bytes each
 //   image    | head, 4 units | object 1 | object 2 | room for a block | ...
-//   left     | address and bytes of what was left | ...
-//   values   | where objects with values lie, at the source and in the copy | ...
+//   left     | address and bytes of each left block | ...
+//   values   | address of each object with values, at the source and in the copy | ...
 //
 // Invariants
 //   1. The image holds the objects in the order in which they were met, simple pointers before `others`; each at the
 //      next unit that suits its alignment.
 //   2. Within a run, objects lie without gaps. The last run is open: it ends at next_.
-//   3. Below the scan, pointers of the image are places in bytes from its start, plus pointer_base_ (null stays null);
+//   3. Below the scan, pointers of the image are offsets in bytes from its start, plus pointer_base_ (null stays null);
 //      beyond it they are the source's.
 //   4. The source is only read.
 // A plan is reused: its memory stays with the thread, as do the copy maps, which only discover() needs. Not
@@ -39,7 +39,7 @@
 
 namespace situ::detail {
 
-// A list. Room is asked for ahead, then pushing is a store.
+// A list whose capacity the caller reserves ahead, so that pushing is a store.
 template <class T>
 class growing_list {
  public:
@@ -55,7 +55,7 @@ class growing_list {
   [[nodiscard]] T& back() noexcept { return data_[size_ - 1]; }
   [[nodiscard]] const T* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  // Keeps up to `kept_bytes` of memory.
+  // Clears the list, and keeps up to `kept_bytes` of memory.
   void clear(std::size_t kept_bytes) noexcept {
     if (size_ * sizeof(T) > kept_bytes) memory_.shrink(kept_bytes);
     size_ = 0;
@@ -69,21 +69,21 @@ class growing_list {
 };
 
 inline constexpr std::uint32_t first_unit = sizeof(arena) / 8;
-inline constexpr unsigned type_shift = 48;  // of a finalizer's entry
+inline constexpr unsigned type_shift = 48;  // of an element of the finalizers
 inline constexpr std::uint64_t address_mask = (std::uint64_t{1} << type_shift) - 1;
 
 [[nodiscard]] constexpr std::uint64_t align_units(std::uint64_t unit, std::uint32_t alignment) noexcept {
   return (unit + alignment - 1) & ~std::uint64_t{alignment - 1};
 }
 
-// Whose memory a graph may lie in.
+// The memory that a graph may lie in, and the check of each source.
 enum class source_check : std::uint8_t {
-  none,         // this process's own: whatever the program points to
-  handed_over,  // the same, for who reads it from elsewhere: each object is written back as it is met (coherence.h)
-  segments,     // another place's: within the open part of a segment, or it would not be mapped here
+  none,         // this process's memory: any address that the program points to
+  handed_over,  // the same, for a reader elsewhere: each object is written back as it is met (coherence.h)
+  segments,     // another place's memory: the open part of a segment, since other memory is not mapped here
 };
 
-// Thrown by a checked walk that meets values: their memory is the source's process's own.
+// Thrown by a checked walk that meets values: their memory is private to the source's process.
 struct values_met {};
 
 class graph_plan {
@@ -92,57 +92,57 @@ class graph_plan {
   graph_plan(const graph_plan&) = delete;
   graph_plan& operator=(const graph_plan&) = delete;
 
-  // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address and
-  // values_met (with source_check::segments). place: where the copy might lie, if it fits; then its image is made
-  // there, with addresses for pointers, and lies where it should. front: of the place.
+  // Walks the graph of these roots (null roots are left out). Errors: bad_argument, out_of_memory, bad_address and
+  // values_met (with source_check::segments). place: memory for the copy, used if the copy fits; the image is then made
+  // there, with addresses for pointers, and need not be moved. front: of the place.
   void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check,
                 std::span<std::byte> place = {}, write_front front = {});
-  // The same, but gives up soon after a copy of so many bytes: then false, and the plan is cleared.
+  // Does the same, but gives up soon after a copy of most_bytes: then returns false with an empty plan.
   [[nodiscard]] bool discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes, copy_map map);
   [[nodiscard]] bool is_in_place() const noexcept { return is_in_place_; }
   [[nodiscard]] graph_size size() const noexcept { return {objects_, (next_ - first_unit) * 8}; }
-  // Of the copy, head included.
+  // Returns the bytes of the copy, head included.
   [[nodiscard]] std::uint64_t copy_bytes() const noexcept { return next_ * 8; }
   [[nodiscard]] std::uint32_t alignment_bytes() const noexcept { return alignment_units_ * 8; }
-  // Where root i lies in the copy, in units; 0 for null.
+  // Returns the offset of root i in the copy, in units; 0 for null.
   [[nodiscard]] std::uint32_t root(std::size_t i) const noexcept { return roots_[i]; }
-  // Words that the finalizers of the copy take.
+  // Returns the number of words that the finalizers of the copy take.
   [[nodiscard]] std::uint64_t finalizer_words() const noexcept { return finalizer_words_; }
-  // The size of the last copy from such a root, and whether the one before was about as large: then the next may be,
-  // too.
+  // The size of the last copy from such a root, and whether the one before it was about as large: then the next copy
+  // may be, too.
   struct expectation {
     std::uint64_t bytes = 0;
     std::uint32_t alignment_bytes = 0;
     bool is_stable = false;
-    std::uint32_t pulls_ahead = 0;  // calls that need not look again whether their graph is small
+    std::uint32_t pulls_ahead = 0;  // further calls that may skip the test whether their graph is small
   };
   [[nodiscard]] expectation& expected(const type_descriptor& root);
-  // Tagged types that occur.
+  // Returns the tagged types of the graph's objects.
   [[nodiscard]] const std::vector<const type_descriptor*>& tagged_types() const noexcept { return tagged_types_; }
 
-  // Writes the copy's objects behind its head at `to`, which has copy_bytes(); pointers are made for a copy that lies
-  // at `base` (0: offsets). finalizers: null, or room for finalizer_words(). Where the image is there already, only
-  // what is missing is written.
+  // Writes the copy's objects after its head at `to`, which has copy_bytes() bytes, with pointers for a copy at address
+  // `base` (0: offsets). finalizers: null, or room for finalizer_words() words. In place, only the missing parts are
+  // written.
   void write(std::byte* to, std::uint64_t base, std::uint64_t* finalizers) const;
-  // As a message has it: offsets for pointers, and zeroes for what is no value. pre: not in place.
+  // Writes the image in message form: offsets for pointers, and zeroes for bytes that are no value. pre: not in place.
   void write_image(std::byte* to) const;
 
-  // Gives memory to so many objects, one for each of to[0], to[distance], ...
+  // Allocates `count` objects and stores their addresses in to[0], to[distance], ...
   using give_memory = std::function<void(std::uint64_t bytes, std::uint32_t alignment, std::uint64_t count,
                                          std::byte** to, std::uint64_t distance)>;
-  // Writes each object, and each block of a container, to memory of its own, given in the order of the copy. What a
-  // pool's container has there is its own, what another one has is not. Returns where the first root lies. Throws what
-  // `give` throws, before anything is written. pre: not in place, no values. cost: 8 bytes for each 8 of the copy,
-  // meanwhile.
+  // Writes each object, and each block of a container, to memory of its own, allocated in the order of the copy. A
+  // pool's container owns its block there; other containers do not. Returns the address of the first root. Throws the
+  // exceptions of `give` before anything is written. pre: not in place, no values. cost: during the call, 8 bytes for
+  // each 8 of the copy.
   std::byte* scatter(const give_memory& give) const;
-  // Of each run: a type may come more than once.
+  // Visits the type of each run; a type may come more than once.
   void visit_types(const std::function<void(const type_descriptor&)>& visit) const;
 
-  // The values of the graph: bytes of all, and writing them.
+  // Functions for the values of the graph: whether there are any, their bytes when written, and writing them.
   [[nodiscard]] bool has_values() const noexcept { return values_.size() != 0; }
   [[nodiscard]] std::uint64_t value_bytes() const noexcept { return value_bytes_; }
   void write_values(wire_writer& writer) const;
-  // Makes those of a copy that is written but for them. Throws what their types throw; then none is left.
+  // Makes the values of a copy that is otherwise written. Throws the exceptions of their types; then no value is left.
   void copy_values(std::byte* to) const;
 
   void clear() noexcept;
@@ -150,22 +150,22 @@ class graph_plan {
  private:
   struct run {
     std::uint32_t begin;
-    std::uint32_t end;  // of the last run: not yet
+    std::uint32_t end;  // of the last run: not set yet
     const type_descriptor* type;
   };
   static_assert(sizeof(run) == 16);
-  // What was left behind: all of a run.
+  // The data of a run that stays at the source until write().
   struct left_data {
     std::uint32_t begin;
     std::uint64_t bytes;
     const std::byte* source;
   };
-  // Objects whose values are yet to be copied: one, or a block.
+  // An object, or a block, whose values are not copied yet.
   struct value_source {
     std::uint64_t begin;
     value_holders holders;  // at the source
   };
-  // How objects of a type are scanned by scan_run.h; nothing of it where function is null.
+  // How scan_run.h scans objects of a type; unused if function is null.
   struct scan_method {
     bool is_known = false;
     scan_run_function function = nullptr;
@@ -195,10 +195,10 @@ class graph_plan {
   reserved_memory image_memory_{reserved_memory::growth::moving};
   std::byte* image_ = nullptr;
   std::uint64_t room_ = 0;          // units of the image that can be written now
-  std::uint64_t place_units_ = 0;   // in place: that could be
-  write_front front_;               // in place: makes the pages between the two
-  std::uint64_t pointer_base_ = 0;  // what its pointers are counted from
-  bool is_in_place_ = false;        // it is where the copy shall lie
+  std::uint64_t place_units_ = 0;   // in place: units that the destination has
+  write_front front_;               // in place: populates the pages between room_ and place_units_
+  std::uint64_t pointer_base_ = 0;  // the base of the image's pointers
+  bool is_in_place_ = false;        // the image is at the copy's destination
   bool writes_back_ = false;        // source_check::handed_over
   std::uint64_t next_ = first_unit;
   std::uint64_t stop_at_ = no_stop;  // a copy that reaches beyond this unit is given up
@@ -214,12 +214,12 @@ class graph_plan {
   std::uint64_t objects_ = 0;
   std::uint64_t finalizer_words_ = 0;
   std::uint32_t alignment_units_ = 2;
-  std::size_t scanned_runs_ = 0;  // all of these,
-  std::uint64_t scan_ = 0;        // and of the next up to here
+  std::size_t scanned_runs_ = 0;  // completely scanned runs,
+  std::uint64_t scan_ = 0;        // and the end of the scan in the next run
 };
 
-// A plan to work with, of this thread; returned at the end. Another one where the thread's is in use (a copy within a
-// copy's error handling).
+// The plan of this thread, returned by the destructor; a new plan if the thread's is in use (a copy within a copy's
+// error handling).
 class borrowed_plan {
  public:
   borrowed_plan();
@@ -233,16 +233,16 @@ class borrowed_plan {
   std::unique_ptr<graph_plan> plan_;
 };
 
-// An arena of a plan's size, its head filled.
+// Makes an arena of a plan's size, with its head filled in.
 [[nodiscard]] arena_reference make_arena(const graph_plan& plan);
-// What is to be written while `source` is read lies apart from that, modulo pages.
+// Makes an arena that is apart, modulo pages, from `source`, which is read while the arena is written.
 [[nodiscard]] arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects,
                                          std::uint64_t finalizer_words, const void* source = nullptr);
-// Where a copy's object lies, by its unit; null for 0.
+// Returns the address of a copy's object by its unit; null for 0.
 [[nodiscard]] inline const void* object_at(const arena& copy, std::uint32_t unit) noexcept {
   return unit == 0 ? nullptr : reinterpret_cast<const std::byte*>(&copy) + std::uint64_t{unit} * 8;
 }
-// Copies the graph of these roots, and leaves where the copies of the roots are. Errors: as graph_plan::discover().
+// Copies the graph of these roots, and sets `roots` to the copies. Errors: as graph_plan::discover().
 [[nodiscard]] arena_reference copy_graph(std::span<graph_root> roots, copy_map map, source_check check);
 
 }  // namespace situ::detail

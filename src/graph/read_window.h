@@ -1,6 +1,6 @@
-// check_access() for the reads of a copy, which are many and mostly in one segment: the bounds of its open part are
-// kept at hand (they only grow), and where the job counts its reads, they are counted at once. In checked mode and
-// where a trace is wanted each read is looked at by itself, as ever.
+// A quick check_access() for the reads of a copy, which are many and mostly in one segment: it caches the bounds of the
+// segment's open part (they only grow), and counts reads in bulk if the job counts them. In checked mode and with a
+// trace each read is checked on its own, as ever.
 #pragma once
 
 #include <situ/fabric/detail/access.h>
@@ -20,28 +20,30 @@ class counted_reads {
 
   // Checks a read beyond the window, as check_access() does, and moves the window to its segment.
   void move_to(std::uintptr_t address, std::uint64_t bytes);
-  // Whether what is read through the window is to be counted. Where each read is looked at, it has been.
+  // Returns whether reads through the window must be counted. Reads that are checked on their own are counted already.
   [[nodiscard]] bool is_counted() const noexcept { return open_ != 0 && current->observed; }
-  // Counts what was read through the window.
+  // Counts reads that were made through the window.
   void count(std::uint64_t reads, std::uint64_t bytes) noexcept;
 
   std::uintptr_t begin_ = 0;
-  std::uint64_t open_ = 0;  // bytes from begin_ on; 0 where every read is to be looked at
+  std::uint64_t open_ = 0;  // bytes from begin_ on; 0 if every read is checked on its own
 };
 
-// Of objects of one size, by loops that know how many they have read: a count beside each read would make one wait for
-// the next (1.5 times as long on a list). It is kept from loop to loop, since to place it takes a check and a division.
+// A window for objects of one size, used by loops that know how many they have read: a counter increment at each read
+// would make one read wait for the next (1.5 times as long on a list). A window is kept from loop to loop, since moving
+// it takes a check and a division.
 class access_window final : private counted_reads {
  public:
   access_window() noexcept = default;
   explicit access_window(std::uint64_t bytes) noexcept : bytes_{bytes} {}
   [[nodiscard]] bool holds(std::uintptr_t address) const noexcept { return address - begin_ < room_; }
-  // Where those begin that it holds, and how far they reach: 0 where none is held, or each is to be looked at.
+  // begin() returns the lowest address in the window. Objects that start less than room() bytes after it are in the
+  // window; 0 if the window is empty, or every read is checked on its own.
   [[nodiscard]] std::uintptr_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::uint64_t room() const noexcept { return room_; }
-  // One that is met is not read: it is null.
+  // Leaves one met pointer out of the count: it is null, so no object is read.
   void skip() noexcept { ++counted_; }
-  // For one that it does not hold, after so many were met by this loop.
+  // Moves the window to an address outside it; `met` is the number of pointers that the loop has met before.
   [[gnu::noinline]] void move(std::uintptr_t address, std::uint64_t met) {
     count_up_to(met);
     counted_ = met;
@@ -49,7 +51,7 @@ class access_window final : private counted_reads {
     move_to(address, bytes_);
     room_ = open_ < bytes_ ? 0 : open_ - bytes_ + 1;
   }
-  // At the end of a loop. met() says how many it has met.
+  // Ends a loop; met() returns the number of pointers that it has met.
   template <class Met>
   void finish(Met met) noexcept {
     if (is_counted()) count_up_to(met());
@@ -61,10 +63,10 @@ class access_window final : private counted_reads {
 
   std::uint64_t bytes_ = 0;
   std::uint64_t room_ = 0;
-  std::uint64_t counted_ = 0;  // of those met by this loop: read and counted, or skipped
+  std::uint64_t counted_ = 0;  // of the pointers met by this loop: counted, or skipped
 };
 
-// Of any size. Where nothing is observed it is check_access() itself.
+// A window for reads of any size. If nothing is observed, it is check_access() itself.
 class read_window final : private counted_reads {
  public:
   read_window() noexcept = default;
@@ -90,7 +92,7 @@ class read_window final : private counted_reads {
   std::uint64_t bytes_read_ = 0;
 };
 
-// Of the place's own memory.
+// The check for the place's own memory: none.
 struct unchecked_reads {
   void check(std::uintptr_t, std::uint64_t) const noexcept {}
 };

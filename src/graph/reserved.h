@@ -1,12 +1,12 @@
-// Memory that grows: a range of addresses is reserved at first, and the system gives pages as they are touched.
+// Memory that grows: a range of addresses is reserved first, and the system allocates pages as they are touched.
 #pragma once
 
 #include <cstddef>
 
 namespace situ::detail {
 
-// Addresses for one such range: twice what the largest graph (32 GiB) can need. ThreadSanitizer leaves a program less
-// than 2 TiB.
+// Bytes of addresses for one such range: twice the need of the largest graph (32 GiB). ThreadSanitizer leaves a program
+// less than 2 TiB.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t reserved_bytes = std::size_t{4} << 30;
 #else
@@ -16,24 +16,25 @@ inline constexpr std::size_t reserved_bytes = std::size_t{64} << 30;
 class reserved_memory {
  public:
   enum class growth {
-    in_place,  // of one large range
-    moving,    // from range to larger range. For what there may be a thousand of: they would use up the addresses
+    in_place,  // in one large range
+    moving,    // from range to larger range; for up to a thousand objects, which would use up the addresses otherwise
   };
   explicit reserved_memory(growth how) noexcept : growth_{how} {}
   ~reserved_memory();
   reserved_memory(const reserved_memory&) = delete;
   reserved_memory& operator=(const reserved_memory&) = delete;
 
-  // The bytes at `offset`, usable, zero where never written. Throws out_of_memory. All may have moved.
+  // Returns the address of the bytes at `offset`, usable, zero if never written. Throws out_of_memory. May move the
+  // memory.
   [[nodiscard]] void* at(std::size_t offset, std::size_t bytes) {
     if (offset + bytes > usable_) [[unlikely]]
       extend(offset + bytes);
     return base_ + offset;
   }
-  // All of a range of `bytes`, usable, on small pages; null where there are not so many addresses. Once, instead of
-  // at().
+  // Reserves a range of `bytes` on small pages, all of it usable; returns null if the system has not so many addresses.
+  // Call it once, instead of at().
   [[nodiscard]] void* reserve_all(std::size_t bytes) noexcept;
-  // Gives pages beyond `bytes` back; they are zero from then on.
+  // Frees the pages beyond `bytes`; they are zero when used again.
   void shrink(std::size_t bytes) noexcept;
   [[nodiscard]] std::size_t usable_bytes() const noexcept { return usable_; }
 

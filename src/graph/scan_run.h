@@ -1,11 +1,10 @@
-// The inner loop of discovery for what most graphs consist of: objects of one type side by side in the copy, whose only
-// pointers are a few to objects of one type without a header. Everything else is walked by plan.cpp, with the same
-// outcome.
+// The inner loop of discovery for the most frequent case: adjacent objects of one type in the copy, whose only pointers
+// are a few to objects of one type without a header. plan.cpp walks all other objects, with the same result.
 //
-// The loops are made for each number of pointers and of units that a target has, so that a pointer costs a dozen
-// instructions when its target is known and two dozen when it is new. An object that has only just been copied is
-// scanned in the source: its words are in flight to the copy, and waiting for them would make each step of a list
-// longer by a store's way through the buffer. A pointer back to the object before it needs no look into the map.
+// There is one loop for each number of pointers and of units that a target has, so that a pointer costs a dozen
+// instructions if its target is known and two dozen if it is new. An object that was just copied is scanned in the
+// source: its words are still in flight to the copy, and waiting for them would make each step of a list longer by a
+// store's way through the buffer. A pointer back to the object before needs no look-up in the map.
 #pragma once
 
 #include <algorithm>
@@ -26,39 +25,39 @@ namespace situ::detail {
 }
 inline void store_unit(std::byte* at, std::uint64_t word) noexcept { std::memcpy(at, &word, sizeof word); }
 
-// What is scanned, in units of the copy. Objects that are found are appended at `next`.
+// The state of a scan, in units of the copy. Objects that are found are appended at `next`.
 struct scanned_run {
   static constexpr unsigned most_pointers = 4;
   static constexpr std::uint32_t most_target_units = 31;
 
-  std::byte* memory = nullptr;     // of the copy, whole
-  std::uint64_t pointer_base = 0;  // what pointers to the copy's start shall be: its address, or 0
+  std::byte* memory = nullptr;     // the whole copy
+  std::uint64_t pointer_base = 0;  // base of pointers to the copy's start: its address, or 0
   std::uint64_t scan = 0;          // the next object to scan
-  std::uint64_t stop = 0;          // scanning ends here, or where nothing is left: then scan == next
+  std::uint64_t stop = 0;          // scanning ends here, or if no object is left: then scan == next
   std::uint64_t next = 0;
-  std::uint64_t room = 0;    // or where the targets of one more object might not end below
+  std::uint64_t room = 0;    // scanning also ends if the targets of one more object might exceed this
   std::uint32_t stride = 0;  // units from object to object
   std::uint32_t target_units = 0;
   std::uint32_t pointers = 0;                          // 1 to most_pointers
   std::array<std::uint32_t, most_pointers> offsets{};  // bytes
-  access_window window;                                // of the targets, where sources are checked
+  access_window window;                                // of the targets, if sources are checked
 };
 
-// The targets whose entries need not be looked for: those in one region of the map that may be read.
+// The targets whose entries the loop computes without a look-up: those in one region of the map that may be read.
 struct near_targets {
   std::uintptr_t begin = 0;
-  std::uint64_t bytes = 0;     // held is what lies less than this behind `begin`
-  std::uintptr_t entries = 0;  // where the entry of `begin` lies
+  std::uint64_t bytes = 0;     // a target is held if it is less than this after `begin`
+  std::uintptr_t entries = 0;  // address of the entry of `begin`
 
   [[nodiscard]] bool hold(std::uintptr_t target) const noexcept { return target - begin < bytes; }
-  // pre: it is held, or `begin`.
+  // Returns the entry of a target. pre: the target is held, or is `begin`.
   [[nodiscard]] std::uint32_t& entry(std::uintptr_t target) const noexcept {
     return *reinterpret_cast<std::uint32_t*>(entries + (target - begin) / 2);
   }
 };
 
-// Those around a target, as far as they lie among `readable` bytes from `begin` on. Where it does not, it is `begin`
-// and nothing is held.
+// Returns the targets around `target` that are among the `readable` bytes from `begin` on. If `target` itself is not
+// among them, the result begins at `target` and holds nothing.
 [[nodiscard, gnu::noinline]] inline near_targets find_near(std::uintptr_t target, side_table& map, std::uintptr_t begin,
                                                            std::uint64_t readable) {
   constexpr std::uint64_t region_bytes = std::uint64_t{1} << side_table::region_shift;
@@ -70,17 +69,17 @@ struct near_targets {
   return {first, std::min(region + region_bytes - first, readable - (first - begin)), chunk + first / 2};
 }
 
-// By two loops. Where nothing but the object that was copied last is left to scan, as in a list, a chain goes from
-// source to source; where more wait, they are taken out of the copy.
-// Units 0: as many as the run says.
+// Scans by two loops. If only the last copied object is left to scan, as in a list, a chain goes from source to source;
+// if more objects wait, they are read from the copy. Units 0: as many as the run says.
 template <unsigned Pointers, std::uint32_t Units, bool Checked>
 void scan_run(scanned_run& run, side_table& map) {
   const side_table::region_table* const table = map.table();
   const std::uint32_t base = map.base();
   const std::uint64_t bytes = 8 * std::uint64_t{Units != 0 ? Units : run.target_units};
   const std::uint64_t stride = 8 * std::uint64_t{run.stride};
-  const std::uint64_t bias = run.pointer_base - 8 * std::uint64_t{base};  // what turns entries into pointers
-  const std::uint64_t shift = run.pointer_base - reinterpret_cast<std::uintptr_t>(run.memory);  // likewise, addresses
+  const std::uint64_t bias = run.pointer_base - 8 * std::uint64_t{base};  // turns entries into pointers
+  // turns addresses into pointers
+  const std::uint64_t shift = run.pointer_base - reinterpret_cast<std::uintptr_t>(run.memory);
   const std::byte* const stop = run.memory + run.stop * 8;
   std::array<std::uint64_t, Pointers> offsets;
   for (unsigned i = 0; i < Pointers; ++i) offsets[i] = run.offsets[i];
@@ -89,7 +88,7 @@ void scan_run(scanned_run& run, side_table& map) {
   const std::byte* const last_room = run.memory + run.room * 8 - Pointers * bytes;
   std::uint32_t fresh = base + static_cast<std::uint32_t>(run.next);
   access_window& window = run.window;
-  // Pointers before this one.
+  // Number of pointers before this one.
   [[maybe_unused]] const auto met_before = [&](const std::byte* at, unsigned pointer) {
     return static_cast<std::uint64_t>(at - (run.memory + run.scan * 8)) / stride * Pointers + pointer;
   };
@@ -100,13 +99,13 @@ void scan_run(scanned_run& run, side_table& map) {
     to += bytes;
     fresh += static_cast<std::uint32_t>(bytes / 8);
   };
-  const std::uint64_t chained = stride == bytes ? bytes : 0;  // what lies before `to` where one object is left
+  const std::uint64_t chained = stride == bytes ? bytes : 0;  // bytes before `to` if one object is left
   while (object != stop && object != to && to <= last_room) {
-    // Reads that are each to be looked at are left to the other loop.
+    // The other loop does the reads that must be checked on their own.
     if (object + chained == to && (!Checked || window.room() != 0)) {
       const std::byte* const end = std::min<const std::byte*>(last_room, stop);
       const std::byte* source = object;
-      auto before = reinterpret_cast<std::uintptr_t>(to);  // the source of the object before; none lies here
+      auto before = reinterpret_cast<std::uintptr_t>(to);  // source of the object before; no source is at this address
       near_targets near;
       do {
         const std::byte* found = nullptr;
@@ -117,7 +116,7 @@ void scan_run(scanned_run& run, side_table& map) {
             continue;
           }
           if (!near.hold(target)) [[unlikely]] {
-            if (target == 0) {  // as is the copy's
+            if (target == 0) {  // stays null in the copy
               if constexpr (Checked) window.skip();
               continue;
             }
@@ -143,7 +142,7 @@ void scan_run(scanned_run& run, side_table& map) {
       } while (object + bytes == to && to <= end);
       continue;
     }
-    // So many have room whatever they point to.
+    // This number of objects fits, whatever they point to.
     const auto room = (static_cast<std::uint64_t>(last_room - to) / (Pointers * bytes) + 1) * stride;
     const std::byte* const end = room < static_cast<std::uint64_t>(stop - object) ? object + room : stop;
     do {
@@ -151,7 +150,7 @@ void scan_run(scanned_run& run, side_table& map) {
         const std::uint64_t target = load_unit(object + offsets[i]);
         side_table::region_table chunk = table[target >> side_table::region_shift];
         if (chunk == 0) [[unlikely]] {
-          if (target == 0) {  // as is the copy's
+          if (target == 0) {  // stays null in the copy
             if constexpr (Checked) window.skip();
             continue;
           }
@@ -190,7 +189,7 @@ template <bool Checked, unsigned Pointers>
     default: return &scan_run<Pointers, 0, Checked>;
   }
 }
-// The loop for so many pointers to targets of so many units.
+// Returns the loop for this number of pointers to targets of this number of units.
 template <bool Checked>
 [[nodiscard]] scan_run_function find_scan_run(unsigned pointers, std::uint32_t units) noexcept {
   switch (pointers) {
@@ -201,7 +200,7 @@ template <bool Checked>
   }
 }
 
-// Fetches what scanning the objects of [scan, stop) will touch: their targets, and these' entries.
+// Prefetches the memory that scanning the objects of [scan, stop) will touch: their targets, and the entries of these.
 inline void prefetch_targets(const scanned_run& run, std::uint64_t scan, std::uint64_t stop,
                              const side_table& map) noexcept {
   for (; scan < stop; scan += run.stride) {
