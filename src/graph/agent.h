@@ -23,20 +23,20 @@
 // `abandoned`, and the agent frees it.
 //
 // Invariants
-//   1. The participant that may take the next step owns the entry's other fields. Steps are compare-exchanges, since two
-//      participants may try (sequentially consistent, because waiting tasks are looked for afterwards); a look is an
-//      acquire.
+//   1. The participant that may take the next step owns the entry's other fields. Steps are compare-exchanges, since
+//      two participants may try (sequentially consistent, because waiting tasks are looked for afterwards); a look is
+//      an acquire.
 //   2. `state` holds the step and the number of the entry's use, which grows each time the entry is freed: a name of an
 //      earlier use matches nothing.
-//   3. The agent takes requests in the order of their entries, starting after the last one that it took: a request waits
-//      for at most one request of each other entry.
+//   3. The agent takes requests in the order of their entries, starting after the last one that it took: a request
+//      waits for at most one request of each other entry.
 //   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only
 //      wakes them.
 //   5. Once a lease has ended, the agent no longer reads that graph.
 //   6. Each time an entry is freed, its bit is set once. This does not hold once a place is lost: the owner then checks
 //      an entry whose bit is set, and all entries after each loss, since a lost place may have set no bit.
-//   7. `begun_` holds the operations of devices (graph_devices), by the state in which the agent took them up. The thread
-//      that ends an operation takes the step, or frees the entry if it was given up in the meantime.
+//   7. `begun_` holds the operations of devices (graph_devices), by the state in which the agent took them up. The
+//      thread that ends an operation takes the step, or frees the entry if it was given up in the meantime.
 #pragma once
 
 #include <situ/base/detail/signal_word.h>

@@ -1,8 +1,8 @@
-// Runs a chain in memory by a plan; the plain executor's plan has one tile. Where rows of tiles are long enough, and
-// enough, threads take rows in turn, and follow each other through them tile by tile. Otherwise all threads walk
-// through the same tiles and loops, each takes its slice of every part, and then what others have not begun of theirs
-// (pieces.h); an epoch ends only where a loop touches what an earlier one of the same epoch writes. A chain of small
-// parts is run by the calling thread alone: to wake the others costs more.
+// Runs a chain in memory by a plan; the plain executor's plan has one tile. If there are enough rows of tiles, and they
+// are long enough, threads take rows in turn and follow each other through them tile by tile. Otherwise all threads
+// walk through the same tiles and loops: each takes its slice of every part, and then pieces that other threads have
+// not begun (pieces.h); an epoch ends only if a loop touches data that an earlier loop of the same epoch writes. The
+// calling thread runs a chain of small parts alone: waking the others costs more.
 #pragma once
 
 #include "stencil/pieces.h"
@@ -14,12 +14,12 @@
 
 namespace situ::stencil {
 
-// The times of one loop of a chain, for reports.
+// The time of one loop of a chain, for reports.
 struct loop_time {
   double seconds = 0;
 };
 
-// Datasets as bits; two may share one, which ends an epoch at most.
+// Datasets as bits. Two datasets may share a bit; at worst, that ends an epoch early.
 struct touch_masks {
   std::uint64_t read = 0;
   std::uint64_t written = 0;
@@ -41,16 +41,16 @@ class chain_runner {
   ~chain_runner();
   chain_runner(const chain_runner&) = delete;
   chain_runner& operator=(const chain_runner&) = delete;
-  // All tiles. times: one for each loop, or empty. is_alone: by the calling thread.
+  // Runs all tiles. times: one element for each loop, or empty. is_alone: only the calling thread runs them.
   void run(chain loops, const plan& p, bool is_alone, std::span<loop_time> times);
-  // Some tiles, in whole rows. Throws what a kernel throws (checked mode only), and what `beside` throws: that is
-  // called once, here, when the other threads may begin.
+  // Runs some tiles, in whole rows. `beside` is called once, on the calling thread, when the other threads may begin.
+  // Throws the exceptions of a kernel (checked mode only) and of `beside`.
   void run_tiles(
       chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times,
       const std::function<void()>& beside = [] {});
 
  private:
-  struct epoch;  // what a thread knows of the one at hand
+  struct epoch;  // a thread's state in the present epoch
   [[nodiscard]] bool has_large_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last) const;
   void run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
   void run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row,
@@ -65,11 +65,12 @@ class chain_runner {
   std::int64_t small_points_;
   std::vector<scratch> memories_;
   shared_pieces pieces_;
-  std::vector<epoch> epochs_;      // of each thread: their memory is kept
+  std::vector<epoch> epochs_;      // one for each thread, kept to reuse the memory
   std::vector<loop_facts> facts_;  // of the chain that runs in parts
 };
 
-// Thread t's slice of a part: cut in the outermost dimension that is long enough. Also the partition of first touch.
+// Returns thread t's slice of a part, which is cut in the outermost dimension that is long enough. First touch uses the
+// same partition.
 [[nodiscard]] box slice(const box& part, int dims, const std::function<bool(int)>& is_splittable, int thread,
                         int threads);
 

@@ -1,4 +1,4 @@
-// Where datasets lie: their strides, and pages of their own.
+// The layout of datasets in memory: their strides, and pages of their own.
 #pragma once
 
 #include "memory/page_source.h"

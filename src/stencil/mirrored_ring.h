@@ -1,4 +1,4 @@
-// The memory of a window that slides: see out_of_core.h.
+// The memory of a sliding window: see out_of_core.h.
 #pragma once
 
 #include "memory/page_source.h"
@@ -8,12 +8,12 @@
 
 namespace situ::stencil {
 
-// Pages mapped twice, one copy behind the other; huge ones if there are some. Of a source whose memory comes in larger
-// units it is larger than asked for: whole ones.
+// Pages mapped twice, one copy after the other; huge pages if available. If the source allocates in larger units, the
+// ring is rounded up to whole units.
 class mirrored_ring {
  public:
   mirrored_ring() = default;
-  // A multiple of a page. Throws out_of_memory.
+  // Maps a ring of `bytes`, which is a multiple of a page. Throws out_of_memory.
   mirrored_ring(std::size_t bytes, const situ::detail::page_source& from);
   ~mirrored_ring();
   mirrored_ring(mirrored_ring&& other) noexcept { *this = std::move(other); }
@@ -27,7 +27,7 @@ class mirrored_ring {
   }
   [[nodiscard]] std::byte* data() const noexcept { return at_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  // So that a large ring can have huge pages.
+  // Returns the size rounded up such that a large ring can have huge pages.
   [[nodiscard]] static std::size_t round_up(std::size_t bytes) noexcept;
 
  private:

@@ -1,20 +1,20 @@
-// Who does which piece of the work at hand. Threads walk through the same epochs: pieces that may run in any order, and
-// that all have to be done before the next epoch begins. Each thread has pieces of its own, which lie in its caches,
-// takes them in order, and then helps others from the other end.
+// Distributes the pieces of work among threads. Threads walk through the same epochs: pieces that may run in any order,
+// and that must all be done before the next epoch begins. Each thread has pieces of its own, whose data is in its
+// caches; it takes them in order, and then helps other threads from the other end.
 //
-// Nobody waits for a thread, only for pieces that one has begun: a thread that comes late, or that the system has put
-// aside, finds its pieces done. Processors that other programs use, too, cost a loop the time of one piece, not of a
-// time slice.
+// A thread never waits for a thread, only for pieces that another thread has begun: if a thread comes late, or the
+// system has preempted it, it finds its pieces done. Processors that other programs use, too, cost a loop the time of
+// one piece, not of a time slice.
 //
 // Invariants
-//   1. A word belongs to one owner: the last epoch in which somebody took a piece of that owner, and how many from the
-//      front and from the back. A word of an earlier epoch says that nothing is taken; one of a later epoch, that this
-//      one is over.
-//   2. done_ counts the pieces of the current epoch that are done. Whoever adds the last moves the pool's phase() to
-//      the next epoch, which publishes what they wrote.
+//   1. A word belongs to one owner: the last epoch in which a thread took a piece of that owner, and how many pieces
+//      were taken from the front and from the back. A word of an earlier epoch says that no piece is taken; a word of a
+//      later epoch, that this epoch is over.
+//   2. done_ counts the pieces of the current epoch that are done. The thread that adds the last piece moves the pool's
+//      phase() to the next epoch, which publishes the writes of all.
 //   3. No piece of an epoch is taken before the phase has reached it.
-//   4. A thread that has slept outside the job touches nothing but the pool until it is inside again: all else may be
-//      gone.
+//   4. A thread that has slept outside the job touches nothing but the pool until it is inside again: all other objects
+//      may be destroyed.
 #pragma once
 
 #include "stencil/thread_pool.h"
@@ -30,12 +30,12 @@ class shared_pieces {
 
   explicit shared_pieces(thread_pool& pool) : pool_{pool}, words_(static_cast<std::size_t>(pool.size())) {}
 
-  // The epoch that begins when all before it are done. Called while no thread is at work.
+  // Returns the epoch that begins when all earlier ones are done. Called while no thread is at work.
   [[nodiscard]] std::uint32_t first_epoch() const noexcept { return phase().load(std::memory_order_relaxed); }
 
-  // Does what is left of an epoch: run(owner, piece) for pieces [0, count(owner)), of `total` in all. False: the thread
-  // was outside the job while it waited, and the job has ended; it returns without touching anything of it. The calling
-  // thread of the job gets true.
+  // Does the remaining pieces of an epoch: run(owner, piece) for pieces [0, count(owner)), of `total` in all, and waits
+  // until the epoch is over. Returns false if the thread was outside the job while it waited, and the job has ended;
+  // finish() then touches nothing of the job. It always returns true to the job's calling thread.
   template <class Count, class Run>
   [[nodiscard]] bool finish(int thread, std::uint32_t epoch, int total, const Count& count, const Run& run) {
     const int threads = pool_.size();
@@ -56,7 +56,7 @@ class shared_pieces {
   }
 
  private:
-  // An owner that has not begun gets a moment: if it is about to, its pieces are better done by it.
+  // Helpers spin so long for an owner that has not begun: if it is about to begin, it does its pieces better itself.
   static constexpr int spins_before_help = 200;
 
   struct alignas(64) word {
@@ -69,7 +69,7 @@ class shared_pieces {
   [[nodiscard]] std::atomic<std::uint32_t>& phase() const noexcept { return pool_.phase(); }
   static bool is_before(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b) < 0; }
 
-  // The number of a piece; -1: none is left. What pieces hold is ordered by the phase.
+  // Takes a piece and returns its number; -1 if none is left. The phase orders the data of the pieces.
   int take(int owner, std::uint32_t epoch, int all, bool is_own) noexcept {
     auto& w = words_[static_cast<std::size_t>(owner)].now;
     auto seen = w.load(std::memory_order_relaxed);

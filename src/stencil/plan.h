@@ -5,17 +5,17 @@
 // order, dimension 0 fastest; within a tile loops run in program order. For loops p before l of the chain and a dataset
 // they share this is correct if
 //
-//   1. what l reads or overwrites, p has written:
+//   1. p has written the data that l reads or overwrites:
 //      each index at which p writes a coordinate that l touches below e(t, l) is below e(t, p);
-//   2. what p still has to read, l leaves alone:
+//   2. l does not overwrite data that p still has to read:
 //      each index at which p reads a coordinate that l writes below e(t, l) is below e(t, p).
 //
-// Both ask the same of p: "be done with every index that touches coordinates below c". So one walk from the last loop
-// to the first, with two numbers for each dataset (the highest coordinate read so far, and written so far), gives the
-// smallest ends. That they hold in each dimension alone suffices: of two tiles in the wrong order, the first dimension
-// in which they differ keeps their accesses apart. A tile's loops thus start the further to the right, the later they
-// come in the chain: the skew. Boundary loops end where their range does and ask for no more than that. (Reguly,
-// Mudalige and Giles: Beyond 16GB, MCHPC 2017, section 3, and TPDS 2017.)
+// Both require the same of p: "be done with every index that touches coordinates below c". So one walk from the last
+// loop to the first, with two numbers for each dataset (the highest coordinate read so far, and written so far), gives
+// the smallest ends. It suffices that the conditions hold in each dimension alone: of two tiles in the wrong order, the
+// first dimension in which they differ keeps their accesses apart. A tile's loops thus start the further to the right,
+// the later they come in the chain: the skew. Boundary loops end at the end of their range and require no more than
+// that. (Reguly, Mudalige and Giles: Beyond 16GB, MCHPC 2017, section 3, and TPDS 2017.)
 #pragma once
 
 #include <situ/stencil/detail/loop.h>
@@ -30,7 +30,7 @@ using chain = std::span<const std::unique_ptr<loop>>;
 struct plan {
   int loops = 0;
   std::array<int, max_dims> tiles{1, 1, 1, 1, 1};
-  coordinates tile{};                           // its points in each dimension; 0: not cut
+  coordinates tile{};                           // points of a tile in each dimension; 0: not cut
   std::array<std::vector<int>, max_dims> ends;  // of cut dimensions: ends[d][t * loops + l]
 
   [[nodiscard]] std::int64_t tile_count() const noexcept {
@@ -46,7 +46,7 @@ struct plan {
     }
     return at;
   }
-  // What loop l runs in a tile; may be empty.
+  // Returns the part that loop l runs in a tile; may be empty.
   [[nodiscard]] box part(int l, const box& range, const std::array<int, max_dims>& at) const noexcept {
     box r = range;
     for (int d = 0; d < max_dims; ++d) {
@@ -59,17 +59,17 @@ struct plan {
   }
 };
 
-// tile[d] == 0 leaves dimension d uncut. cost: loops x arguments x tiles, for each cut dimension.
+// Makes the plan; tile[d] == 0 leaves dimension d uncut. cost: loops x arguments x tiles, for each cut dimension.
 [[nodiscard]] plan make_plan(chain loops, const coordinates& tile);
 
-// The ends of all loops in the tile in the middle of dimension d, cut to this width, and in the one before it.
+// The ends of all loops in the tile in the middle of dimension d, cut to this width, and in the tile before it.
 struct middle_ends {
   int tiles = 1;
-  std::vector<int> before, at;  // empty where there is one tile only
+  std::vector<int> before, at;  // empty if there is only one tile
 };
 [[nodiscard]] middle_ends plan_middle(chain loops, int d, int width);
 
-// What a chain touches of one dataset in one tile, clipped to its points.
+// The points of one dataset that a chain touches in one tile, clipped to the dataset.
 struct footprint {
   dataset_core* data = nullptr;
   box touched;
@@ -77,25 +77,25 @@ struct footprint {
 [[nodiscard]] std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile);
 [[nodiscard]] std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile);
 
-// Whether all that a chain touches is at most so much.
+// Returns whether the chain touches at most `bytes` in all.
 [[nodiscard]] bool touches_at_most(chain loops, std::uint64_t bytes);
 
-// A tile whose footprint is about `bytes`: the outermost dimension is cut first, the innermost last. All zero if the
-// chain fits as it is, or gains nothing from tiles because it is a single loop.
+// Returns a tile whose footprint is about `bytes`: the outermost dimension is cut first, the innermost last. All zero
+// if the whole chain fits, or gains nothing from tiles because it is a single loop.
 [[nodiscard]] coordinates choose_tile(chain loops, std::uint64_t bytes);
 
-// The same, cut in two dimensions at least, so that threads can run tiles of their own: low in the outermost, as wide
-// as fits in the next. In 2-D lines are cut, in more dimensions they are left whole. All zero where there is no second
-// dimension.
+// Returns a tile that is cut in at least two dimensions, so that threads can run tiles of their own: low in the
+// outermost dimension, as wide as fits in the next. In 2-D lines are cut, in more dimensions they are left whole. All
+// zero if there is no second dimension.
 [[nodiscard]] coordinates choose_block(chain loops, std::uint64_t bytes);
 
-// What an argument touches while a part of its loop runs, clipped to its dataset.
+// Returns the box that an argument touches while a part of its loop runs, clipped to its dataset.
 [[nodiscard]] box touched_by(const argument& a, const box& part);
-// Whether no two points of a loop's range write the same element.
+// Returns whether no two points of a loop's range write the same element.
 [[nodiscard]] bool writes_are_apart(const loop& l);
-// Whether a loop that writes through it leaves no gaps.
+// Returns whether a loop that writes through the stencil leaves no gaps.
 [[nodiscard]] bool leaves_no_gaps(const shape& s);
-// The smallest box around both.
+// Extends a to the smallest box around both.
 void widen(box& a, const box& b);
 
 [[nodiscard]] box bounds(chain loops);

@@ -10,13 +10,14 @@ namespace situ::stencil {
 
 class region {
  public:
-  // Beyond most_boxes the smallest is left out: what covers() says stays true, but it may miss something.
+  // Adds a box. Beyond most_boxes the smallest box is dropped: if covers() returns true that is right, but it may
+  // return false for a box that is covered.
   void add(box b);
   [[nodiscard]] bool covers(const box& b) const;
-  // What of b is not in the set, as boxes that do not overlap.
+  // Returns the points of b that are not in the set, as boxes that do not overlap.
   [[nodiscard]] std::vector<box> gaps(const box& b) const;
-  // Of the longest run of indices in dimension d such that all points of b with these indices are in the set: those
-  // points. May be empty.
+  // Finds the longest run of indices in dimension d such that all points of b with these indices are in the set, and
+  // returns those points. May be empty.
   [[nodiscard]] box longest_part(const box& b, int d) const;
 
   static constexpr std::size_t most_boxes = 32;

@@ -1,4 +1,4 @@
-// What parts of a chain took, for reports and for the choice of tiles.
+// Measures the time of parts of a chain, for reports and for the choice of tiles.
 #pragma once
 
 #include <chrono>

@@ -1,14 +1,15 @@
 // The threads that run loops: bound to processors in the order of the place tree, so that neighbours share caches and
 // memory. The calling thread is thread 0.
 //
-// run(f) calls f(thread) on all of them and returns when all have returned. Waits spin for a short while and sleep
+// run(f) calls f(thread) on all threads and returns when all have returned. Waits spin for a short while and sleep
 // after that: loops follow each other closely, but the processors may be shared.
 //
-// run_open(f) waits for nobody who has not begun: f is called here, and by the others as they come, as long as it runs
-// here. So f does its work whoever takes part, and finds out itself what is left.
+// run_open(f) does not wait for a thread that has not begun: f is called on the calling thread, and on the others as
+// they come, as long as it runs on the calling thread. So f must complete its work with any subset of the threads, and
+// find out itself which work is left.
 //
-// f computes with the floating-point settings of the calling thread on all of them. An exception out of f on any thread
-// is thrown by run() and run_open().
+// On all threads f computes with the floating-point settings of the calling thread. run() and run_open() rethrow an
+// exception of f on any thread.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -33,7 +34,7 @@ inline void spin_pause() noexcept {
 
 class thread_pool {
  public:
-  // count 0: one thread for each processor that the process may use.
+  // Starts the threads. count 0: one thread for each processor that the process may use.
   thread_pool(const machine::tree& tree, int count, bool bind);
   ~thread_pool();
   thread_pool(const thread_pool&) = delete;
@@ -42,11 +43,12 @@ class thread_pool {
   [[nodiscard]] int size() const noexcept { return size_; }
   void run(const std::function<void(int)>& f);
   void run_open(const std::function<void(int)>& f);
-  // Inside f of run_open: until phase() has another value than `old`. Others than thread 0 sleep as if they had not
-  // come, so that nobody waits for them: false if the job has ended in the meantime, and f must return without touching
-  // what belongs to it, or to its owner.
+  // Called from f in run_open: blocks until phase() differs from `old`. Threads other than thread 0 leave the job for
+  // the wait, so that no thread waits for them. Returns false if the job has ended in the meantime: f must then return
+  // without touching data of the job, or of its owner.
   [[nodiscard]] bool wait_outside(int thread, std::uint32_t old) noexcept;
-  // How far open jobs have come. Of the pool, since who sleeps outside may look at it at any time.
+  // Returns the progress of open jobs. It belongs to the pool, since threads that sleep outside a job may read it at
+  // any time.
   [[nodiscard]] std::atomic<std::uint32_t>& phase() noexcept { return job_phase_; }
 
  private:
@@ -72,9 +74,9 @@ class thread_pool {
   std::exception_ptr failure_;
   std::atomic<int> failed_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{
-      0};  // of jobs, ascending: even ones are for all threads, odd ones are open
+      0};  // of jobs, ascending: even generations are for all threads, odd ones are open
   alignas(64) std::atomic<std::uint64_t> gate_{
-      0};  // of the open job: its generation, whether it still is, how many are inside
+      0};  // of the open job: its generation, whether it is still open, the number of threads inside
   alignas(64) std::atomic<std::uint32_t> job_phase_{1};
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> phase_{0};
