@@ -35,7 +35,7 @@ constexpr std::uint32_t looks_before_sleep = idle_looks(200);
   return step == offload_step::measure || step == offload_step::copy || step == offload_step::abandoned;
 }
 
-// What comes of a request that cannot be met. They differ since the entry is somebody else's then.
+// Returns the step that ends a failed request. The two differ since a different participant owns the entry afterwards.
 [[nodiscard]] constexpr offload_step failure_of(offload_step asked) noexcept {
   return asked == offload_step::measure ? offload_step::unmeasured : offload_step::failed;
 }
@@ -47,7 +47,8 @@ bool free_entry(offload_entry& entry, offload_state from) noexcept {
   return entry.state.exchange_if(from, state_of(use_of(from) + 1, offload_step::free));
 }
 
-// What is left of an entry whose receiver will not take the next step. For its owner. False while that is the agent's.
+// Frees an entry whose receiver will not take the next step. Called by the entry's owner. Returns false while the agent
+// owns the next step.
 bool reclaim(offload_entry& entry, offload_state seen) noexcept {
   switch (step_of(seen)) {
     case offload_step::measured:
@@ -56,15 +57,16 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
     case offload_step::done:
     case offload_step::failed: return free_entry(entry, seen);
     case offload_step::copy:
-      // who asked for the copy may have died before it rang
+      // the receiver may have died after it asked for the copy and before it rang
       if (advance(entry, seen, offload_step::abandoned)) queue_of(entry).ring();
       return false;
     default: return false;
   }
 }
 
-// To the place whose queue has it: who lent this graph may wait, and others for an entry. Either its owner has asked to
-// be woken before this names the entry, or finds it named when it asks.
+// Tells the place whose queue has the entry that it is free: the caller that lent the graph may wait for that, and
+// other tasks for an entry. Either the owner has asked to be woken before this sets the entry's bit, or it finds the
+// bit set when it asks.
 void tell_of_free_entry(job_control& control, std::uint32_t place, const offload_entry& freed) noexcept {
   place_slot& owner = control.slot(place);
   if ((owner.freed_entries.fetch_or(std::uint32_t{1} << freed.asked.index) & offload_queue::is_awaited) != 0)
@@ -91,7 +93,7 @@ offload_agent::offload_agent(place_context& context) : control_{*context.job}, p
   queue_ = ptr<offload_queue>{new (room.local()) offload_queue};
   for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) queue_.local()->entries[i].asked.index = i;
   uses_.fill(use_of(offload_entry{}.state.look()));
-  control_.slot(place_).freed_entries.store(0);  // of an agent before
+  control_.slot(place_).freed_entries.store(0);  // bits of an earlier agent
   write_back(room.local(), sizeof(offload_queue));
   units_ = make_graph_units(staged_);
   worker_ = worker{[this] { run(); }};
@@ -103,11 +105,12 @@ offload_agent::~offload_agent() {
   worker_.join();
   for (const std::atomic<offload_state>& each : begun_)
     while (each.load() != 0) give_way();
-  // After a loss others may still take up calls that name its entries: it stays, as all memory of a place that is gone.
+  // After a loss other places may still take up calls that name entries of this queue, so it is not freed. No memory of
+  // a lost place is.
   if (control_.failure_epoch.load(std::memory_order_acquire) != 0) return;
   try {
     deallocate(queue_);
-  } catch (const error&) {  // only where the heap is damaged; the segment goes in a moment
+  } catch (const error&) {  // thrown only if the heap is damaged; the segment is about to be freed anyway
   }
 }
 
@@ -128,18 +131,19 @@ void offload_agent::run() {
   }
 }
 
-// Invariant 3. Who made a request has handed its fields over with its step.
+// Invariant 3. A request's fields were handed over with its step.
 bool offload_agent::serve_next() {
   offload_queue& queue = *queue_.local();
   for (std::uint32_t looked_at = 0; looked_at < offload_queue::entry_count; ++looked_at) {
     const std::uint32_t i = (next_served_ + looked_at) % offload_queue::entry_count;
-    // Before the look: a device's operation ends by its step first, and is begun no more after that.
+    // Read before the state: a device's operation sets the state before it clears this, and is not begun again after
+    // that.
     const offload_state begun = units_.devices ? begun_[i].load() : 0;
     const offload_state found = queue.entries[i].state.look();
     if (!is_agents(step_of(found))) continue;
-    // under way; what is abandoned of that, whoever ends it frees
+    // a device is at work on it; if it was abandoned, the end of the operation frees it
     if (begun == found || (begun != 0 && step_of(found) == offload_step::abandoned)) continue;
-    invalidate(&queue.entries[i].room, sizeof queue.entries[i].room);  // the caller's part is of this place
+    invalidate(&queue.entries[i].room, sizeof queue.entries[i].room);  // the caller's part was written by this place
     next_served_ = i + 1;
     serve(i, found);
     return true;
@@ -159,8 +163,8 @@ void offload_agent::serve(std::size_t i, offload_state state) {
   conclude(i, state, outcome);
 }
 
-// False where the agent does it itself. The look at failures is before it: places of a machine that has such devices
-// are lost together.
+// Starts a copy on a device. Returns false if the agent must do the request itself. Failures are checked before: all
+// places of a machine that has such devices are lost together.
 bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
   const offload_step asked = step_of(state);
@@ -178,7 +182,7 @@ bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
   return true;
 }
 
-// The next step, unless the entry was given up.
+// Takes the next step, or frees the entry if it was given up.
 void offload_agent::conclude(std::size_t i, offload_state state, offload_step outcome) {
   offload_entry& entry = queue_.local()->entries[i];
   const std::uint32_t waiting = step_of(state) == offload_step::measure ? place_ : entry.asked.reader;
@@ -190,20 +194,20 @@ void offload_agent::conclude(std::size_t i, offload_state state, offload_step ou
   } else if (free_entry(entry, state_of(use_of(state), offload_step::abandoned))) {
     tell_of_free_entry(control_, place_, entry);
   }
-  // The next request of the entry may be under way already, or may have been given up and been passed over.
+  // The entry's next request may be under way already, or may have been given up and passed over by serve_next.
   if (offload_state mine = state; units_.devices && begun_[i].compare_exchange_strong(mine, 0) &&
                                   step_of(entry.state.look()) == offload_step::abandoned)
     queue_.local()->ring();
 }
 
-// What comes of it; failed where it was given up.
+// Performs a request and returns the resulting step; `failed` if the entry was given up.
 offload_step offload_agent::perform(std::size_t i, offload_step asked) {
   offload_entry& entry = queue_.local()->entries[i];
   const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.asked.failure_epoch};
   const std::span<const graph_root> roots{roots_[i].data(), entry.asked.root_count};
   if (asked == offload_step::measure) {
-    // By way of a local object: what a call returns straight into memory, a modelled machine does not see
-    // (docs/design/model_execution.md).
+    // In two steps, through a local object: a modelled machine does not see a call write its result directly into
+    // memory (docs/design/model_execution.md).
     const measured_graph found = units_.measurer->measure(i, roots, entry.asked.map);
     entry.found.graph = found;
     return offload_step::measured;
@@ -237,7 +241,7 @@ void offload_agent::fail(offload_entry& entry, const std::exception& failure) no
   write_back(&error_code, sizeof error_code + sizeof error_text);
 }
 
-// Invariant 6.
+// Takes up the entries that were freed. Invariant 6.
 void offload_agent::take_up_freed() noexcept {
   constexpr std::uint32_t all = (1U << offload_queue::entry_count) - 1;
   const std::uint32_t ends = current->endpoint->failure_epoch();
@@ -258,7 +262,7 @@ void offload_agent::take_up_freed() noexcept {
   }
 }
 
-// After a loss: whether an entry is free, and what a lost place left behind of it.
+// After a loss: finds out whether an entry is free, and frees it if a lost place left it behind.
 void offload_agent::look_at(std::uint32_t i) noexcept {
   offload_entry& each = queue_.local()->entries[i];
   offload_state seen = each.state.look();
@@ -272,21 +276,21 @@ void offload_agent::look_at(std::uint32_t i) noexcept {
   free_ |= 1U << i;
 }
 
-// It is named and not taken up yet, or in its next use.
+// Returns whether the entry's bit is set and not taken up yet, or the entry is in a later use.
 bool offload_agent::is_given_back(const offload_entry& entry, std::uint64_t use) noexcept {
   if (current->endpoint->failure_epoch() != 0) return use_of(entry.state.look()) != use;
   const std::uint32_t i = entry.asked.index;
   return uses_[i] != use || (control_.slot(place_).freed_entries.load(std::memory_order_acquire) >> i & 1) != 0;
 }
 
-// From now on, who gives an entry back wakes this place, until it takes up some.
+// Makes the next freeing of an entry wake this place.
 void offload_agent::await_freed() noexcept {
   std::atomic<std::uint32_t>& named = control_.slot(place_).freed_entries;
   if ((named.load(std::memory_order_relaxed) & offload_queue::is_awaited) == 0)
     named.fetch_or(offload_queue::is_awaited);
 }
 
-// Only this place's thread takes entries.
+// Takes a free entry. Only this place's thread does.
 bool offload_agent::reserve_entry(offload_lease& made) noexcept {
   if (free_ == 0) take_up_freed();
   if (free_ == 0) {
@@ -298,14 +302,14 @@ bool offload_agent::reserve_entry(offload_lease& made) noexcept {
   free_ &= free_ - 1;
   made = {*this, queue_.local()->entries[i], uses_[i]};
 #if defined(__SANITIZE_THREAD__)
-  // The agent's last step is before the receiver's, and that is before the name. Where the receiver is another process,
-  // ThreadSanitizer sees neither of the receiver's; it sees the agent's at the word that the agent left.
+  // The agent's last step happens before the receiver's, which happens before the bit is set. If the receiver is
+  // another process, ThreadSanitizer sees neither the receiver's step nor the bit; this look shows it the agent's step.
   (void)made.entry()->state.look();
 #endif
   return true;
 }
 
-// Tasks that wait for an entry stand in line, and only the first is asked in each turn whether there is one.
+// A task's position in the queue for an entry. In each turn only the first task checks whether an entry is free.
 class offload_agent::line_place : public waiter {
  public:
   line_place(offload_agent& agent, const waits_for& whom) : agent_{agent} {
@@ -345,7 +349,7 @@ offload_lease offload_agent::begin(std::span<const graph_root> roots, std::uint3
     const waits_for whom{.note = {.kind = wait_kind::graph, .peer = reader}};
     const line_place first_in_line{*this, whom};
     current->scheduler->wait_until([&] { return reserve_entry(made); },
-                                   whom);  // back-pressure is this wait
+                                   whom);  // this wait is the back-pressure
   }
   SITU_POINT(entry_reserved);
   offload_entry& entry = *made.entry();
@@ -375,11 +379,11 @@ void offload_agent::wait_until_measured(offload_lease& made) {
     current->scheduler->wait_until([&] { return gate.is_open() && state() != state_of(use, offload_step::measure); },
                                    {.note = {.kind = wait_kind::graph, .peer = entry->asked.reader}});
     if (state() == state_of(use, offload_step::unmeasured)) throw_failure(*entry);
-    // `reader` is: another task has taken it up
+    // `reader` is lost: another task has noticed it
     if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);
   } catch (...) {
-    // The caller may give the graph up now: not while the agent reads it. It is at work in this process, so this ends
-    // soon.
+    // The caller may free the graph after this, but not while the agent reads it. The agent is at work in this process,
+    // so this loop ends soon.
     while (state() == state_of(use, offload_step::measure)) give_way();
     if (free_entry(*entry, state_of(use, offload_step::measured)) ||
         free_entry(*entry, state_of(use, offload_step::unmeasured)))
@@ -402,7 +406,7 @@ offload_lease::~offload_lease() {
     const offload_state seen = entry_->state.look();
     if (use_of(seen) != use_) return;
     const offload_step step = step_of(seen);
-    if (step == offload_step::free) {  // not asked for anything
+    if (step == offload_step::free) {  // no request was made
       agent_->free_ |= 1U << entry_->asked.index;
       return;
     }
@@ -413,10 +417,9 @@ offload_lease::~offload_lease() {
       tell_of_free_entry(*current->job, current->place, *entry_);
       return;
     }
-    // The receiver gives back what it has itself; what it asks for after a loss, the agent refuses
-    // (reading_guard).
+    // The receiver frees an entry that it holds. If it asks for a copy after a loss, the agent refuses (reading_guard).
     if (!is_left_behind && step != offload_step::copy && step != offload_step::abandoned) return;
-    give_way();  // invariant 5. The agent is at work in this process, so this ends soon
+    give_way();  // invariant 5; the agent is at work in this process, so this ends soon
   }
 }
 
@@ -467,11 +470,11 @@ void offload_claim::copy_to(arena& destination) {
   offload_state found = under_way;
   current->scheduler->wait_until([&] { return gate.is_open() && (found = entry_->state.look()) != under_way; },
                                  {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
-  // given up by its owner, which believes this place to be lost
+  // the owner gave the entry up, since it believes that this place is lost
   if (use_of(found) != use_ || step_of(found) == offload_step::abandoned)
     throw_place_lost(*current->job, current->place);
   step_ = step_of(found);
-  invalidate(&entry_->found.graph.roots, sizeof entry_->found.graph.roots);  // which copying may set
+  invalidate(&entry_->found.graph.roots, sizeof entry_->found.graph.roots);  // the copy may have set them
   if (step_ == offload_step::failed) throw_failure(*entry_);
 }
 

@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::uint16_t arena_in_segment = 1;
 
-// A processor takes a load for a load of what it has just stored where the last 12 bits of their addresses agree, and
-// waits: a list copied from page start to page start takes 1.2 to 1.6 times as long (measured: up to 128 bytes apart).
+// If the last 12 bits of their addresses agree, a processor mistakes a load for one of the data that it has just
+// stored, and waits: a list copied from page start to page start takes 1.2 to 1.6 times as long (measured: up to 128
+// bytes apart).
 constexpr std::uintptr_t aliasing_bytes = 4096;
 constexpr std::uintptr_t distance_bytes = 256;
 constexpr std::uint16_t lead_bytes = 2 * distance_bytes;
@@ -22,7 +23,7 @@ void end_values(std::byte* object, const std::vector<op>& ops) noexcept {
   visit_values_of(object, ops, [](std::byte* value, const value_functions& functions) { functions.destroy(value); });
 }
 
-// Gives back what the object's containers have allocated since it came.
+// Frees the memory that the object's containers have allocated since the copy was made.
 void finalize(std::byte* object, const std::vector<op>& ops) noexcept;
 
 void finalize_store(std::byte* descriptor, const op& each) noexcept {
@@ -30,8 +31,8 @@ void finalize_store(std::byte* descriptor, const op& each) noexcept {
   std::memcpy(&array, descriptor, sizeof array);
   if (array.data == nullptr) return;
   const type_descriptor& block = *each.target;
-  // Elements of the arena have finalizers of their own; those of a store that grew are found here. Which elements there
-  // still are, only their container knows: so their values end here in either case.
+  // Elements in the arena have finalizers of their own; those of a store that has grown are found here. Only the
+  // container knows which elements still exist, so their values are destroyed here in either case.
   if (block.has_containers && (array.capacity & array_descriptor::in_arena) == 0)
     for (std::uint64_t i = 0; i < array.count; ++i) finalize(array.data + i * block.size, block.element->others);
   if (block.has_values)
@@ -81,7 +82,7 @@ void list_finalizers(arena& a, std::uint64_t words) {
   if (words == 0) return;
   const store list = allocate_bytes_anywhere((words + 1) * sizeof(std::uint64_t), alignof(std::uint64_t));
   a.finalizers = reinterpret_cast<std::uint64_t*>(list.bytes);
-  a.finalizers[0] = a.finalizers[words] = 0;  // ends the list, also before it is written
+  a.finalizers[0] = a.finalizers[words] = 0;  // ends the list, also while it is not written yet
 }
 }  // namespace
 
@@ -119,9 +120,9 @@ arena_reference write_arena(const graph_plan& plan) {
   return made;
 }
 
-// Who copies graphs of one kind again and again mostly copies graphs of one size. If the last two were, memory for
-// another is taken beforehand, and the copy is made in it at once instead of being moved there; if it does not suit,
-// nothing but the memory was in vain.
+// Memory for the next copy. A program that often copies graphs of one kind mostly copies graphs of one size. If the
+// last two were about equal, this allocates an arena beforehand, and the copy is made in it directly instead of being
+// moved there; if it does not fit, only the allocation was wasted.
 class expected_arena {
  public:
   expected_arena(graph_plan::expectation& expected, const void* source) : expected_{expected} {
@@ -130,7 +131,7 @@ class expected_arena {
     try {
       arena_ = make_arena(bytes, expected.alignment_bytes, 0, 0, source);
       bytes_ = bytes;
-    } catch (const error&) {  // then the copy will do without, or say so
+    } catch (const error&) {  // the copy goes on without it, or reports the error itself
     }
   }
   [[nodiscard]] std::span<std::byte> place() const noexcept {
@@ -156,7 +157,7 @@ class expected_arena {
   }
 
  private:
-  // Whether so much less can be accepted.
+  // Returns whether the difference is small enough.
   static bool is_about(std::uint64_t less, std::uint64_t bytes) noexcept {
     return less <= bytes && bytes - less <= bytes / 8 + 64;
   }

@@ -33,7 +33,7 @@ store allocate_bytes_anywhere(std::size_t bytes, std::size_t alignment) {
 
 void free_bytes_anywhere(std::byte* block, bool in_segment) noexcept {
   if (!in_segment) return std::free(block);
-  if (current->place_count == 0) return;  // the segment went with its job
+  if (current->place_count == 0) return;  // the segment was freed with its job
   deallocate(ptr<std::byte>{block});
 }
 
@@ -65,7 +65,8 @@ string& string::append(std::string_view text) {
                                                                                  size + (std::size_t{1} << 20))),
                            1);
     if (raw_.count != 0) std::memcpy(larger.data, raw_.data, raw_.count);
-    std::memcpy(larger.data + raw_.count, text.data(), text.size());  // before the old text goes: it may be part of it
+    // before the old text is freed: `text` may be part of it
+    std::memcpy(larger.data + raw_.count, text.data(), text.size());
     detail::free_store(raw_);
     raw_ = larger;
   } else {

@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::size_t most_types = 65535;
 
-// Who makes types known. Numbers are given under the lock; whoever got one from a descriptor reads type_table without
-// it.
+// The registry of types. Numbers are assigned under the lock; a thread that got a number from a descriptor reads
+// type_table without it.
 struct registry {
   std::recursive_mutex lock;
-  std::vector<type_entry*> in_progress;  // by the thread that holds the lock
+  std::vector<type_entry*> in_progress;  // entries being filled by the thread that holds the lock
   std::uint32_t depth = 0;
   std::uint32_t count = 0;
   std::unordered_map<std::uint64_t, const type_descriptor*> tagged;
 };
 registry& all_types() {
-  static registry* const types = new registry;  // never destroyed: objects may go later than statics
+  static registry* const types = new registry;  // never destroyed: objects may outlive statics
   return *types;
 }
 
@@ -38,7 +38,7 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 
 bool is_of_name(char each) noexcept { return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '_'; }
 
-// A name as it was written elsewhere. Only whole names are another one: "v1::" is not within "my_v1::".
+// Returns a name with its parts replaced as given. Only whole names match: "v1::" is not within "my_v1::".
 std::string renamed(std::string_view text, type_renaming names) {
   std::string result;
   while (!text.empty()) {
@@ -88,7 +88,7 @@ std::uint64_t fingerprint_of(const type_descriptor& type, type_renaming names) {
   return hash;
 }
 
-// What the runs leave of [begin, end). Changes their order.
+// Returns the parts of [begin, end) that the runs leave out. Sorts the runs.
 std::vector<gap> gaps_between(std::vector<value_run>& runs, std::uint32_t begin, std::uint32_t end) {
   std::sort(runs.begin(), runs.end(), [](const value_run& a, const value_run& b) { return a.offset < b.offset; });
   std::vector<gap> gaps;
@@ -101,7 +101,7 @@ std::vector<gap> gaps_between(std::vector<value_run>& runs, std::uint32_t begin,
   return gaps;
 }
 
-// `times` copies of gaps, `distance` bytes apart, by words.
+// Returns `times` copies of gaps, `distance` bytes apart, as gaps of words.
 std::vector<word_gap> by_words(const std::vector<gap>& gaps, std::uint64_t distance, std::uint64_t times) {
   std::vector<word_gap> words;
   const auto keep = [&](std::uint64_t byte, std::uint8_t bits) {
@@ -112,7 +112,7 @@ std::vector<word_gap> by_words(const std::vector<gap>& gaps, std::uint64_t dista
   for (std::uint64_t i = 0; i < times; ++i)
     for (const gap& each : gaps)
       for (std::uint64_t byte = 0; byte < each.bytes; ++byte) keep(i * distance + each.offset + byte, each.bits);
-  std::size_t kept = 0;  // runs of words of which nothing is kept become one
+  std::size_t kept = 0;  // merges adjacent words of which no bit is kept
   for (const word_gap& each : words) {
     if (kept != 0 && each.kept == 0 && words[kept - 1].kept == 0 &&
         words[kept - 1].offset + words[kept - 1].words * 8 == each.offset) {
@@ -137,7 +137,7 @@ void find_gaps_of_choices(std::vector<op>& ops) {
   }
 }
 
-// Of a block of objects, its element's: their values are known by now.
+// Sets the gaps of a type. Those of a block of objects are its element's, whose values are complete already.
 void find_gaps(type_descriptor& type) {
   find_gaps_of_choices(type.others);
   const type_descriptor& element = type.kind == object_kind::object_block ? *type.element : type;
@@ -172,7 +172,7 @@ void gather_targets(const std::vector<op>& ops, std::vector<const type_descripto
   }
 }
 
-// The type and all that can be reached from it by declared pointers, in the order of a walk.
+// Returns the type and all types that its declared pointers reach, in the order of a walk.
 std::vector<const type_descriptor*> types_reached_from(const type_descriptor& type) {
   std::vector<const type_descriptor*> reached{&type};
   std::unordered_set<const type_descriptor*> seen{&type};
@@ -218,8 +218,8 @@ void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_de
   ++types.depth;
   fill(type);
   if (--types.depth != 0) return;
-  // Names of all that the outermost type asked for are known now, so their fingerprints can be made; only then others
-  // may see them.
+  // All types that the outermost type asked for have their names now, so their fingerprints can be computed; only then
+  // other threads may see them.
   for (type_entry* each : types.in_progress) finish(types, *each);
   for (type_entry* each : types.in_progress) {
     const std::vector<const type_descriptor*> reached = types_reached_from(each->type);
@@ -231,7 +231,7 @@ void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_de
 }
 
 const type_descriptor* find_tagged(std::uint64_t tag) noexcept {
-  // A few recent ones, so that the lock is rarely taken; descriptors are never taken back.
+  // A cache of a few types, so that the lock is rarely taken; descriptors are never removed.
   thread_local struct {
     std::uint64_t tag;
     const type_descriptor* type;
@@ -301,14 +301,14 @@ void layout_builder::array(std::size_t offset, const type_descriptor& block, boo
 }
 
 void layout_builder::transient(std::size_t offset, std::size_t bytes) {
-  value(offset, bytes);  // zero in every copy, so there is nothing to clear
+  value(offset, bytes);  // zero in every copy, so a message need not clear it
   for (std::size_t word = offset / 8; word < (offset + bytes + 7) / 8; ++word) into_.mask[word] = 2;
   ops_.push_back({.kind = op_kind::transient,
                   .offset = static_cast<std::uint32_t>(offset),
                   .bytes = static_cast<std::uint32_t>(bytes)});
 }
 
-// Its bytes are no value: where it lies, a message has zeroes.
+// Adds a value. Its bytes do not count as values: a message has zeroes in their place.
 void layout_builder::copied_value(std::size_t offset, const value_functions& functions) {
   into_.has_containers = into_.has_values = true;
   ops_.push_back({.kind = op_kind::value, .offset = static_cast<std::uint32_t>(offset), .value = &functions});
@@ -338,7 +338,7 @@ void layout_builder::value_bits(std::size_t offset, const std::vector<std::byte>
 detail::choice& layout_builder::choice(std::size_t offset, std::size_t bytes, std::size_t flag_offset,
                                        std::size_t alternatives) {
   value(offset, bytes);
-  // as long as the descriptor: for ever
+  // never freed, like the descriptor
   auto* const cases = new detail::choice{.flag_offset = static_cast<std::uint32_t>(flag_offset),
                                          .offset = static_cast<std::uint32_t>(offset),
                                          .bytes = static_cast<std::uint32_t>(bytes),

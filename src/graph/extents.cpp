@@ -25,7 +25,7 @@ class extent_walk {
   }
 
  private:
-  // Elements one behind another; of an object: one.
+  // Adjacent elements of a block; for an object: one element.
   struct piece {
     std::uintptr_t at;
     const type_descriptor* type;
@@ -112,7 +112,7 @@ class extent_walk {
   }
 
   graph_extents found_;
-  std::unordered_map<std::uintptr_t, const type_descriptor*> met_;  // as what an address was met first
+  std::unordered_map<std::uintptr_t, const type_descriptor*> met_;  // the type as which an address was met first
   std::set<std::pair<std::uintptr_t, const type_descriptor*>> met_again_;
   std::vector<piece> to_scan_;
 };

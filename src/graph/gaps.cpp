@@ -17,13 +17,13 @@ void clear_padding(std::byte* memory, std::uint64_t bytes, const type_descriptor
   const std::uint64_t whole = bytes - bytes % type.gap_period;
   for (std::uint64_t at = 0; at != whole; at += type.gap_period)
     for (const word_gap& each : type.gaps) clear_word_gap(memory + at + each.offset, each, type.gap_period);
-  for (const word_gap& each : type.gaps) {  // of a block's last elements
+  for (const word_gap& each : type.gaps) {  // those of a block's last elements
     if (whole + each.offset >= bytes) break;
     clear_word_gap(memory + whole + each.offset, each, bytes - whole - each.offset);
   }
 }
 
-// A state that there is not is left as it is: whoever reads it refuses it.
+// Clears the gaps of optionals and variants. An invalid state is left unchanged: the reader refuses it.
 void clear_choices(std::byte* object, const std::vector<op>& ops) noexcept {
   for (const op& each : ops) {
     if (each.kind != op_kind::choice) continue;

@@ -35,12 +35,12 @@ class software_copier final : public graph_copier {
  public:
   software_copier(std::shared_ptr<plans> kept, bool staged) noexcept : plans_{std::move(kept)}, staged_{staged} {}
 
-  // NEMESYS, section 4.2: between memories, the copy is made beside the originals.
+  // NEMESYS, section 4.2: between memories, the copy is made next to the originals.
   void copy(std::size_t slot, std::span<const graph_root>, const measured_graph& measured,
             const copy_destination& to) override {
     const graph_plan& plan = (*plans_)[slot];
     const auto base = reinterpret_cast<std::uintptr_t>(to.bytes);
-    // What the receiver has written shares lines with what is written here: the head with the first object, the end of
+    // Lines that the receiver has written are also written here: the head shares one with the first object, the end of
     // the list of finalizers with its words.
     invalidate(to.bytes, sizeof(arena));
     if (to.finalizers != nullptr) invalidate(to.finalizers, (measured.finalizer_words + 1) * sizeof(std::uint64_t));

@@ -18,7 +18,8 @@ constexpr std::size_t root_bytes = sizeof(std::uint64_t);
 constexpr std::uint32_t most_alignment = 4096;
 constexpr std::size_t tagged_bytes = 2 * sizeof(std::uint64_t);
 
-// The types of a program's calls are few, and the closure of a type takes a walk to find.
+// Caches the fingerprints of a few types: a program's calls have few, and computing one takes a walk over all types
+// that it reaches.
 std::uint64_t closure_fingerprint(const type_descriptor& type) {
   thread_local struct {
     const type_descriptor* type;
@@ -46,10 +47,10 @@ template <class... Arguments>
 }
 void store_word(std::byte* to, std::uint64_t word) noexcept { std::memcpy(to, &word, sizeof word); }
 
-// Checks an image and makes its offsets addresses, in one walk over it.
+// Checks an image and turns its offsets into addresses, in one walk over it.
 //
 // Invariants
-//   1. Objects of units < next_ have been met; types_[unit] is the number of the type that starts there, 0 where none
+//   1. Objects of units < next_ have been met; types_[unit] is the number of the type that starts there, 0 if none
 //      does.
 //   2. Every object that has been met lies wholly within the image; those before scan_ have been checked and fixed.
 //   3. The first tagged_.size() entries of the list of tagged types are those of the objects that have been met, in the
@@ -71,7 +72,7 @@ class image_reader {
   void read_all() {
     while (scan_ < next_) {
       const std::uint16_t number = types_[scan_];
-      if (number == 0) {  // between objects, for alignment
+      if (number == 0) {  // padding between objects
         ++scan_;
         continue;
       }
@@ -96,7 +97,7 @@ class image_reader {
   }
   [[nodiscard]] std::uint64_t objects() const noexcept { return objects_; }
   [[nodiscard]] const std::vector<std::uint64_t>& finalizers() const noexcept { return finalizers_; }
-  // Objects whose values are yet to be read.
+  // Returns the objects whose values are not read yet.
   [[nodiscard]] const std::vector<value_holders>& value_holders_met() const noexcept { return holders_; }
 
  private:
@@ -108,7 +109,8 @@ class image_reader {
   }
   static constexpr std::size_t most_kept_units = std::size_t{8} << 20;
 
-  // The unit of the object that an offset names; checks that there is one of the type, or that a new one starts there.
+  // Returns the unit of the object that an offset names. Checks that the object has the type, or that a new object
+  // starts there.
   std::uint64_t reach(std::uint64_t offset, const type_descriptor& declared) {
     if (offset == 0) return 0;
     if (offset % 8 != 0) reject("offset {:#x} is not a multiple of 8", offset);
@@ -127,8 +129,8 @@ class image_reader {
     begin(unit, type, type.units);
     return unit;
   }
-  // Whether the object that has been met there has a `part` at its own address. The header of a part that has one is
-  // checked later only.
+  // Returns whether the object that has been met there has a `part` at its own address. If the part has a header, that
+  // is checked later.
   [[nodiscard]] bool has_at_its_start(std::uint64_t unit, const type_descriptor& found,
                                       const type_descriptor& part) const {
     if (!starts_with(found, part)) return false;
@@ -136,7 +138,8 @@ class image_reader {
     const type_descriptor* const named = find_tagged(load_word(arena_ + unit * 8));
     return named != nullptr && derives_from(*named, part) && starts_with(found, *named);
   }
-  // By its header, which is still as it was sent: below next_ there are addresses, which must not show in an error.
+  // Returns the type that the header names. Only for headers as they were sent: below next_ there are addresses, which
+  // an error message must not show.
   const type_descriptor& dynamic_type(std::uint64_t unit, const type_descriptor& declared, std::uint64_t offset) {
     if (unit < next_) reject("a pointer to {} holds offset {:#x}, where no object starts", declared.name, offset);
     if (unit >= end_) reject("offset {:#x} lies beyond the {} bytes of the image", offset, end_ * 8);
@@ -172,14 +175,14 @@ class image_reader {
     ++objects_;
   }
 
-  // Types of which a run of objects can be fixed without looking further than their pointers.
+  // Returns whether objects of the type can be fixed by looking only at their pointers.
   [[nodiscard]] static bool has_only_pointers(const type_descriptor& type) noexcept {
     return type.others.empty() && type.headers.empty() && type.bools.empty() &&
            std::none_of(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& each) {
              return each.target->is_tagged || each.target->alignment_units != 1;
            });
   }
-  // Objects of one such type, from scan_ on.
+  // Fixes a run of objects of one such type, from scan_ on.
   void fix_run(const type_descriptor& type) {
     const std::vector<simple_pointer>& pointers = type.pointers;
     const bool have_one_target = std::all_of(pointers.begin(), pointers.end(), [&](const simple_pointer& each) {
@@ -193,7 +196,7 @@ class image_reader {
       default: return fix_run_of<0>(type, type.units);
     }
   }
-  // What reach() does, with all that changes in registers. Pointers 0: as many as there are, to several types.
+  // Does the work of reach(), with all changing state in registers. Pointers 0: any number, to several types.
   template <unsigned Pointers>
   void fix_run_of(const type_descriptor& type, const std::uint64_t stride) {
     struct field {
@@ -208,7 +211,7 @@ class image_reader {
     for (unsigned i = 0; i < Pointers; ++i) known[i] = field_of(type.pointers[i]);
     const simple_pointer* const pointers = type.pointers.data();
     const std::size_t count = Pointers != 0 ? Pointers : type.pointers.size();
-    // Copies: a store through a pointer to bytes might change a member, for all that the compiler knows.
+    // Local copies: for all that the compiler knows, a store through a pointer to bytes might change a member.
     std::byte* const arena = arena_;
     std::uint16_t* const types = types_;
     const std::uint64_t end = end_;
@@ -224,14 +227,14 @@ class image_reader {
                                        : field_of(pointers[i]);
         const std::uint64_t offset = load_word(object + to.offset);
         if (offset == 0) continue;
-        const std::uint64_t unit = std::rotr(offset, 3);  // beyond every unit where it is not a multiple of 8
+        const std::uint64_t unit = std::rotr(offset, 3);  // beyond every unit if it is not a multiple of 8
         if (unit == next && to.target_units <= end - next) {
           types[unit] = static_cast<std::uint16_t>(to.target_index);
           next += to.target_units;
           ++objects;
         } else if (unit >= next || types[unit] != to.target_index) [[unlikely]] {
           next_ = next;
-          (void)reach(offset, *pointers[i].target);  // it is a first part, or wrong; no new object starts there
+          (void)reach(offset, *pointers[i].target);  // a first part, or invalid; no new object starts there
           next = next_;
         }
         store_word(object + to.offset, base + offset);
@@ -264,14 +267,15 @@ class image_reader {
                static_cast<unsigned>(*wrong));
     }
   }
-  // Objects within objects: a header that names more than there is would let a cast see beyond them.
+  // Checks the headers of objects within objects: if a header named a larger type, a cast would reach beyond the
+  // object.
   void check_headers(const std::byte* object, const type_descriptor& owner,
                      const std::vector<part_header>& headers) const {
     for (const part_header& each : headers) check_header(object + each.offset, *each.type, owner);
   }
   void check_header(const std::byte* header, const type_descriptor& type, const type_descriptor& owner) const {
     const std::uint64_t tag = load_word(header);
-    if (tag == type.tag || tag == 0) return;  // 0: made without situ::derived
+    if (tag == type.tag || tag == 0) return;  // 0: constructed without situ::derived
     const type_descriptor* const named = find_tagged(tag);
     if (named == nullptr || !derives_from(type, *named))
       reject("tag {:#x} at offset {:#x} names no {}, which is there within a {}", tag,
@@ -284,7 +288,7 @@ class image_reader {
         case op_kind::pointer: store_word(part, address(reach(load_word(part), *each.target))); break;
         case op_kind::array: fix_array(part, each, type); break;
         case op_kind::transient: std::memset(part, 0, each.bytes); break;
-        case op_kind::value: break;  // read at the end, from behind the image
+        case op_kind::value: break;  // read at the end, from the bytes after the image
         case op_kind::choice: {
           const auto flag = static_cast<std::size_t>(*part);
           if (flag >= each.cases->alternatives.size())
@@ -438,7 +442,7 @@ arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_r
   arena_reference made = make_arena(sizeof(arena) + head.image_bytes, head.alignment, head.objects, 0);
   auto* const memory = reinterpret_cast<std::byte*>(made.get());
   std::byte* const objects = memory + sizeof(arena);
-  // From here on the sender cannot change what was checked.
+  // The sender cannot change the copied bytes while they are checked.
   write_behind(front_of(objects, head.image_bytes), head.image_bytes,
                [&](std::size_t begin, std::size_t end) { std::memcpy(objects + begin, image + begin, end - begin); });
   image_reader reader{memory, first_unit + head.image_bytes / 8, head.alignment / 8, {tagged, image}};
@@ -458,7 +462,7 @@ arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_r
                          [&] { construct_values(reader.value_holders_met(), {values.data(), values.size()}); });
     }
   } catch (...) {
-    for (graph_root& root : roots) root.object = nullptr;  // it goes with the arena
+    for (graph_root& root : roots) root.object = nullptr;  // its memory is freed with the arena
     throw;
   }
   return made;

@@ -40,7 +40,7 @@ void graph_plan::make_room(std::uint64_t units) {
     throw_error(errc::bad_argument,
                 fmt::format("a graph of more than {} GiB: send it in parts", side_table::most_values >> 27));
   auto* const memory = static_cast<std::byte*>(image_memory_.at(0, units * 8));
-  if (is_in_place_) std::memcpy(memory, image_, next_ * 8);  // it was to lie where it has no room
+  if (is_in_place_) std::memcpy(memory, image_, next_ * 8);  // the copy does not fit into its place
   image_ = memory;
   is_in_place_ = false;
   room_ = std::min<std::uint64_t>(side_table::most_values, image_memory_.usable_bytes() / 8);
@@ -201,11 +201,11 @@ void graph_plan::discover_with(const graph_root* roots, std::size_t count, copy_
 
 // --- writing ---
 
-// Goes along the runs.
+// Writes the runs one after the other.
 struct graph_plan::writer {
   const graph_plan& plan;
   std::byte* const copy;
-  const std::uint64_t shift;  // of pointers
+  const std::uint64_t shift;  // added to pointers
   std::uint64_t* finalizer;
   std::size_t left = 0;
 
@@ -265,7 +265,8 @@ struct graph_plan::writer {
     }
   }
 
-  // Small objects with so many pointers and nothing else to be changed. pointers null: words that are pointers.
+  // Writes small objects that have this number of pointers and nothing else to change. pointers null: words that are
+  // pointers.
   template <unsigned Pointers, std::uint32_t Units>
   void write_words(std::byte* to, const std::byte* from, std::uint64_t bytes, std::uint64_t units,
                    const simple_pointer* pointers) const noexcept {
@@ -282,7 +283,7 @@ struct graph_plan::writer {
     }
   }
 
-  // Other objects; bit by bit, so that what is copied is still in the cache when its pointers are made.
+  // Writes other objects in chunks, so that a chunk is still in the cache when its pointers are changed.
   void write_chunks(const run& now, element_layout element) const noexcept {
     const std::uint64_t step = std::max<std::uint64_t>(chunk_units / element.units, 1) * element.units;
     for (std::uint64_t begin = now.begin; begin < now.end; begin += step) {
@@ -310,8 +311,8 @@ struct graph_plan::writer {
     return left != plan.left_.size() && plan.left_[left].begin == now.begin;
   }
 
-  // A run of a message, without what is no value; bit by bit, so that what is copied is still in the cache when it is
-  // looked at again.
+  // Writes a run of a message and clears the bytes that are no value, in chunks, so that a chunk is still in the cache
+  // when it is cleared.
   void write_values(const run& now) noexcept {
     const bool was_left = is_next_left(now);
     const std::uint64_t bytes = was_left ? plan.left_[left].bytes : std::uint64_t{now.end - now.begin} * 8;
@@ -372,7 +373,7 @@ void graph_plan::write_image(std::byte* to) const {
       w.write_values(now);
     } else if (w.is_next_left(now)) {
       w.write_left(now);
-    } else {  // its pointers are offsets already
+    } else {  // pointers are offsets already
       copy_object(to + std::uint64_t{now.begin} * 8, image_ + std::uint64_t{now.begin} * 8,
                   std::uint64_t{now.end - now.begin} * 8);
     }
@@ -420,8 +421,8 @@ void graph_plan::copy_values(std::byte* to) const {
 
 namespace {
 // Working memory, not state: plans are empty between copies. A thread, not a place, owns them, since graphs are also
-// copied outside a runtime. More than one, since a plan is held while its message waits for room, and other tasks copy
-// meanwhile.
+// copied outside a runtime. There are several, since a plan is held while its message waits for room, and other tasks
+// copy at that time.
 thread_local std::array<std::unique_ptr<graph_plan>, 4> spare_plans;
 }  // namespace
 

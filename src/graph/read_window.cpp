@@ -10,7 +10,7 @@ void counted_reads::move_to(std::uintptr_t address, std::uint64_t bytes) {
 }
 
 void counted_reads::count(std::uint64_t reads, std::uint64_t bytes) noexcept {
-  // Where each read is looked at it has been counted there.
+  // Reads that are checked on their own were counted by that.
   if (reads != 0 && open_ != 0) count_reads(begin_, reads, bytes);
 }
 

@@ -18,9 +18,10 @@ namespace situ::detail {
 namespace {
 constexpr std::size_t step_bytes = std::size_t{1} << 21;  // a huge page
 constexpr std::size_t least_reserved_bytes = std::size_t{64} << 20;
-constexpr std::size_t larger_range = 8;  // than what it must hold at once, so that little is moved
+constexpr std::size_t larger_range = 8;  // times the bytes needed at once, so that moves are rare
 
-// Where the job's memory comes from a node, this does. A refusal leaves it to the kernel: the job's own has been taken.
+// Binds the range to the node of the job's memory, if it has one. A failure is ignored, and the kernel chooses: the
+// job's own memory was bound.
 void follow_job(std::byte* range, std::size_t bytes) noexcept {
   if (current->job == nullptr || current->job->memory_node == job_control::no_node) return;
   system_placement_calls().prefer(range, bytes, current->job->memory_node);
@@ -31,7 +32,7 @@ reserved_memory::~reserved_memory() {
   if (base_ != nullptr) release_addresses(base_, reserved_);
 }
 
-// As much as there is: less under ulimit -v, and in valgrind. Where there is none, all stays as it is.
+// Reserves as much as is available: less under ulimit -v, and in valgrind. If there is none, nothing changes.
 void reserved_memory::move_to_larger_range(std::size_t least_bytes) noexcept {
   const std::size_t most =
       growth_ == growth::in_place
@@ -43,7 +44,7 @@ void reserved_memory::move_to_larger_range(std::size_t least_bytes) noexcept {
     follow_job(to, bytes);
     if (usable_ != 0) {
       if (!open_addresses(to, usable_)) return release_addresses(to, bytes);
-      // is on small pages, which makes it a mapping of its own
+      // is on small pages, and so a mapping of its own
       const std::size_t first = std::min(usable_, step_bytes);
       move_pages(to, base_, first);
       if (usable_ > first) move_pages(to + first, base_ + first, usable_ - first);
@@ -60,13 +61,13 @@ void reserved_memory::extend(std::size_t bytes) {
     throw_error(errc::out_of_memory, fmt::format("{} bytes of working memory to copy an object graph cannot be had: {}",
                                                  bytes, why_not_mapped(errno)));
   };
-  errno = ENOMEM;  // of a range that cannot grow
+  errno = ENOMEM;  // for a range that cannot grow
   if (bytes > reserved_ && (base_ == nullptr || growth_ == growth::moving)) move_to_larger_range(bytes);
   if (bytes > reserved_) fail();
   const std::size_t wanted =
       std::min(reserved_, (std::max(bytes, usable_ + usable_ / 2) + step_bytes - 1) & ~(step_bytes - 1));
   if (!open_addresses(base_ + usable_, wanted - usable_)) fail();
-  if (wanted > step_bytes) ::madvise(base_ + usable_, wanted - usable_, MADV_HUGEPAGE);  // a wish
+  if (wanted > step_bytes) ::madvise(base_ + usable_, wanted - usable_, MADV_HUGEPAGE);  // only a hint
   usable_ = wanted;
 }
 
@@ -77,7 +78,7 @@ void* reserved_memory::reserve_all(std::size_t bytes) noexcept {
     release_addresses(range, bytes);
     return nullptr;
   }
-  ::madvise(range, bytes, MADV_NOHUGEPAGE);  // a few entries are used, far apart
+  ::madvise(range, bytes, MADV_NOHUGEPAGE);  // only a few entries, far apart, are used
   base_ = range;
   reserved_ = usable_ = bytes;
   return range;

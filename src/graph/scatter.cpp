@@ -1,4 +1,4 @@
-// A copy whose objects do not lie in one block: each gets memory of its own.
+// Copies a graph whose objects do not lie in one block: each gets memory of its own.
 #include <situ/base/error_code.h>
 #include <situ/graph/containers.h>
 
@@ -15,10 +15,11 @@ namespace situ::detail {
 
 struct graph_plan::scattering {
   const graph_plan& plan;
-  // Where what begins at a unit of the copy lies; of others nothing is known.
+  // The address of the object that begins at a unit of the copy; entries of other units are not set.
   std::unique_ptr<std::byte*[], decltype(&std::free)> places = make_table(plan.next_);
 
-  // Touched once from front to end: by huge pages, where it is large, since the faults would cost more than the rest.
+  // The table is written once from front to end. If it is large, it uses huge pages, since page faults would cost more
+  // than the rest.
   static std::unique_ptr<std::byte* [], decltype(&std::free)> make_table(std::uint64_t entries) {
     constexpr std::uint64_t huge_page = std::uint64_t{1} << 21;
     const std::uint64_t bytes = entries * sizeof(std::byte*);
@@ -60,7 +61,7 @@ struct graph_plan::scattering {
         lead_others(object, each.cases->alternatives[static_cast<unsigned>(object[each.offset])]);
     }
   }
-  // A pool's container owns its block; another one leaves it alone.
+  // Sets the address of a container's elements. A pool's container owns its block; other containers do not.
   void lead_array(std::byte* at, const op& each) const noexcept {
     lead(at);
     if (!each.in_pool) return;
@@ -68,7 +69,7 @@ struct graph_plan::scattering {
     store_unit(at + 16, capacity);
   }
 
-  // So many bytes of the copy, to where they shall lie; what was left at the source comes from there.
+  // Writes bytes of the copy to their destination; data that was left at the source is read from there.
   void write(std::byte* to, std::uint64_t unit, std::uint64_t bytes, const left_data* left) const noexcept {
     if (left == nullptr) return copy_object(to, plan.image_ + unit * 8, bytes);
     copy_object(to, left->source, left->bytes);

@@ -72,8 +72,8 @@ copy_map map_of_environment() {
 
 }  // namespace
 
-// In the sender's segment: whether the receiver of a pull still needs the originals. Whoever is second to change it
-// gives it back.
+// A flag in the sender's segment: whether the receiver of a pull still needs the originals. The end that changes it
+// second frees it.
 enum class need : std::uint32_t { wanted, taken, given_up };
 using taken_flag = signal_word<need>;
 static_assert(sizeof(taken_flag) == signal_line_bytes);
@@ -81,7 +81,7 @@ static_assert(sizeof(taken_flag) == signal_line_bytes);
 static void give_back(taken_flag* flag) noexcept {
   try {
     deallocate(ptr<taken_flag>{flag});
-  } catch (const error& e) {  // only where the heap is damaged
+  } catch (const error& e) {  // thrown only if the heap is damaged
     log(log_level::error, e.message());
   }
 }
@@ -111,7 +111,8 @@ class flag_lease {
 
 namespace {
 
-// The receiver's end: at the end of its life the originals are not needed any more, whatever came of it.
+// The receiver's end of a flag: its destructor tells the sender that the originals are not needed any more, after a
+// success or a failure.
 struct flag_to_set {
   taken_flag* flag;
   std::uint32_t sender;
@@ -133,7 +134,7 @@ struct flag_to_set {
   }
 };
 
-// What a call holds of an offloaded graph: the entry, and before that ends, what the agent reads.
+// Keeps an offloaded graph for a call: the entry, which ends before the arguments that the agent reads.
 struct lent_graph final : held_by_call {
   std::unique_ptr<held_by_call> arguments;
   offload_lease entry;
@@ -141,12 +142,12 @@ struct lent_graph final : held_by_call {
       : arguments{std::move(held)}, entry{std::move(lease)} {}
 };
 
-// Of a call that a unit sends (units_that_dispatch): how | two words by the unit | roots | taken_flag, where there is
-// one.
+// The words of a call that a unit sends (units_that_dispatch): how | two words by the unit | roots | taken_flag, if
+// there is one.
 //   first word:   | finalizers:32 | failure epoch:16 | log2 of the alignment:8 | how:8 |
-//   second word:  | 0:1 | objects:31 | units of the copy:32 |, or where the walk failed, | 1:1 | walk_under_way at the
+//   second word:  | 0:1 | objects:31 | units of the copy:32 |, or if the walk failed, | 1:1 | walk_under_way at the
 //   sender:63 |
-static_assert(job::max_places < 1 << 16);  // as many ends there can be
+static_assert(job::max_places < 1 << 16);  // at most one failure epoch for each place
 constexpr std::uint64_t sent_by_unit = 16, result_sent_by_unit = 17;
 constexpr std::uint64_t walk_has_failed = std::uint64_t{1} << 63;
 
@@ -167,10 +168,10 @@ struct walk_under_way final : unit_walk {
   ~walk_under_way() {
     if (is_over.load(std::memory_order_acquire)) return;
     if (graph_units_in_use().dispatching->recall(*this)) end();
-    while (!is_over.load(std::memory_order_acquire)) give_way();  // a unit: this ends soon
+    while (!is_over.load(std::memory_order_acquire)) give_way();  // a unit does the walk, so this ends soon
   }
 
-  // In a message to be sent next; room null: at once.
+  // Begins the walk, for a message that is sent next; room null: the walk begins at once.
   void begin(std::span<const graph_root> graphs, std::byte* in_message) {
     std::copy(graphs.begin(), graphs.end(), store.begin());
     place = current->place;
@@ -183,12 +184,12 @@ struct walk_under_way final : unit_walk {
       self.end();
     };
     is_over.store(false, std::memory_order_relaxed);
-    // Who is told of a loss, and may free the graph, waits for that first (liveness.cpp).
+    // A place that is notified of a loss, and may free the graph, first waits for this count to fall (liveness.cpp).
     control_ = current->job;
     control_->slot(place).read_by_agent.fetch_add(1);
     graph_units_in_use().dispatching->dispatch(*this);
   }
-  // What a walk without a message has found. pre: it is over.
+  // Returns the result of a walk without a message. pre: the walk is over.
   [[nodiscard]] const std::uint64_t* words() const noexcept { return words_; }
 
  private:
@@ -216,36 +217,36 @@ struct walk_under_way final : unit_walk {
     control_->slot(place).read_by_agent.fetch_sub(1);
     is_over.store(true, std::memory_order_release);
   }
-  job_control* control_ = nullptr;  // a unit has no `current`
+  job_control* control_ = nullptr;  // units have no `current`
   std::uint64_t words_[2];
 };
 
 namespace {
 
-// What a call holds of a graph that a unit walks.
+// Keeps a graph that a unit walks for a call.
 struct walked_graph final : held_by_call {
   std::unique_ptr<held_by_call> arguments;
-  walk_under_way walk;  // ends before what it reads
+  walk_under_way walk;  // ends before the arguments that it reads
   explicit walked_graph(std::unique_ptr<held_by_call> held) noexcept : arguments{std::move(held)} {}
 };
 
-// At the sender of a graph whose walk has failed: the error, its code first.
+// Runs at the sender of a graph whose walk has failed: returns the error, its code first.
 std::string failure_of_walk(std::uint32_t epoch, std::uint64_t address) {
   if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);
   const auto& walk = *reinterpret_cast<const walk_under_way*>(address);
   return std::string{static_cast<char>(walk.error_code)} + walk.error_text;
 }
 
-// Up to here, a graph goes with its call: for the receiver to look for it would take longer than to send it twice.
+// A graph of up to this size is sent with its call: a pull would take longer than sending it twice.
 constexpr std::uint64_t most_sent_unasked = 512;
-// where one graph is larger than that, the next from such a root mostly is
+// if one graph is larger than that, the next from such a root mostly is, too
 constexpr std::uint32_t pulls_per_look = 15;
-constexpr std::uint64_t may_fetch_bit = std::uint64_t{1} << 32;  // beside the failure epoch of a pull
+constexpr std::uint64_t may_fetch_bit = std::uint64_t{1} << 32;  // next to the failure epoch of a pull
 
-// At the sender of a graph that the receiver could not read, since some of it lies in no segment, or is a value. A root
-// is an address and the number of its type here.
+// Runs at the sender of a graph that the receiver could not read, since part of it lies in no segment, or is a value. A
+// root is an address and the sender's number of its type.
 std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint64_t>& words) {
-  // who offered it may have freed it
+  // the task that offered the graph may have freed it
   if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);
   std::vector<graph_root> roots;
   for (const std::uint64_t word : words) {
@@ -296,27 +297,28 @@ void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint6
 
 struct graph_sender::implementation {
   transfer how = transfer::message;
-  alignas(graph_root) std::array<std::byte, most_roots * sizeof(graph_root)> root_store;  // mostly one: not cleared
+  // mostly one root, so it is not cleared
+  alignas(graph_root) std::array<std::byte, most_roots * sizeof(graph_root)> root_store;
   std::span<const graph_root> roots;
-  std::optional<borrowed_plan>
-      borrowed;         // message, until it is written. No other transfer may hold one: they wait, and plans are large
-  flag_lease flag;      // pull, and a result by a unit
-  offload_lease lease;  // offload, until lend()
-  std::uint64_t entry_words[2]{};  // likewise: address and use
-  std::uint32_t reader = 0;        // where a unit sends the call
+  // message, until it is written; other transfers may not hold one: they wait, and plans are large
+  std::optional<borrowed_plan> borrowed;
+  flag_lease flag;                 // pull, and a result that a unit sends
+  offload_lease lease;             // offload, until lend()
+  std::uint64_t entry_words[2]{};  // offload, until lend(): address and use
+  std::uint32_t reader = 0;        // the receiver of a call that a unit sends
   bool is_by_unit = false;
   bool is_result = false;
-  walk_under_way* walk = nullptr;  // held by the call, or here
+  walk_under_way* walk = nullptr;  // owned by the call, or by own_walk
   std::unique_ptr<walk_under_way> own_walk;
-  bool may_fetch = false;  // pull: what cannot be read there may be asked for
+  bool may_fetch = false;  // pull: the receiver may ask for a message if it cannot read an object
 
   [[nodiscard]] graph_plan& plan() {
     if (!borrowed) borrowed.emplace();
     return **borrowed;
   }
 
-  // A small graph is a message, and one whose roots lie where others cannot read; else the receiver pulls. Of a
-  // message, leaves the plan discovered.
+  // Chooses message for a small graph, and for a graph whose roots lie outside the segment; else pull. For a message,
+  // leaves the plan discovered.
   transfer choose(bool is_result) {
     const bool may_be_pulled =
         std::all_of(roots.begin(), roots.end(), [](const graph_root& root) { return is_in_own_segment(root.object); });
@@ -338,7 +340,7 @@ struct graph_sender::implementation {
 };
 
 namespace {
-// Before another place reads a graph where it lies. Nothing where places are coherent.
+// Writes a graph back before another place reads it at its address. Does nothing if places are coherent.
 void write_back_graph(std::span<const graph_root> roots) {
   if constexpr (has_coherent_places) return;
   const borrowed_plan walk;
@@ -355,7 +357,7 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   self.roots = {store, roots.size()};
   if (how == transfer::automatic) how = graph_state_here().default_transfer;
   self.may_fetch = how == transfer::automatic;
-  // Values lie in memory of this process alone, and only it can read them; all of this host, and no other.
+  // Only this process can read values, which lie in its private memory; only this host can read any of its graphs.
   const bool is_only_read_here =
       is_far(*current, to.to.index()) ||
       std::any_of(roots.begin(), roots.end(), [](const graph_root& root) { return root.type->reaches_values; });
@@ -394,7 +396,7 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
 graph_sender::~graph_sender() = default;
 
 std::size_t graph_sender::size() const noexcept {
-  const std::size_t words = 1;  // the transfer
+  const std::size_t words = 1;  // the word of the transfer
   switch (self_->how) {
     case transfer::message: return (words + 1) * 8 + message_bytes(self_->plan(), self_->roots.size());
     case transfer::pull: return (words + 2 + self_->roots.size()) * 8;
@@ -405,7 +407,7 @@ std::size_t graph_sender::size() const noexcept {
 }
 
 namespace {
-// Whether it lies in a message, which goes next from here; else in a buffer.
+// Returns whether `at` is in the next message of a channel to the place; if not, it is in a buffer.
 [[nodiscard]] bool is_in_channel_to(std::uint32_t place, const std::byte* at) noexcept {
   const auto lies_in = [at](const channel* of) {
     return reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(of) < sizeof(channel);
@@ -414,7 +416,7 @@ namespace {
 }
 }  // namespace
 
-// The unit walks the graph once the message has been handed over to it.
+// Hands the graph to the unit, which walks it once it has the message.
 void graph_sender::write_for_unit(wire_writer& writer) const {
   implementation& self = *self_;
   if (self.walk == nullptr) {
@@ -432,7 +434,7 @@ void graph_sender::write_for_unit(wire_writer& writer) const {
   }
   self.walk->is_result = self.is_result;
   if (is_in_channel_to(self.reader, room)) return self.walk->begin(self.roots, room);
-  // a large call: it goes when its buffer has been filled, and with it what the unit has found
+  // a large call: it is sent when its buffer is full, so the unit's result must be there before
   self.walk->begin(self.roots, nullptr);
   while (!self.walk->is_over.load(std::memory_order_acquire)) give_way();
   std::memcpy(room, self.walk->words(), 2 * sizeof(std::uint64_t));
@@ -469,7 +471,7 @@ std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> a
 }
 
 void graph_sender::wait_until_taken() {
-  // A wait that begins when the receiver is lost already, and this task knows of it, must end, too.
+  // The gate ends a wait that begins after the receiver was lost and this task was notified of it.
   if (taken_flag* const flag = self_->flag.get(); flag != nullptr) {
     change_gate gate{*current->job, current->place, flag};
     current->scheduler->wait_until(
@@ -569,7 +571,7 @@ void graph_receiver::pull(std::span<graph_root> roots) {
     return;
   } catch (const error& e) {
     if (e.code() != errc::bad_address || (words_[1] & may_fetch_bit) == 0) throw;
-  } catch (const values_met&) {  // in objects of a derived class: the sender did not know
+  } catch (const values_met&) {  // in objects of a derived class, of which the sender did not know
   }
   how_ = transfer::message;
   const std::vector<std::byte> bytes =
@@ -577,7 +579,7 @@ void graph_receiver::pull(std::span<graph_root> roots) {
   memory_ = read_message(bytes, roots);
 }
 
-// The sizes came with the call.
+// Has a unit copy the graph, whose sizes came with the call.
 void graph_receiver::have_copied(std::span<graph_root> roots) {
   const flag_to_set tell_sender{words_[0], source_};
   const std::uint64_t word = words_[1];
@@ -632,7 +634,7 @@ void graph_receiver::have_copied(std::span<graph_root> roots) {
   }
   const auto is_over = [&copy] { return copy.is_over.load(std::memory_order_acquire); };
   try {
-    // A unit ends what it has begun, whoever is lost meanwhile.
+    // A unit completes what it has begun even if a place is lost.
     current->scheduler->wait_until(is_over,
                                    {.outlives_losses = true, .note = {.kind = wait_kind::graph, .peer = source_}});
   } catch (...) {
@@ -641,7 +643,7 @@ void graph_receiver::have_copied(std::span<graph_root> roots) {
   }
   if (copy.error_text[0] != '\0') throw_error(static_cast<errc>(copy.error_code), copy.error_text);
   if (units.after_copy != nullptr) units.after_copy(graph.objects, graph.copy_bytes);
-  invalidate(made.get(), sizeof(arena));  // read meanwhile, and its line is the first object's, too
+  invalidate(made.get(), sizeof(arena));  // was read during the copy, and its line also holds the first object
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
   memory_ = std::move(made);
 }
@@ -656,18 +658,18 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
   arena_reference made = make_arena(graph.copy_bytes, graph.alignment, graph.objects, graph.finalizer_words);
   front_of(reinterpret_cast<std::byte*>(made.get()), graph.copy_bytes).prepare(graph.copy_bytes);
   const graph_units_of_machine& units = graph_units_in_use();
-  // The agent writes there; the head is written, and what else lay there before may be.
+  // The agent writes this memory; its lines may be dirty here, from the head and from earlier uses.
   if (!units.drop_destination) flush(made.get(), graph.copy_bytes);
   if (graph.finalizer_words != 0 && !units.drop_destination)
     flush(made.get()->finalizers, (graph.finalizer_words + 1) * sizeof(std::uint64_t));
   try {
     claim.copy_to(*made.get());
   } catch (const place_lost_error&) {
-    ++made.get()->references;  // the agent may still write there: the memory goes with the job
+    ++made.get()->references;  // the agent may still write there: the memory is freed with the job
     throw;
   }
   if (units.after_copy != nullptr) units.after_copy(graph.objects, graph.copy_bytes);
-  invalidate(made.get(), sizeof(arena));  // read meanwhile, and its line is the first object's, too
+  invalidate(made.get(), sizeof(arena));  // was read during the copy, and its line also holds the first object
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
   memory_ = std::move(made);
 }

@@ -73,8 +73,8 @@ class hdf5_file {
     require_dims<D, Range>();
     write(*u.core(), what, name, element_type_of(*u.core()));
   }
-  // Reads the points that write() has written. Other extents in the file are an error; numbers of another type are
-  // converted.
+  // Reads the inner points from the dataset's own name, or a box of points from another name. Other extents in the file
+  // are an error; numbers of another type are converted.
   template <class T, int D>
   void read(const dataset<T, D>& u) {
     read(*u.core(), u.inner(), u.core()->name, element_type_of(*u.core()));

@@ -24,7 +24,8 @@ class graph_sender {
   graph_sender& operator=(const graph_sender&) = delete;
   [[nodiscard]] std::size_t size() const noexcept;
   void write(wire_writer& writer) const;
-  // Returns an object to keep until the call is over: `arguments`, which hold the graphs, and the sender's own loans.
+  // Returns an object to keep until the call is over: `arguments`, which hold the graphs, with the agent's entry or the
+  // unit's walk (offload).
   [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments);
   // Blocks until the receiver no longer needs the originals. Only for results: for arguments the call's answer tells
   // it.
