@@ -16,7 +16,7 @@ struct layers {
   [[nodiscard]] bool contains(int s) const noexcept { return low <= s && s < high; }
 };
 
-// Five slots in place of three: on a machine that others use, too, a chain bound by its file takes a tenth less. More
+// Five slots instead of three: on a machine that others use, too, a chain bound by its file takes a tenth less. More
 // were not tried.
 inline constexpr int most_depth = 2;
 

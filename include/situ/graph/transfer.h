@@ -8,7 +8,8 @@
 //
 // `automatic` uses message for small graphs and for graphs whose roots lie outside the sender's segment, else pull; if
 // the receiver of a pull cannot read an object, it asks the sender for a message. Graphs with standard containers,
-// strings or smart pointers, and graphs for another host, always go by message: other places cannot read that memory.
+// strings or smart pointers, and graphs for another host, go by message even if the call names another transfer: other
+// places cannot read that memory.
 //
 // cost: each copies as clone does. A message adds checking, with 2 bytes of marks for 8 of the image while it lasts; a
 // pull one message each way; an offload two wake-ups of a thread. Settings are stores.

@@ -1,4 +1,4 @@
-// Prints a tree as text or JSON. Pure functions. cost: linear in the nodes and paths.
+// Renders a tree as text or JSON. Pure functions. cost: linear in the nodes and paths.
 #pragma once
 
 #include <situ/base/detail/abi.h>

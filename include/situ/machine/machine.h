@@ -1,4 +1,4 @@
-// The machine module: includes all public headers of situ::machine.
+// The machine module in one include.
 #pragma once
 
 #include <situ/machine/discover.h>

@@ -1,4 +1,4 @@
-// The stencil module: includes all public headers of situ::stencil.
+// The stencil module in one include, without hdf5.h.
 #pragma once
 
 #include <situ/stencil/block.h>

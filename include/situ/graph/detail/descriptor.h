@@ -74,7 +74,7 @@ struct value_run {
 };
 // Bytes of which only the given bits (perhaps none) belong to a value.
 using gap = value_run;
-// A gap of one word: the bits to keep.
+// Adjacent words with the same gaps: the bits to keep of each word.
 struct word_gap {
   std::uint32_t offset = 0;  // bytes, a multiple of 8
   std::uint32_t words = 0;
@@ -128,7 +128,7 @@ struct type_descriptor {
   std::vector<op> others;
   std::vector<part_header> headers;  // of the parts that every object of the type has
   std::vector<bool_run> bools;       // of every object of the type; for a block of data: of each element
-  // of every object, with all alternatives of each choice; for a block of data: of each element
+  // of every object, with all bytes of each choice; for a block of data: of each element
   std::vector<value_run> values;
   std::vector<word_gap> gaps;  // padding, in every `gap_period` bytes: an object, or elements up to a multiple of 8
   std::uint64_t gap_period = 0;

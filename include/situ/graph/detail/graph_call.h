@@ -27,8 +27,8 @@ class graph_sender {
   // Returns an object to keep until the call is over: `arguments`, which hold the graphs, with the agent's entry or the
   // unit's walk (offload).
   [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments);
-  // Blocks until the receiver no longer needs the originals. Only for results: for arguments the call's answer tells
-  // it.
+  // Blocks until the receiver no longer needs the originals. Only for results: the answer to a call says so for its
+  // arguments.
   void wait_until_taken();
 
  private:

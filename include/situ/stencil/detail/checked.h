@@ -19,7 +19,7 @@ struct check_site {
   access_mode mode = access_mode::read;
   int argument = 0;
   coordinates point{};
-  std::vector<std::pair<coordinates, int>> written;  // components written at this point
+  std::vector<std::pair<coordinates, int>> written;  // offset and component of each write at this point
   bool is_at_point = false;
 
   void move_to(const coordinates& to) {
