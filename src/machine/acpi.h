@@ -14,7 +14,7 @@
 
 namespace situ::machine {
 
-// A figure of HMAT: latency or bandwidth of one node's memory, seen from another node's processors.
+// A figure of HMAT: latency or bandwidth of one node's memory, seen from one node's processors.
 struct firmware_figure {
   enum class kind : std::uint8_t { latency, read_latency, write_latency, bandwidth, read_bandwidth, write_bandwidth };
   std::uint32_t from = 0;  // NUMA nodes, in Linux's numbering
