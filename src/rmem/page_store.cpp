@@ -8,10 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -206,17 +204,12 @@ class moved_pages final : public page_store {
       all += for_each_done(part, move, state::mapped, [&](std::size_t begin, std::size_t end) {
         if (!is_protected) return;
         faults_.protect(at(part[begin].page), (end - begin) * page_bytes);
-        std::optional<gone_pages> gone;
-        if (parts_to_ask_ > 0) {
-          --parts_to_ask_;
-          gone.emplace(*this, part[begin].page, end - begin);
-        }
         const auto was = [&](std::size_t i) { return is_new ? lent_[part[i].frame] : before_.data() + i * page_bytes; };
         volatile std::size_t i = begin;  // a look may end at any page
         while (i < end) {
           const bool is_done = try_look(faults_.how_told(), [&] {
             while (i < end) {
-              if (!(gone && (*gone)[i - begin]) && std::memcmp(at(part[i].page), was(i), page_bytes) != 0) return;
+              if (std::memcmp(at(part[i].page), was(i), page_bytes) != 0) return;
               i = i + 1;
             }
           });
@@ -256,7 +249,12 @@ class moved_pages final : public page_store {
     if (states_[which.frame] != state::mapped) return slot(which);
     return look_at(which, [&] { std::memcpy(copy, at(which.page), page_bytes); }) ? copy : nullptr;
   }
-  [[nodiscard]] bool is_gone(const held& which) const noexcept override { return gone_pages{*this, which.page, 1}[0]; }
+  [[nodiscard]] bool is_gone(const held& which) const noexcept override {
+    std::uint64_t entry = here_or_swapped;
+    const auto place = reinterpret_cast<std::uintptr_t>(at(which.page)) / page_bytes * sizeof entry;
+    (void)::pread(page_map_.get(), &entry, sizeof entry, static_cast<off_t>(place));
+    return (entry & here_or_swapped) == 0;
+  }
 
  private:
   // filled: has memory, and lent_ points to the same bytes.
@@ -265,20 +263,8 @@ class moved_pages final : public page_store {
   static constexpr std::size_t least_run = 8;
   static constexpr int dont_need_locked = 24;  // MADV_DONTNEED_LOCKED, newer than the headers of Debian 12
 
-  // Finds which of the pages from `first` on the program has given back. It may give back more right after.
-  class gone_pages {
-   public:
-    gone_pages(const moved_pages& of, std::uint64_t first, std::size_t count) noexcept {
-      entries_.fill(here_or_swapped);
-      const auto place = reinterpret_cast<std::uintptr_t>(of.at(first)) / page_bytes * sizeof entries_[0];
-      (void)::pread(of.page_map_.get(), entries_.data(), count * sizeof entries_[0], static_cast<off_t>(place));
-    }
-    [[nodiscard]] bool operator[](std::size_t i) const noexcept { return (entries_[i] & here_or_swapped) == 0; }
+  static constexpr std::uint64_t here_or_swapped = std::uint64_t{3} << 62;  // the kernel's Documentation, pagemap
 
-   private:
-    static constexpr std::uint64_t here_or_swapped = std::uint64_t{3} << 62;  // the kernel's Documentation, pagemap
-    std::array<std::uint64_t, most_at_once> entries_;
-  };
   // Calls look(), which touches a mapped page, and repeats it if it was only slow. Returns false if the program has
   // given the page back; that takes a few milliseconds, so call it only for pages unlikely to be gone.
   template <class Look>
@@ -330,9 +316,6 @@ class moved_pages final : public page_store {
   std::vector<const std::byte*> lent_;  // by frame: the bytes of those that are lent or filled
   std::vector<held> filled_;            // the pages of the last fill()
   std::vector<std::byte> before_;
-  // The number of further parts to check for given-back pages before they are read (after the program has given some
-  // back).
-  mutable std::uint32_t parts_to_ask_ = 0;
 };
 
 }  // namespace
