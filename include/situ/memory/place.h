@@ -1,5 +1,5 @@
-// A place: a memory partition and the workers beside it, named by its index in the job. A value type.
-// cost: an integer's.
+// A place: a memory partition and the workers attached to it, named by its index in the job. A value type. cost: an
+// integer's.
 #pragma once
 
 #include <compare>
@@ -8,12 +8,12 @@
 
 namespace situ {
 
-// The name of a place: its index. Making one does not ask whether the job has it.
+// The name of a place: its index. The constructor does not check that the job has such a place.
 class place {
  public:
   constexpr place() noexcept = default;
   constexpr explicit place(std::uint32_t index) noexcept : index_{index} {}
-  // From 0 to place_count() - 1.
+  // Returns the index, from 0 to place_count() - 1.
   [[nodiscard]] constexpr std::uint32_t index() const noexcept { return index_; }
   friend constexpr auto operator<=>(place, place) noexcept = default;
 

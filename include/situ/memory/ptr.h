@@ -1,6 +1,6 @@
-// situ::ptr<T>: a global pointer. Eight bytes, a plain address; dereferences directly on the same host.
-// Trivially copyable; arithmetic, comparison and hash as for T*. Thread-safe as a T* is.
-// cost: a T*'s; place() and is_here() a few instructions more.
+// situ::ptr<T>: a global pointer. Eight bytes, a plain address; dereferences directly on the same host. Trivially
+// copyable; arithmetic, comparison and hash as for T*. Thread-safe as a T* is. cost: that of a T*; place() and
+// is_here() a few instructions more.
 #pragma once
 
 #include <situ/base/is_data.h>
@@ -20,12 +20,12 @@ namespace detail {
 [[noreturn]] void throw_foreign_address(std::uintptr_t address);
 }
 
-// A pointer to an object in any place's segment, or null. put and get use it at every place; on the same host it also
-// dereferences, through local().
+// A pointer to an object in any place's segment, or null. put and get accept it at every place; on the same host the
+// result of local() can be dereferenced.
 template <class T>
 class ptr {
  public:
-  // As std::pointer_traits and iterators name them.
+  // Member types for std::pointer_traits and iterators.
   using element_type = T;
   using difference_type = std::ptrdiff_t;
 
@@ -36,7 +36,7 @@ class ptr {
     requires(std::is_convertible_v<U*, T*> && !std::is_same_v<U, T>)
   ptr(ptr<U> other) noexcept : ptr{static_cast<T*>(other.local())} {}
 
-  // The place whose segment holds the address. Throws bad_address where no segment does, and no_runtime.
+  // Returns the place whose segment holds the address. Throws bad_address if no segment does, and no_runtime.
   [[nodiscard]] situ::place place() const {
     const detail::place_context& context = *detail::current;
     const std::uintptr_t index = (address() - context.base) >> context.slice_shift;
@@ -45,11 +45,11 @@ class ptr {
     return situ::place{static_cast<std::uint32_t>(index)};
   }
 
-  // The address itself: dereferenceable at every place of this host.
+  // Returns the address, dereferenceable at every place of this host.
   [[nodiscard]] T* local() const noexcept { return reinterpret_cast<T*>(address_); }
-  // The same as a number.
+  // Returns the address as a number.
   [[nodiscard]] constexpr std::uintptr_t address() const noexcept { return address_; }
-  // Whether the address lies in the calling place's own segment.
+  // Returns whether the address is in the calling place's own segment.
   [[nodiscard]] bool is_here() const noexcept {
     const detail::place_context& context = *detail::current;
     return context.place_count != 0 && (address() - context.base) >> context.slice_shift == context.place;
@@ -93,7 +93,8 @@ class ptr {
   }
 
  private:
-  std::uintptr_t address_ = 0;  // no T*: the compiler must know it from a plain pointer (base/detail/holds_address.h)
+  // not a T*, so that the compiler can tell it from a plain pointer (base/detail/holds_address.h)
+  std::uintptr_t address_ = 0;
 };
 
 template <class T>
