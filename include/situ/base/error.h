@@ -1,6 +1,7 @@
-// What can happen to a correct program, as exceptions: a place is lost, bytes are bad, memory is out, access is denied.
-// A caller's bug is an assertion instead: it ends the program and names the fix. Thread-safe: errors are values.
-// The codes are in error_code.h. cost: making an error formats its text, which allocates; reading one is a load.
+// The exceptions for failures that a correct program can meet: a place is lost, bytes are bad, memory is out, access
+// is denied. A caller's bug is an assertion instead: it ends the program and names the fix. Thread-safe: errors are
+// values. The codes are in error_code.h. cost: making an error formats its text, which allocates; reading one is a
+// load.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -18,12 +19,12 @@ namespace situ {
 class error : public std::exception {
  public:
   error(errc code, std::string_view message);
-  // The code, and what it says is damaged.
+  // Returns the code, or the scope of the damage.
   [[nodiscard]] errc code() const noexcept { return code_; }
   [[nodiscard]] error_scope scope() const noexcept { return situ::scope(code_); }
-  // The message without the "situ: <code>: " prefix.
+  // Returns the message without the "situ: <code>: " prefix.
   [[nodiscard]] std::string_view message() const noexcept { return std::string_view{what_}.substr(prefix_length_); }
-  // The whole text, zero-terminated; valid as long as the error.
+  // Returns the whole text, zero-terminated; valid as long as the error.
   [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
 
  private:
@@ -36,39 +37,40 @@ class error : public std::exception {
 class place_lost_error : public error {
  public:
   place_lost_error(std::uint32_t place_index, std::string_view reason);
-  // The index of the lost place in the job.
+  // Returns the index of the lost place in the job.
   [[nodiscard]] std::uint32_t place_index() const noexcept { return place_index_; }
 
  private:
   std::uint32_t place_index_;
 };
 
-// A call from place to place that an exception has ended on its way to who waits.
+// A call from place to place that an exception ended on its way to the waiting task.
 struct remote_call {
-  std::uint32_t place_index = 0;   // where the function ran
+  std::uint32_t place_index = 0;   // the place that ran the function
   std::uint32_t caller_index = 0;  // the place that called it
-  std::string function;            // as the compiler names it, as reports of waiting have it; empty: unknown
-  // The line of the call (of async_at: where its future was waited for), the file without folders; empty, 0: unknown.
+  std::string function;            // the compiler's name for it, as in reports of waits; empty: unknown
+  // The line of the call (for async_at, the line that waited for its future); the file without folders. Empty, 0:
+  // unknown.
   std::string file;
   std::uint32_t line = 0;
-  std::uint32_t left_out = 0;  // calls after this one that are not kept, since there are too many
+  std::uint32_t left_out = 0;  // number of calls after this one that were dropped, since there were too many
 };
 
-// An exception thrown by a body that ran at another place. Carries its dynamic type's name and its what(), and the
-// calls from place to place that it came through, which its own what() lists, each on a line.
+// An exception that was thrown by a body at another place. Carries the name of its dynamic type, its what(), and the
+// calls from place to place that it passed through; the what() of the remote_error lists these calls, each on a line.
 class remote_error : public error {
  public:
   remote_error(std::uint32_t place_index, std::string_view type_name, std::string_view remote_what,
                std::vector<remote_call> calls = {});
-  // The index of the place where it was thrown.
+  // Returns the index of the place that threw the exception.
   [[nodiscard]] std::uint32_t place_index() const noexcept { return place_index_; }
-  // The demangled name of the exception's type.
+  // Returns the demangled name of the exception's type.
   [[nodiscard]] const std::string& type_name() const noexcept { return type_name_; }
-  // Its what().
+  // Returns the what() of the original exception.
   [[nodiscard]] const std::string& remote_what() const noexcept { return remote_what_; }
-  // The call whose function threw, then the one whose function called that, and so on to the place that catches it.
-  // Where a function catches it and throws something of its own, that begins anew. Of more than 32 the first and the
-  // last 16.
+  // Returns the calls, innermost first: the call whose function threw, then the one that called it, and so on to the
+  // place that catches the error. If a function on the way catches it and throws an exception of its own, the list
+  // starts anew. Of more than 32 calls, the list keeps the first and the last 16.
   [[nodiscard]] const std::vector<remote_call>& calls() const noexcept { return calls_; }
 
  private:
@@ -78,7 +80,7 @@ class remote_error : public error {
   std::uint32_t place_index_;
 };
 
-// What typeid(x).name() gave, as it is written in a program; what does not demangle comes back as it is.
+// Returns the source form of a name from typeid(x).name(); returns a name that does not demangle unchanged.
 [[nodiscard]] std::string demangle(const char* mangled_name);
 
 }  // namespace situ

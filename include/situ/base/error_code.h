@@ -1,6 +1,6 @@
-// The codes of errors, and the function that throws one: all that code needs which reports an error and catches none.
-// It is apart from error.h, which has the exceptions, so that a change of those recompiles only what catches or makes
-// them. Thread-safe: codes are values. cost: throw_error as making an error (error.h); the rest are loads.
+// The codes of errors, and the function that throws one: enough for code that reports errors and catches none. The
+// exceptions are in error.h, apart, so that a change of them recompiles only code that catches or makes them.
+// Thread-safe: codes are values. cost: throw_error as making an error (error.h); the rest are loads.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -10,11 +10,11 @@
 
 namespace situ {
 
-// What is damaged by an error: only this operation, the link to one place, a place, or the whole job.
+// The extent of the damage: only this operation, the link to one place, a place, or the whole job.
 enum class error_scope : std::uint8_t { operation, link, place, job };
 
-// What went wrong. In the order of what is damaged (error_scope): up to remote_exception only the operation, so the
-// caller may go on; then the link, the place, and from no_runtime on the job.
+// The code of an error. The codes are in the order of their error_scope: up to remote_exception only the operation
+// fails, so the caller may go on; then come the link, the place, and from no_runtime on the job.
 enum class errc : std::uint8_t {
   bad_argument,      // an argument outside its documented domain
   bad_address,       // an address outside every segment, or not allocated
@@ -36,9 +36,9 @@ enum class errc : std::uint8_t {
   version_mismatch,  // places of one job run different builds
 };
 
-// What an error of this code damages.
+// Returns the scope of the damage of an error with this code.
 [[nodiscard]] error_scope scope(errc code) noexcept;
-// The code in words: "out of memory".
+// Returns the code in words: "out of memory".
 [[nodiscard]] std::string_view name(errc code) noexcept;
 
 // Throws situ::error; out of line, so that hot functions keep no string code.

@@ -1,4 +1,4 @@
-// Which classes are plain data to messages and object graphs.
+// Says which classes are plain data for messages and object graphs.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -7,8 +7,9 @@
 
 namespace situ {
 
-// Trivially copyable classes that hold no address: their bytes are their value. Most are known by themselves;
-// specialise for your own where a compile error says so: template <> inline constexpr bool situ::is_data<T> = true.
+// True for trivially copyable classes that hold no address, so that their bytes are their value. Most are recognised
+// automatically; specialise it for a class if a compile error asks for it: template <> inline constexpr bool
+// situ::is_data<T> = true.
 template <class T>
 inline constexpr bool is_data = false;
 template <class T>

@@ -1,6 +1,6 @@
-// The log: libraries print nothing, they write here. The default sink writes warnings and errors to standard error;
-// set_log_sink replaces it. Process-wide and thread-safe: a sink may be called from any thread, also by two at once.
-// cost: a lock, a copy of the sink, and what the sink itself takes.
+// The log of Situ's libraries, which print nothing themselves. The default sink writes warnings and errors to standard
+// error; set_log_sink replaces it. Process-wide and thread-safe: any thread may call the sink, also two at once. cost:
+// a lock, a copy of the sink, and the sink's own cost.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -10,16 +10,16 @@
 
 namespace situ {
 
-// How much a message matters, the least first.
+// The severity of a message, lowest first.
 enum class log_level { debug, info, warning, error };
 
-// Takes each message, which has no newline at its end.
+// Receives each message, without a newline at its end.
 using log_sink = std::function<void(log_level, std::string_view message)>;
 
 // Replaces the sink; an empty function restores the default. Returns the sink that was set before.
 log_sink set_log_sink(log_sink sink);
 
-// Gives a message to the sink. Throws what the sink throws.
+// Passes a message to the sink. Throws if the sink throws.
 void log(log_level level, std::string_view message);
 
 }  // namespace situ

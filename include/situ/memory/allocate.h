@@ -15,7 +15,7 @@
 
 namespace situ {
 
-// How to allocate.
+// Options of an allocation.
 struct allocation {
   std::size_t alignment = 0;  // a power of two, in bytes; 0: the type's own, or 16
   // Requests huge pages. The kernel may refuse them for shared memory (memory_usage::huge_pages_available). The block
@@ -24,7 +24,7 @@ struct allocation {
   bool huge_pages = false;
 };
 
-// How to allocate by an intent.
+// Options of an allocation by an intent.
 struct placing {
   std::size_t alignment = 0;  // as in allocation
   // If true, the pages exist when the allocation returns. If false, each page comes from the memory that the ordering

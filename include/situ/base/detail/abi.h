@@ -1,7 +1,8 @@
-// What a program and Situ's libraries have to be compiled alike with, as a name that the linker looks for. The library
-// defines the name of the way that it was compiled; each file that includes a header of Situ refers to the name of its
-// own. If the two differ, the program does not link, and the undefined name says what differs; without this it would
-// link, and read classes at the wrong offsets. cost: eight bytes of each object file, none of it loaded at run time.
+// Encodes the compiler options that a program and Situ's libraries must share in the name of a symbol. The library
+// defines the symbol for its own options; each file that includes a header of Situ refers to the symbol for the
+// program's. If the options differ, the program does not link, and the undefined name says which option differs;
+// without this check it would link, and read classes at the wrong offsets. cost: eight bytes of each object file, none
+// of it loaded at run time.
 #pragma once
 
 // _GLIBCXX_DEBUG (also by way of _GLIBCXX_DEBUG_PEDANTIC) makes containers larger.

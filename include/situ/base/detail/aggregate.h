@@ -1,9 +1,9 @@
-// The fields of an aggregate, found by the compiler: how many there are, of which types, and where they lie.
+// Finds the fields of an aggregate at compile time: their number, types and addresses.
 //
-// How many: the largest number of empty initialisers, T{{}, {}, ...}, that compiles; each stands for one field, also
-// for an array or a nested aggregate. Which: structured bindings. So: classes without bases, with at most 48 fields
-// that can be initialised from {}. (A reference cannot; has_unopenable_field tells.) No state, nothing at run time but
-// visit_fields.
+// The number is that of empty initialisers: the longest T{{}, {}, ...} that compiles has one for each field, also for
+// an array or a nested aggregate. The types come from structured bindings. So this works for classes without bases
+// that have at most 48 fields, all of which can be initialised from {}. (A reference cannot; has_unopenable_field
+// detects it.) No state; only visit_fields runs at run time.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct any_base_of {
 };
 inline constexpr std::size_t most_fields = 48;
 
-// C++20 has no pack of structured bindings, so each number of fields is a row of its own, which the preprocessor
-// writes. SITU_DETAIL_FIELDS_3(X, S) is X(f0) S() X(f1) S() X(f2); SITU_DETAIL_UP_TO_48(R) is R(1) R(2) ... R(48).
+// C++20 has no pack of structured bindings, so the preprocessor generates a row for each number of fields.
+// SITU_DETAIL_FIELDS_3(X, S) is X(f0) S() X(f1) S() X(f2); SITU_DETAIL_UP_TO_48(R) is R(1) R(2) ... R(48).
 // clang-format off
 #define SITU_DETAIL_NAME(field) field
 #define SITU_DETAIL_BRACES(field) {}
@@ -118,7 +118,7 @@ consteval std::size_t count_fields() {
 template <class T>
 inline constexpr std::size_t field_count = count_fields<T>();
 
-// Convert to whatever a field may be.
+// Convert to the type of any field.
 struct any_value {
   template <class Field>
   constexpr operator Field&&() const noexcept;
@@ -127,8 +127,8 @@ struct any_object {
   template <class Field>
   constexpr operator Field&() const noexcept;
 };
-// Whether there is a field beyond those counted: one that cannot be initialised from {}, but has an initialiser of its
-// own.
+// Returns whether T has a field beyond those counted: one that cannot be initialised from {}, but has a default
+// initialiser.
 template <class T>
 consteval bool has_uncounted_field() {
   constexpr std::size_t n = field_count<T>;
@@ -145,7 +145,7 @@ consteval bool has_uncounted_field() {
   return false;
 }
 
-// Some field cannot be initialised from {}: a reference, or a class without a default constructor.
+// True if some field cannot be initialised from {}: a reference, or a class without a default constructor.
 template <class T>
 inline constexpr bool has_unopenable_field = [] {
   if constexpr (!is_open_aggregate<T>) {
@@ -157,7 +157,7 @@ inline constexpr bool has_unopenable_field = [] {
   }
 }();
 
-// Whether the fields of T can be found here.
+// True if this header can find the fields of T.
 template <class T>
 inline constexpr bool has_known_fields = [] {
   if constexpr (!is_open_aggregate<T>) {
@@ -169,7 +169,7 @@ inline constexpr bool has_known_fields = [] {
   }
 }();
 
-// The types of the fields, as declared (a bit-field's is that of its values).
+// Returns the types of the fields, as declared (for a bit-field, the type of its values).
 template <class T>
 consteval auto list_field_types(T& value) {
   constexpr std::size_t n = field_count<T>;
@@ -185,7 +185,7 @@ consteval auto list_field_types(T& value) {
 template <class T>
 using field_types = decltype(list_field_types(std::declval<T&>()));
 
-// Whether each field has an address, as bit-fields have not.
+// Returns whether every field has an address; bit-fields have none.
 template <class T>
 consteval auto find_whether_addressable(T& value) {
   constexpr std::size_t n = field_count<T>;
@@ -206,7 +206,7 @@ inline constexpr bool has_addressable_fields = [] {
     return false;
 }();
 
-// The addresses of the fields, as constants: what field_key is made of. No bit-fields, no references.
+// Returns the addresses of the fields as constants, from which field_key is made. No bit-fields, no references.
 template <class T>
 consteval auto list_field_addresses(T& value) {
   constexpr std::size_t n = field_count<T>;
@@ -220,7 +220,7 @@ consteval auto list_field_addresses(T& value) {
 #undef SITU_DETAIL_ROW
 }
 
-// Calls visit(field&) for each field of `value`, in order. Reads nothing. No bit-fields.
+// Calls visit(field&) for each field of `value`, in order, without reading the fields. No bit-fields.
 template <class T, class Visit>
 void visit_fields(T& value, Visit&& visit) {
   constexpr std::size_t n = field_count<std::remove_const_t<T>>;

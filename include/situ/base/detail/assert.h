@@ -1,5 +1,5 @@
-// SITU_ASSERT(level, condition, "what to do"): a caller's bug or a broken invariant. Prints the place where it stands,
-// the condition and the fix to standard error, then aborts. Levels: 1 cheap, 2 thorough, 3 expensive; those above
+// SITU_ASSERT(level, condition, "what to do"): reports a caller's bug or a broken invariant. Prints the source line,
+// the condition and the fix to standard error, then aborts. Levels: 1 cheap, 2 thorough, 3 expensive; assertions above
 // SITU_ASSERT_LEVEL compile to nothing (the condition is still parsed).
 #pragma once
 

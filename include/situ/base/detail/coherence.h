@@ -1,8 +1,9 @@
-// Coherence: what a place does so that others read what it wrote, where caches do not see to that themselves.
+// Explicit cache coherence: the calls by which a place makes its writes visible to other places if the hardware does
+// not keep their caches coherent.
 //
-// On one host they do: every function here is empty, and nothing of it is left in what is compiled. On a machine whose
-// tiles have caches that are not kept coherent with each other (SITU_MODEL: the modelled machines), who hands bytes
-// over writes them back, and who takes them over drops what its caches hold of them:
+// On one host the hardware does: every function here is empty and compiles to nothing. On a machine whose tiles have
+// caches that are not coherent with each other (SITU_MODEL: the modelled machines), the sender of bytes writes them
+// back, and the receiver invalidates its cached copies of them:
 //
 //   place p                                            place q
 //   writes the bytes                                   learns of it: a message, a signal's value, a barrier
@@ -10,14 +11,15 @@
 //   tells of it: a message, a signal, a barrier        reads the bytes
 //
 // Rules
-//   1. The ranged forms are for what Situ itself hands over, and suffice for that: a message, a put, a parcel's buffer,
-//      a graph, a request of an agent. The others are for all else that the ordering rules promise of any write before
-//      (docs/design/ordering.md); a model may price them, or leave them out where a program needs none.
-//   2. Words of type std::atomic, or used by std::atomic_ref, need none of it: each access to them goes to memory. They
-//      share no line with plain data that another place writes (signal_word.h), which whole lines that are written back
-//      would overwrite. Nor do two blocks of a segment, where places are not coherent.
-//   3. invalidate() loses what this place itself has written there and not written back: it is for bytes that it has
-//      been handed. Where it may have written some of them, flush() keeps those.
+//   1. The ranged forms cover the bytes that Situ itself hands over: a message, a put, a parcel's buffer, a graph, a
+//      request of an agent. The _all forms cover every earlier write, as the ordering rules promise
+//      (docs/design/ordering.md); a model may charge for them, or omit them if a program needs none.
+//   2. Words of type std::atomic, or used by std::atomic_ref, need no such calls: each access to them goes to memory.
+//      They share no cache line with plain data that another place writes (signal_word.h), since a write-back of the
+//      whole line would overwrite that data. For the same reason two blocks of a segment share no line if places are
+//      not coherent.
+//   3. invalidate() discards writes of this place that were not written back: use it for bytes received from another
+//      place. If this place may have written some of them, use flush(), which keeps these writes.
 //   4. Places of one tile, a place's threads and its agent see each other's caches.
 // Thread-safe.
 #pragma once
@@ -25,15 +27,16 @@
 #include <cstddef>
 
 #if defined(SITU_MODEL)
-// Of the modelled machine, for the core that calls. The ranges may begin and end anywhere: lines that they touch count.
+// Implemented by the modelled machine, for the calling core. Ranges need no alignment: every line that a range touches
+// counts.
 extern "C" {
-// Puts what the tile's caches hold of the range, and memory does not, into memory; it may stay in the caches.
+// Writes dirty data of the range from the tile's caches to memory; the data may stay cached.
 void situ_model_write_back(const void* at, std::size_t bytes) noexcept;
 void situ_model_write_back_all() noexcept;
-// Drops what the tile's caches hold of the range. Of lines that the range has in part, what memory does not hold is
-// written back first: the other part is somebody else's. Whole lines are lost.
+// Drops the range from the tile's caches. Lines that are wholly in the range lose dirty data. If a line is only partly
+// in the range, its dirty data is written back first, since the rest of the line belongs to others.
 void situ_model_invalidate(const void* at, std::size_t bytes) noexcept;
-// The same, where what memory does not hold is written back of all lines.
+// As situ_model_invalidate, but dirty data of every line is written back first.
 void situ_model_flush(const void* at, std::size_t bytes) noexcept;
 void situ_model_flush_all() noexcept;
 }
@@ -50,19 +53,19 @@ inline void invalidate(const void* at, std::size_t bytes) noexcept { situ_model_
 inline void flush(const void* at, std::size_t bytes) noexcept { situ_model_flush(at, bytes); }
 inline void invalidate_all() noexcept { situ_model_flush_all(); }
 #else
-// Whether each place sees at once what others have written.
+// True if each place sees the writes of others at once.
 inline constexpr bool has_coherent_places = true;
 
-// What this place has written there is in memory when this returns. cost: nothing where places are coherent.
+// Returns when this place's writes to the range are in memory. cost: nothing if places are coherent.
 inline void write_back(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
-// The same of everything that it has written.
+// As write_back, for all writes of this place.
 inline void write_back_all() noexcept {}
-// What this place reads there from now on is what memory holds. pre: it has written none of it, or written that back
-// since. cost: as write_back's.
+// Makes later reads of the range by this place return what memory holds. pre: this place has written none of it, or
+// has written it back since. cost: as write_back's.
 inline void invalidate(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
 // write_back, then invalidate. cost: as write_back's.
 inline void flush(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
-// Of everything that it has not written; what it has written is written back.
+// Invalidates everything that this place has cached, after writing its dirty data back.
 inline void invalidate_all() noexcept {}
 #endif
 

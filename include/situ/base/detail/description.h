@@ -1,8 +1,9 @@
-// What SITU_DESCRIBE leaves behind: which bases and members a class lists, and what names a field in a compile error.
+// The result of SITU_DESCRIBE: the bases and members that a class lists, and the keys that name fields in compile
+// errors.
 //
-// The list lies in a nested template, for only a member may name private members; and the macro stands in a private
-// section as well as in a namespace, where no friend declaration may stand. So the nested template, which nobody could
-// name from outside, is handed out: instantiating tell_description defines a friend function that returns it.
+// The list is in a nested template, since only a member may name private members, and the macro may be used in a
+// private section or in a namespace, where a friend declaration is not allowed. Code outside the class cannot name a
+// private nested template; so instantiating tell_description defines a friend function that returns it.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -40,7 +41,7 @@ struct description {
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wnon-template-friend"  // a function for each T is what is wanted
+#pragma GCC diagnostic ignored "-Wnon-template-friend"  // a non-template friend for each T is intended
 #endif
 template <class T>
 struct described_class {
@@ -62,7 +63,7 @@ struct get_description {
   using type = decltype(decltype(find_description(described_class<T>{}))::type::get());
 };
 
-// What tells a field apart in a compile error: its address within an object that is nowhere (gcc), or its number.
+// The key of a field in a compile error: its address within an object that is never defined (gcc), or its number.
 template <class T>
 struct field_holder {
   T value;
@@ -71,7 +72,7 @@ struct field_holder {
 template <class T>
 extern field_holder<T> nowhere;
 template <class T, std::size_t Index>
-consteval auto field_key() {  // a function: a variable might be emitted, and then the object would have to be somewhere
+consteval auto field_key() {  // a function: a variable might be emitted, and then the object would have to exist
   return std::get<Index>(list_field_addresses(nowhere<T>.value));
 }
 inline constexpr bool field_keys_are_addresses = true;

@@ -1,9 +1,9 @@
-// Padding: the bytes (of bit-fields: bits) of a trivially copyable object that are no part of its value, and hold
-// whatever was there before.
+// Padding: the bytes (for bit-fields: bits) of a trivially copyable object that are not part of its value, and hold
+// leftover contents of memory.
 //
-// What leaves the process is written without it. Classes whose fields the compiler tells (aggregate.h) are walked; of
-// others gcc says what is padding. Where neither helps (a class with private members and padding, another compiler),
-// the bytes go as they are.
+// Values that leave the process are written with their padding zeroed. For classes whose fields the compiler reveals
+// (aggregate.h) the fields are walked; for others gcc finds the padding. If neither works (a class with private
+// members and padding, another compiler), the bytes are written unchanged.
 #pragma once
 
 #include <situ/base/detail/aggregate.h>
@@ -23,7 +23,7 @@
 namespace situ::detail {
 
 template <class T>
-inline constexpr std::size_t std_array_size = 0;  // + 1, of a std::array
+inline constexpr std::size_t std_array_size = 0;  // for a std::array, its size + 1
 template <class T, std::size_t N>
 inline constexpr std::size_t std_array_size<std::array<T, N>> = N + 1;
 template <class T>
@@ -37,7 +37,7 @@ template <class... Ts>
 consteval bool have_padding_in(type_list<Ts...>, std::size_t bytes) {
   return (has_padding<Ts>() || ...) || (sizeof(Ts) + ... + std::size_t{0}) != bytes;
 }
-// Whether objects of T may have padding: true where nobody can tell.
+// Returns whether objects of T may have padding; true if that cannot be determined.
 template <class T>
 consteval bool has_padding() {
   if constexpr (std::has_unique_object_representations_v<T>) {
@@ -60,7 +60,8 @@ consteval bool has_padding() {
   }
 }
 
-// Sets the bits of `bits`, sizeof(T) zero bytes, that belong to a value of T. For T whose fields are not walked.
+// Sets those bits of `bits` (sizeof(T) bytes, all zero) that belong to a value of T. For types T without walkable
+// fields.
 template <class T>
 void set_value_bits(std::byte* bits) noexcept {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -73,8 +74,8 @@ void set_value_bits(std::byte* bits) noexcept {
 #endif
 }
 
-// Writes the sizeof(T) bytes of a value, zeroes for its padding. `to` need not be aligned. cost: memcpy, where T has no
-// padding.
+// Writes the sizeof(T) bytes of a value, with zeroes for its padding. `to` need not be aligned. cost: memcpy, if T has
+// no padding.
 template <class T>
 void write_value(std::byte* to, const T& value) noexcept {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -84,7 +85,7 @@ void write_value(std::byte* to, const T& value) noexcept {
   } else {
     std::memcpy(to, &value, sizeof(T));
     __builtin_clear_padding(
-        reinterpret_cast<T*>(to));  // stores bytes; the compiler knows nothing of the address but what it sees
+        reinterpret_cast<T*>(to));  // stores bytes only; the compiler cannot assume an alignment of `to`
 #else
   } else if constexpr (std::is_bounded_array_v<T>) {
     for (std::size_t i = 0; i < std::extent_v<T>; ++i) write_value(to + i * sizeof(value[0]), value[i]);

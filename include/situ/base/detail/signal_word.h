@@ -1,12 +1,12 @@
-// A word that one place sets and another awaits, on a line of its own: Situ's own signals (those of a program are
-// situ::signal).
+// A word that one place sets and another one awaits, on its own cache line. Situ uses it for its internal signals;
+// programs use situ::signal.
 //
-// The line is its own so that who awaits the word is not disturbed by what is written beside it, and, where places are
-// not coherent (coherence.h), so that no line that is written back takes an old value of the word with it. Every access
-// goes to memory there: setting one of another place is a remote atomic.
+// On a line of its own, the waiting place is not disturbed by writes to neighbouring data. If places are not coherent
+// (coherence.h), no write-back of neighbouring data can overwrite the word with an old value; every access then goes
+// to memory, so setting a word of another place is a remote atomic.
 //
-// The setter changes the word first, and looks at the other's `sleeping` afterwards (wake_after_change in
-// memory/liveness.h); what it tells of is written back before. Thread-safe.
+// The setter writes back the data that the signal announces, changes the word, and then reads the other place's
+// `sleeping` (wake_after_change in memory/liveness.h). Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -23,22 +23,22 @@ class alignas(signal_line_bytes) signal_word {
   constexpr signal_word() noexcept = default;
   constexpr explicit signal_word(T value) noexcept : word_{value} {}
 
-  // Sees what its setter wrote before.
+  // Returns the value. With acquire order, the setter's earlier writes are visible.
   [[nodiscard]] T look(std::memory_order order = std::memory_order_acquire) const noexcept { return word_.load(order); }
   void set(T value, std::memory_order order = std::memory_order_release) noexcept { word_.store(value, order); }
-  // Sets it; what it was.
+  // Sets the word and returns its previous value.
   T exchange(T value, std::memory_order order = std::memory_order_seq_cst) noexcept {
     return word_.exchange(value, order);
   }
-  // Sets it if it is `expected`; whether it was.
+  // Sets the word if it equals `expected`; returns whether it did.
   bool exchange_if(T expected, T value) noexcept {
     return word_.compare_exchange_strong(expected, value, std::memory_order_seq_cst);
   }
-  // The same; `expected` becomes what it was.
+  // As exchange_if, but stores the found value in `expected`.
   bool try_exchange(T& expected, T value) noexcept {
     return word_.compare_exchange_strong(expected, value, std::memory_order_seq_cst);
   }
-  // Adds to it; what it was.
+  // Adds to the word and returns its previous value.
   T add(T value, std::memory_order order = std::memory_order_seq_cst) noexcept { return word_.fetch_add(value, order); }
   // For wait_on_word and wake_on_word (base/host.h).
   [[nodiscard]] std::atomic<T>& word() noexcept { return word_; }

@@ -1,5 +1,5 @@
-// Numbered points of the code at which a test lets a place die, and checks for lost places that a test takes away. Only
-// tests/death compiles the modules with SITU_TEST_POINTS; in what people use nothing is left of them.
+// Numbered points of the code at which a test kills a place, and checks for lost places that a test can disable. Only
+// tests/death compiles the modules with SITU_TEST_POINTS; in normal builds the points compile to nothing.
 //
 //   SITU_POINT(cell_filled);                                  a place may die here
 //   if (SITU_LOSS_CHECK(poll) && epoch != seen) ...            true, unless the test has taken this check out
@@ -48,7 +48,7 @@ enum class point : std::size_t { SITU_TEST_POINT_LIST(SITU_ENUMERATOR) count };
 enum class check : std::size_t { SITU_LOSS_CHECK_LIST(SITU_ENUMERATOR) count };
 #undef SITU_ENUMERATOR
 
-// Counts; the place dies here if the test says so, in whichever way it says.
+// Counts the pass, and kills the place if the test says so, in the way that the test chose.
 void pass(point here);
 [[nodiscard]] bool is_on(check which) noexcept;
 

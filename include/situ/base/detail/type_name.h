@@ -18,7 +18,7 @@ template <class T>
   return text.substr(0, end);
 }
 
-// A constant as the compiler writes it, with what stands around it.
+// Returns the compiler's text of a constant, with the text around it.
 template <auto Value>
 [[nodiscard]] constexpr std::string_view value_text() noexcept {
   return __PRETTY_FUNCTION__;
