@@ -1,7 +1,8 @@
-// What wakes a place that sleeps on its network: a futex cannot be awaited together with a descriptor.
+// Wakes a place that sleeps on its network: a thread cannot wait for a futex and a descriptor together.
 //
-// A datagram socket at an abstract address, which place_slot::bell names; who has cleared `sleeping` of a place that
-// sleeps so sends an empty datagram there. One that comes late wakes the place once more, for nothing.
+// A bell is a datagram socket at an abstract address, which place_slot::bell names. A waker that has cleared
+// `sleeping` of a place asleep by its bell sends an empty datagram there. A late datagram only causes a spurious
+// wake-up.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +13,15 @@ namespace situ::detail {
 
 class bell {
  public:
-  // Throws bad_launch where the system has none to give.
+  // Throws bad_launch if the system gives no socket.
   explicit bell(place_slot& own);
   ~bell();
   bell(const bell&) = delete;
   bell& operator=(const bell&) = delete;
 
-  // Can be read once it has been rung.
+  // Returns the socket, which becomes readable when the bell is rung.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  // Until it is rung again.
+  // Drains the socket, so that it is not readable until the bell is rung again.
   void silence() const noexcept;
 
  private:
@@ -28,11 +29,11 @@ class bell {
   int descriptor_;
 };
 
-// Any process's bell. Does not wait. cost: a system call.
+// Rings the bell of a place in any process, without waiting. cost: a system call.
 void ring_bell(std::uint64_t key) noexcept;
 
-// Until one of the two descriptors can be read, or for the time; a negative time is no limit. False where the time was
-// over. A negative descriptor is none.
+// Waits until one of the two descriptors is readable, or until the timeout; a negative timeout is no limit. Returns
+// false on timeout. A negative descriptor is ignored.
 bool await_descriptors(int one, int other, std::int64_t timeout_ns) noexcept;
 
 }  // namespace situ::detail

@@ -1,5 +1,5 @@
-// So many bytes that stand for a memory of their own, on a machine with fewer nodes than a program or a test is to use.
-// All that place in it share it, in one process or (where it lies in shared memory) in several.
+// A number of bytes that stands for a separate memory, on a machine with fewer nodes than a program or a test needs.
+// All placers in the memory share the budget, in one process or (if it is in shared memory) in several.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// Pages of a file for one process: where a page_source takes memory of a kind that is a file, and what is mapped more
-// than once. A device serves the whole process, each stretch a part of it; any other file serves one stretch.
+// Pages of a file for one process: a page_source uses them for memory of a kind that is a file, and for memory that is
+// mapped more than once. A device serves all stretches of the process, each with a part of it; any other file serves
+// one stretch.
 #pragma once
 
 #include <situ/memory/memory_kind.h>
@@ -16,13 +17,13 @@ namespace situ::detail {
 
 class device_memory;
 
-// Movable; gives itself back. Mappings of it have to end first.
+// Movable; its destructor releases the pages. pre of that: all mappings of it have ended.
 class file_stretch {
  public:
   file_stretch() = default;
-  // So many bytes, rounded up to whole units, which are zeros. kind: of node and intent a plain memory file is made,
-  // whose pages somebody places. Throws as page_file does (no room: out_of_memory), after `what`, which names it.
-  // cost: system calls; of a device, writing it.
+  // Reserves `bytes` of zeros, rounded up to whole units. For kinds node and intent it creates a plain memory file,
+  // whose pages the caller places. Throws as page_file does (no room: out_of_memory), with `what` before the message.
+  // cost: system calls; for a device, also writing the bytes.
   file_stretch(const memory_kind& kind, std::size_t bytes, std::string_view what);
   ~file_stretch();
   file_stretch(file_stretch&& other) noexcept { *this = std::move(other); }
@@ -35,12 +36,12 @@ class file_stretch {
   }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  // What parts of it, and addresses, are multiples of.
+  // Returns the unit, in bytes, of which offsets, sizes and addresses of mappings are multiples.
   [[nodiscard]] std::size_t unit() const noexcept { return file_->unit(); }
-  // The file, where nothing else lies in it, from its byte 0 on; -1: it is a part of a device.
+  // Returns the file's descriptor if the stretch is the whole file, from byte 0; -1 if it is a part of a device.
   [[nodiscard]] int own_file() const noexcept { return device_ == nullptr ? file_->descriptor() : -1; }
-  // Maps a part of it, shared: at an address, whose pages go, or (null) where there is room. Null and errno where the
-  // system refuses.
+  // Maps a part of it, shared: at address `at`, whose previous pages are dropped, or (null) at a free address. Returns
+  // null, with errno, if the system refuses.
   [[nodiscard]] std::byte* map(std::size_t from, std::size_t bytes, std::byte* at = nullptr) const noexcept;
 
  private:

@@ -1,6 +1,6 @@
 // The free runs of chunks of one heap, by size: the two-level segregated fit of Masmano and others ("TLSF", ECRTS
-// 2004). A list for each size up to 31 chunks, then 16 lists for each doubling; a bitmap tells which are not empty. The
-// links lie in the runs' chunk_state; this object and those links are the owner's alone.
+// 2004). A list for each size up to 31 chunks, then 16 lists for each doubling; a bitmap marks the non-empty lists.
+// The links are stored in the runs' chunk_state; only the owner accesses this object and the links.
 #pragma once
 
 #include "memory/heap_map.h"
@@ -19,9 +19,9 @@ class free_runs {
   void insert(std::uint32_t first, std::uint32_t chunks) noexcept;
   void remove(std::uint32_t first) noexcept;
 
-  // A run of at least `chunks`, or no_chunk. Looks at no more than `patience` runs of the list that may hold both
-  // larger and smaller ones; every run of the lists after it is large enough. With unlimited patience it finds one if
-  // there is one.
+  // Returns a run of at least `chunks`, or no_chunk. Examines at most `patience` runs of the one list that may hold
+  // both larger and smaller runs; every run of the lists after it is large enough. With unlimited patience it finds a
+  // run if there is one.
   [[nodiscard]] std::uint32_t find(std::uint32_t chunks, std::uint32_t patience) const noexcept;
 
   template <class Visit>
@@ -30,7 +30,7 @@ class free_runs {
       for (std::uint32_t run = head; run != no_chunk; run = states_[run].next) visit(run);
   }
 
-  // The list of runs of this size.
+  // Returns the index of the list for runs of this size.
   [[nodiscard]] static constexpr unsigned list_of(std::uint32_t chunks) noexcept {
     if (chunks < 16) return chunks;
     const unsigned log2 = static_cast<unsigned>(std::bit_width(chunks)) - 1;

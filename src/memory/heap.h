@@ -1,27 +1,27 @@
-// A place's allocator: slabs of equal blocks, and runs of chunks for what is larger. Only the owner allocates, without
-// locks or atomic read-modify-writes; other places give blocks back through heap_map::free_remote, and the owner drains
-// what they gave.
+// A place's allocator: slabs of equal blocks, and runs of chunks for larger blocks. Only the owner allocates, without
+// locks or atomic read-modify-writes; other places queue blocks that they free through heap_map::free_remote, and the
+// owner drains this queue.
 //
 //   bytes <= 64 KiB, alignment <= 16 KiB: a block of a slab       else: a run of chunks
 //
 //   bins[class] --> magazine: up to 60 free blocks, last freed first out --(refill, flush)--> slabs with free blocks
 //
-// All of it is there once an *arena*: the plain one, whose pages come from where the kernel takes them, and one for
-// each way of placing pages that the program has asked for. A placed arena gets its runs from the plain one, in 2 MiB,
-// which the backing then places; runs that it has no use for go back there, as the kernel's pages again.
+// Bins and runs exist once per *arena*: the plain arena, for whose pages the kernel chooses the memory, and one for
+// each way of placing pages that the program has used. A placed arena takes its runs from the plain one in units of 2
+// MiB, which the backing then places. It returns unused runs to the plain arena, unplaced.
 //
-// The magazine makes a pair of calls short (no search, and what it hands out is warm) and counts the slabs' blocks in
-// batches. Everything about a block lies out of line, in the bits of heap_map: free blocks are not written to, a stray
-// write cannot break the heap, and a deallocation is checked (start of a block? live?) with the load that it needs
-// anyway.
+// The magazine makes a pair of calls short (no search, and the block is warm in the cache) and updates the slabs'
+// counts in batches. All metadata of a block is out of line, in the bits of heap_map: the heap never writes to free
+// blocks, a stray write cannot corrupt it, and a deallocation is checked (start of a block? live?) with the load that
+// it needs anyway.
 //
 // Invariants (is_valid checks them)
 //   1. The runs tile [0, open_chunks_) and no two free runs of one arena touch.
 //   2. A slab's `used` is the number of its taken blocks. It is in its class's list iff not all are taken; at most one
 //      slab of a list is empty.
 //   3. The taken blocks that are not live are those in the magazines.
-//   4. An arena's `runs` hold exactly its free runs. Memory of a placed arena has been placed, in whole 2 MiB, and all
-//      of it counts as dirty where it is free; all other memory has not been placed.
+//   4. An arena's `runs` hold exactly its free runs. Memory of a placed arena has been placed, in whole 2 MiB, and its
+//      free runs count as wholly dirty; no other memory has been placed.
 //   5. needed_chunks_ = chunks of slabs and large blocks + dirty chunks of free runs; that many are charged.
 #pragma once
 
@@ -48,22 +48,23 @@
 
 namespace situ::detail {
 
-// Where a heap gets its memory from: the segment.
+// The source of a heap's memory, implemented by the segment.
 class heap_backing {
  public:
-  // Opens the heap up to at least this many bytes from its start. False where the slice ends.
+  // Opens the heap up to at least this many bytes from its start. Returns false if the slice is too small.
   virtual bool open(std::uint64_t bytes) noexcept = 0;
-  // Takes bytes from the job's budget, or gives them back to it.
+  // Takes bytes from the job's budget, or returns them to it.
   virtual bool charge(std::uint64_t bytes) noexcept = 0;
   virtual void uncharge(std::uint64_t bytes) noexcept = 0;
   // Returns pages to the system; they read as zero afterwards.
   virtual bool give_back(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
-  // Gives memory pages as an arena wants them, for those that it had. False where it cannot: it has none then, and the
-  // kernel decides. unplace() undoes it, after give_back(). Whole 2 MiB of the heap both.
+  // place() puts the pages of a range into the memories of an arena, in place of its present pages. It returns false
+  // if that is not possible: the range then has no pages, and the kernel places new ones. unplace() undoes it, after
+  // give_back(). Both take whole 2 MiB of the heap.
   virtual bool place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
   virtual void unplace(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
-  // A large block, whose pages are its own, has been given back and is about to become a free run of its arena. True
-  // where that is not to keep whole 2 MiB of it: they are not placed any more.
+  // The heap calls it when a large block has been deallocated, before the block becomes a free run of its arena.
+  // Returns true if the arena must not keep whole 2 MiB of the block, because they are no longer placed.
   virtual bool freed(std::uint64_t offset, std::uint64_t bytes) noexcept {
     static_cast<void>(offset), static_cast<void>(bytes);
     return false;
@@ -75,8 +76,8 @@ class heap_backing {
 
 class heap {
  public:
-  static constexpr unsigned plain = 0;         // the arena of who asks for nothing
-  static constexpr unsigned most_arenas = 64;  // the plain one with them
+  static constexpr unsigned plain = 0;         // the arena for allocations without an intent
+  static constexpr unsigned most_arenas = 64;  // including the plain one
 
   struct counters {
     std::uint64_t live_bytes = 0;
@@ -86,25 +87,25 @@ class heap {
     std::uint64_t remote_deallocations = 0;
   };
 
-  // Free memory is kept, rather than given back and faulted in again, up to `kept_bytes` or an eighth of what is in
-  // use.
+  // The heap keeps free memory, rather than giving it back and faulting it in again, up to the larger of `kept_bytes`
+  // and an eighth of the memory in use.
   heap(heap_backing& backing, const heap_map& map, std::uint64_t kept_bytes) noexcept;
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
 
-  // nullptr where there is no room. pre: alignment is a power of two.
+  // Returns nullptr if there is no room. pre: alignment is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const block = allocate_quickly(bytes, alignment);
     return block != nullptr ? block : allocate_slow(plain_, bytes, alignment);
   }
-  // From a magazine or not at all: nullptr says nothing about room.
+  // Allocates from a magazine only: nullptr does not mean that the heap has no room.
   [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
     return take_at_hand(plain_, bytes, alignment);
   }
   [[nodiscard]] void* allocate_quickly_in(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
     return take_at_hand(numbered(arena), bytes, alignment);
   }
-  // A run of chunks of its own, whatever the size.
+  // Allocates a run of chunks for this block alone, whatever the size.
   [[nodiscard]] void* allocate_large(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
     return take_large(numbered(arena), bytes, alignment);
   }
@@ -114,9 +115,10 @@ class heap {
     return take_at_hand(in, bytes, alignment);
   }
 
-  // One more arena, by the number that backing.place() gets; 0 where there are most_arenas. Throws std::bad_alloc.
+  // Adds an arena and returns the number that backing.place() will get; 0 if there are most_arenas. Throws
+  // std::bad_alloc.
   unsigned add_arena();
-  // As allocate(), from an arena.
+  // Allocates as allocate(), from the given arena.
   [[nodiscard]] void* allocate_in(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
     void* const block = allocate_quickly_in(arena, bytes, alignment);
     return block != nullptr ? block : allocate_slow(numbered(arena), bytes, alignment);
@@ -125,13 +127,13 @@ class heap {
   free_status deallocate(void* block) noexcept {
     return deallocate_quickly(block) ? free_status::done : deallocate_slow(block);
   }
-  // A live block of a slab while the magazine has room; anything else is left as it is, and false.
+  // Deallocates a live block of a slab if the magazine has room; in any other case changes nothing and returns false.
   bool deallocate_quickly(void* block) noexcept;
 
   void drain() noexcept {
     if (map_.header->remote_head.load(std::memory_order_relaxed) != 0) drain_slow();
   }
-  // The heap reaches at least to here now; called by the backing's open().
+  // Notes that the heap has at least `chunks` open chunks; the backing's open() calls it.
   void opened(std::uint32_t chunks) noexcept;
 
   [[nodiscard]] counters count() const noexcept;
@@ -140,7 +142,7 @@ class heap {
   [[nodiscard]] bool is_valid() const noexcept;
 
  private:
-  // A free block in hand: its address, and the word and bit that tell whether it is live.
+  // A free block in a magazine: its address, and the word and bit that tell whether it is live.
   class slot {
    public:
     slot() noexcept = default;
@@ -158,9 +160,9 @@ class heap {
   struct alignas(64) bin {
     static constexpr std::uint32_t most_slots = 60;
     std::uint32_t count = 0;
-    std::uint32_t capacity = 0;        // of the magazine
+    std::uint32_t capacity = 0;        // size limit of the magazine
     std::uint32_t partial = no_chunk;  // first chunk of the first slab that has free blocks
-    std::uint32_t block_bytes = 0;     // as in size_classes, on the line that is needed anyway
+    std::uint32_t block_bytes = 0;     // as in size_classes; kept on this line, which is loaded anyway
     std::uint64_t reciprocal = 0;
     std::uint64_t allocations = 0;
     std::uint64_t deallocations = 0;
@@ -169,14 +171,14 @@ class heap {
   static_assert(sizeof(bin) == 1024, "indexed by a shift");
 
  public:
-  // What is there once for each way of placing pages. For others a name: all of it is the heap's.
+  // The bins and free runs for one way of placing pages. An opaque name outside the heap.
   struct arena {
     arena(unsigned its_number, chunk_state* states) noexcept;
     const std::uint8_t number;
     std::array<bin, class_count> bins;
     free_runs runs;
   };
-  // pre: it has been added.
+  // Returns the arena. pre: it has been added.
   [[nodiscard]] arena& numbered(unsigned number) noexcept { return *by_number_[number]; }
 
  private:
@@ -241,18 +243,18 @@ class heap {
   std::uint32_t open_chunks_ = 0;
   std::uint32_t needed_chunks_ = 0;
   std::uint32_t dirty_chunks_ = 0;  // of free runs
-  std::uint64_t taken_bytes_ = 0;   // blocks live or in magazines, and large blocks
+  std::uint64_t taken_bytes_ = 0;   // bytes of blocks that are live or in magazines, and of large blocks
   std::uint64_t peak_bytes_ = 0;
   std::uint64_t large_bytes_ = 0;
   std::uint64_t large_allocations_ = 0;
   std::uint64_t large_deallocations_ = 0;
   std::uint64_t remote_deallocations_ = 0;
   arena plain_;
-  std::vector<std::unique_ptr<arena>> placed_;          // by their number - 1
-  std::array<arena*, most_arenas> by_number_{&plain_};  // the same for whoever has a number
+  std::vector<std::unique_ptr<arena>> placed_;          // index: number - 1
+  std::array<arena*, most_arenas> by_number_{&plain_};  // all arenas by number
 };
 
-// --- hot paths: they give up on whatever is rare, so that the caller's one other way is a tail call ---
+// --- hot paths: they fail in rare cases, so that the caller's only other path is a tail call ---
 
 inline void* heap::take_block(bin& from, std::size_t bytes) noexcept {
   const slot taken = from.slots[--from.count];
@@ -272,8 +274,8 @@ inline void* heap::take_at_hand(arena& in, std::size_t bytes, std::size_t alignm
   return from.count != 0 ? take_block(from, bytes) : nullptr;
 }
 
-// A live block of a slab of this arena, to its magazine; false, and nothing done, for anything else and where that is
-// full.
+// Puts a live block of a slab of this arena into its magazine. Returns false, and changes nothing, for any other
+// block, or if the magazine is full.
 inline bool heap::put_at_hand(arena& in, const map_entry& entry, std::uintptr_t address) noexcept {
   bin& into = in.bins[entry.size_class];
   const block_index where = index_of(address - map_.address(entry.first), into.reciprocal);

@@ -1,27 +1,28 @@
-// The metadata of a place's heap: which chunk holds what, and which blocks are live. It lies in the place's slice,
-// below the heap, so that any place can look a block up or give it back, and is sparse: a part is touched once its
-// chunks are used.
+// The metadata of a place's heap: the use of each chunk, and the live bit of each block. It is stored in the place's
+// slice, below the heap, so that any place can look up or free a block. It is sparse: a part of it is touched only
+// when its chunks are used.
 //
-//   | header | map 8 B a chunk | regions 4 B each | links 8 B a chunk | states 64 B a chunk | bits 384 B a chunk |
-//   | heap: chunks of 16 KiB
+//   | header | map: 8 B per chunk | regions: 4 B each | links: 8 B per chunk |
+//     states: 64 B per chunk | bits: 384 B per chunk | heap: chunks of 16 KiB
 //
 // The heap is tiled by runs of chunks: free runs, slabs (blocks of one size class) and large blocks.
 //
-// Invariants (who writes: the owner, but for `links`, `remote` and `header.remote_head`)
+// Invariants (only the owner writes, except to `links`, `remote` and `header.remote_head`)
 //   1. map[c] is: for each chunk of a slab {slab, class, first chunk}; for the first chunk of a large block {large, ,
 //      c}; for the first and last chunk of a free run {free, , first}; each with its arena; zero elsewhere. Hence the
-//      nearest non-zero entry at or before c tells what c is.
-//   2. regions[r] is the first chunk of the large block that covers chunk r * region_chunks, where one does that starts
-//      before it (else stale). So invariant 1 needs to look at one region only.
+//      nearest non-zero entry at or before c describes c.
+//   2. regions[r] is the first chunk of the large block that starts before chunk r * region_chunks and covers it; it
+//      is stale if there is no such block. So invariant 1 needs to look at one region only.
 //   3. bits[first].words[i / 64].live has bit i % 64 set iff block i is allocated. A large block is block 0 of its run.
-//   4. `remote` has a block's bit set iff another place has given it back and the owner has not yet taken it: remote is
-//      a subset of live, but for a block freed twice at once by two places. `taken` is the owner's own: live, or in its
-//      magazine.
-//   5. A chunk number is on the remote stack (header.remote_head, link.next) at most once: link.queued is 1 from before
-//      the push until the owner has popped it. The owner clears `queued` before it reads `remote`, the freer sets
-//      `remote` before it reads `queued`, both sequentially consistent: so a bit that the owner misses comes with a
-//      push of its own.
-//   6. A chunk on the stack may long be something else when it is popped; its `remote` bits are empty then.
+//   4. `remote` has a block's bit set iff another place has freed the block and the owner has not yet drained it:
+//      remote is a subset of live, except for a block that two places free at the same time. Only the owner uses
+//      `taken`: the block is live, or in its magazine.
+//   5. A chunk number is on the remote stack (header.remote_head, link.next) at most once: link.queued is 1 from
+//      before the push until the owner has popped it. The owner clears `queued` before it reads `remote`, the freer
+//      sets `remote` before it reads `queued`, both sequentially consistent: so if the owner misses a bit, its freer
+//      pushes the chunk again.
+//   6. A chunk may have been reused for something else by the time that it is popped from the stack; its `remote` bits
+//      are empty then.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ namespace situ::detail {
 
 inline constexpr unsigned chunk_shift = 14;  // 1024 blocks of the smallest class, 16 words of bits
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << chunk_shift;
-inline constexpr std::uint32_t region_chunks = 512;  // their map entries fill a page
+inline constexpr std::uint32_t region_chunks = 512;  // the map entries of a region fill a page
 inline constexpr std::uint32_t no_chunk = 0xffffffff;
 
 // --- size classes: multiples of 16 up to 128, then four to each doubling, up to 64 KiB ---
@@ -66,8 +67,8 @@ inline constexpr std::array<std::uint8_t, 65> small_classes = [] {
 
 struct size_class_info {
   std::uint32_t bytes = 0;
-  std::uint32_t blocks = 0;      // of a slab
-  std::uint32_t chunks = 0;      // of a slab
+  std::uint32_t blocks = 0;      // per slab
+  std::uint32_t chunks = 0;      // per slab
   std::uint64_t reciprocal = 0;  // 2^40 / bytes, rounded up; see block_index
 };
 
@@ -86,8 +87,8 @@ struct size_class_info {
 inline constexpr std::array<size_class_info, class_count> size_classes = make_size_classes();
 static_assert(size_classes.back().bytes == largest_class_bytes && class_of(largest_class_bytes) == class_count - 1);
 
-// The index of the block that an offset into a slab falls into, and whether the offset is the block's start. The
-// product is quotient * 2^40 + quotient * e + remainder * reciprocal with e < bytes: slabs are so small (2^19) and the
+// The index of the block that contains an offset into a slab, and whether the offset is the block's start. The product
+// is quotient * 2^40 + quotient * e + remainder * reciprocal with e < bytes: slabs are so small (2^19) and the
 // reciprocal so large (2^24 or more) that quotient * e stays below one reciprocal, so the lower 40 bits tell whether
 // there is a remainder.
 struct block_index {
@@ -101,15 +102,15 @@ struct block_index {
 
 // --- the metadata ---
 
-// A placed slab is one of an arena other than the plain one: a kind of its own, so that the hot path needs no look at
-// the arena.
+// A placed slab belongs to an arena other than the plain one. It is a kind of its own, so that the hot path need not
+// look at the arena.
 enum class chunk_kind : std::uint8_t { none, free, slab, large, placed_slab };
 
 struct map_entry {
   chunk_kind kind = chunk_kind::none;
   std::uint8_t size_class = 0;
   std::uint32_t first = 0;
-  std::uint8_t arena = 0;  // whose run it is; 0: the plain one's
+  std::uint8_t arena = 0;  // the arena that owns the run; 0: the plain one
 
   [[nodiscard]] constexpr bool is_slab() const noexcept {
     return kind == chunk_kind::slab || kind == chunk_kind::placed_slab;
@@ -133,18 +134,18 @@ struct remote_link {
   std::atomic<std::uint32_t> next{0};  // as remote_head
 };
 
-// Of a run of chunks, kept at its first chunk.
+// The state of a run of chunks, stored at the index of its first chunk.
 struct alignas(64) chunk_state {
   std::atomic<std::uint32_t> chunks{0};
-  std::uint32_t used = 0;  // slab: taken blocks
+  std::uint32_t used = 0;  // slab: number of taken blocks
   std::uint32_t next = 0;  // neighbours in the list of free runs or partial slabs
   std::uint32_t prev = 0;
-  std::uint32_t dirty = 0;              // free run: how many of its chunks may hold pages
-  std::atomic<std::uint64_t> bytes{0};  // large block: as asked for
+  std::uint32_t dirty = 0;              // free run: number of its chunks that may hold pages
+  std::atomic<std::uint64_t> bytes{0};  // large block: the requested size
 };
 static_assert(sizeof(chunk_state) == 64);
 
-// Of 64 blocks; together, because every use of one looks at another.
+// The bits of 64 blocks, in one struct because an access to one word also needs another.
 struct block_word {
   std::atomic<std::uint64_t> live{0};
   std::atomic<std::uint64_t> remote{0};
@@ -162,14 +163,14 @@ enum class free_status : std::uint8_t {
   already_free,
 };
 
-// What find_block knows of an address.
+// The result of find_block.
 struct block {
   std::uintptr_t start = 0;
-  std::uint64_t size = 0;  // of the size class, or as asked for where larger than every class
+  std::uint64_t size = 0;  // the size class, or the requested size if larger than every class
   bool live = false;
 };
 
-// Where the parts of one place's heap lie in the caller's mapping. A value: computed where needed.
+// The addresses of the parts of one place's heap in the caller's mapping. A value, computed on demand.
 struct heap_map {
   static constexpr std::uint64_t header_bytes = 4096;
 
@@ -181,7 +182,7 @@ struct heap_map {
   chunk_state* states = nullptr;
   block_bits* bits = nullptr;
 
-  // Bytes of metadata that a slice of this size needs: a multiple of the page.
+  // Returns the bytes of metadata for a slice of this size: a multiple of the page.
   [[nodiscard]] static constexpr std::uint64_t metadata_bytes(unsigned slice_shift) noexcept {
     const std::uint64_t chunks = chunks_of(slice_shift);
     return header_bytes + page_round(chunks * sizeof(std::uint64_t)) + page_round(chunks / region_chunks * 4 + 4) +
@@ -197,13 +198,13 @@ struct heap_map {
     return heap + (std::uint64_t{chunk} << chunk_shift);
   }
 
-  // Of an address in the run that `entry` tells of: a slab or a large block.
+  // Returns the block of an address in the run that `entry` describes: a slab or a large block.
   [[nodiscard]] block_index locate(map_entry entry, std::uintptr_t address) const noexcept {
     const std::uint64_t offset = address - this->address(entry.first);
     if (entry.kind == chunk_kind::large) return {0, offset == 0};
     return index_of(offset, size_classes[entry.size_class].reciprocal);
   }
-  // For any place. `open_chunks` bounds what is looked at: the owner's extent.
+  // find() and free_remote() may be called at any place. `open_chunks`, the owner's extent, bounds the search.
   [[nodiscard]] std::optional<block> find(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
   free_status free_remote(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
 

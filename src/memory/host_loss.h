@@ -1,7 +1,7 @@
-// How the places of a host learn that another host of their job is lost, or that theirs is.
+// Records the loss of a host, another one or this one, for the places of this host.
 //
-// Called by the host's server. What is marked lies in the control block, so the places need nothing of a network to
-// learn of it.
+// The host's server calls these functions. The marks are in the control block, so the places need no network to learn
+// of a loss.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace situ::detail {
 
-// All its places that have not ended are lost, for this host's places in one step: who is told of one is told of all.
-// For another host than this one: nothing is to be awaited from its server any more. pre: there are several hosts.
-// cost: a system call for each sleeping place, and each place of the host.
+// Marks all places of `host` that have not ended as lost, in one step for this host's places: a place told of one of
+// these losses is told of all. If `host` is another host, nothing more is expected from its server. pre: the job has
+// several hosts. cost: a system call for each sleeping place, and a step for each place of the host.
 void mark_host_lost(job_control& control, std::uint16_t host, std::string_view reason) noexcept;
 
-// There is no way to that host's server any more, whatever its places have come to.
+// Forgets the address of that host's server, whatever the state of its places.
 void forget_server(job_control& control, std::uint16_t host) noexcept;
 [[nodiscard]] bool has_server(job_control& control, std::uint16_t host) noexcept;
 

@@ -1,10 +1,11 @@
-// The arenas of a segment whose pages lie where an intent wants them.
+// The arenas of a segment whose pages are placed along the ordering of an intent.
 //
 //   intent --(orderings)--> the memories for it, best first --(placer)--> pages of 2 MiB, one after the other
 //
-// An arena is made when its intent is first used, and gets its memory in 2 MiB: each is placed along the ordering then
-// and exists from then on; or, in an arena of its own, is promised then and comes when it is touched. What each holds
-// of which memory is kept, since budgets and promises get it back when it is given up.
+// An arena is made when its intent is first used, and gets its memory in units of 2 MiB. Each unit is placed along the
+// ordering and populated at once; in an arena without populate it is promised, and its pages come when they are
+// touched. The arenas record how much of each unit is in which memory, since that is returned to budgets and promises
+// when the unit is released.
 //
 // Owner: the place's own thread.
 #pragma once
@@ -25,32 +26,32 @@ namespace situ::detail {
 
 class intent_arenas {
  public:
-  // `shown` tells others what lies where. It, the promises and the orderings outlive it.
+  // `shown` publishes the bytes in each memory. `shown`, the promises and the orderings outlive this object.
   intent_arenas(job_control& control, segment_promises& promised, placed_table& shown,
                 const machine::orderings& all) noexcept
       : control_{control}, promises_{promised}, shown_{shown}, orderings_{all} {}
 
-  // The arena of a heap for an intent, made where it is the first one. cost: a look at the arenas there are; for the
-  // first, the ordering is looked up and its nodes are opened. Throws bad_argument, not_supported or out_of_memory
-  // where there can be none.
+  // Returns the arena of a heap for an intent, and makes it on first use. cost: a search among the arenas; on first
+  // use, a look-up of the ordering, whose nodes are opened. Throws bad_argument, not_supported or out_of_memory if
+  // there can be no such arena.
   [[nodiscard]] unsigned arena_for(const intent& what, bool populate, heap& in);
 
-  // Whole 2 MiB of the heap's memory, for heap_backing. place() gives what was there before back to the system; false
-  // where no memory has room: refusal() tells then, until the next place().
+  // Implement heap_backing, for whole 2 MiB of the heap's memory. place() first gives the present pages back to the
+  // system; it returns false if no memory has room: refusal() then has the reason, until the next place().
   bool place(unsigned arena, std::byte* address, std::size_t bytes, huge_page_maker& huge) noexcept;
   void unplace(std::byte* address, std::size_t bytes) noexcept;
-  // Pages of a block to the memories of an arena's intent; the block stays where it is, and with the arena that its
-  // memory comes from. What the block has of budgets already serves it again. Where it
-  // cannot be moved, all is as before. pre: whole chunks, which are the block's own.
+  // Moves the pages of a block to the memories of an arena's intent. The block keeps its address, and its memory still
+  // belongs to its arena. Budget that the block already holds is used for it again. If the block cannot be moved,
+  // nothing changes. pre: whole chunks, which belong to the block alone.
   placement_report move(unsigned arena, std::byte* address, std::size_t bytes);
-  // A block is given back. If it has been moved, its pages go. Whole 2 MiB are not placed any more then; what it has of
-  // others will come again as their arena wants it, from the last memory where none has room. Whether it had been
-  // moved.
+  // Handles the deallocation of a block. If the block has been moved, its pages are dropped: whole 2 MiB of it are not
+  // placed any more; the rest is promised again along the ordering of its arena, in the last memory if none has room.
+  // Returns whether the block had been moved.
   bool freed(std::byte* address) noexcept;
   [[nodiscard]] const std::optional<placement_report>& refusal() const noexcept { return refusal_; }
 
-  // The intent and the ordering of an arena, and what of 2 MiB lies in which of its memories; null for memory that is
-  // not placed.
+  // The intent, the ordering and the way of populating of an arena. find() returns how much of the 2 MiB around an
+  // address is in which memory, or null for memory that is not placed.
   [[nodiscard]] const intent& what(unsigned arena) const noexcept { return arenas_[arena - 1].what; }
   [[nodiscard]] const machine::memory_order& order(unsigned arena) const noexcept {
     return arenas_[arena - 1].by.order;
@@ -61,7 +62,7 @@ class intent_arenas {
     placement_report report;
   };
   [[nodiscard]] const part* find(const std::byte* address) const noexcept;
-  // The same for a block that has been moved, by its start; null for one that has not.
+  // As find(), for a block that has been moved, by its start; null for other blocks.
   [[nodiscard]] const part* find_moved(const std::byte* address) const noexcept;
 
  private:
@@ -69,17 +70,17 @@ class intent_arenas {
     intent what;
     bool populates;
     intent_placer by;
-    std::vector<placed_row*> shown = {};  // for each memory of the ordering
+    std::vector<placed_row*> shown = {};  // one for each memory of the ordering
   };
 
   struct moved {
     std::size_t bytes;
     part now;
   };
-  // What a block has of a part's memory, as far as that is known: the same share of each.
+  // A block's part of the bytes of a 2 MiB unit in each memory. It is an estimate: the same share of each memory.
   struct share {
     part* of;
-    std::vector<std::uint64_t> bytes;  // by the ordering's memories
+    std::vector<std::uint64_t> bytes;  // by index of the ordering's memories
   };
   [[nodiscard]] static share all_of(part& of);
   [[nodiscard]] std::vector<share> shares_of(std::byte* address, std::size_t bytes);
@@ -93,9 +94,9 @@ class intent_arenas {
   segment_promises& promises_;
   placed_table& shown_;
   const machine::orderings& orderings_;
-  std::vector<arena> arenas_;                // by their number - 1
-  std::map<const std::byte*, part> parts_;   // by their start
-  std::map<const std::byte*, moved> moved_;  // likewise
+  std::vector<arena> arenas_;                // index: number - 1
+  std::map<const std::byte*, part> parts_;   // key: start
+  std::map<const std::byte*, moved> moved_;  // key: start
   std::optional<placement_report> refusal_;
 };
 

@@ -1,8 +1,8 @@
-// From an intent to what places pages for it.
+// Makes the placer for an intent.
 //
 //   intent --(orderings)--> the memories for it, best first --(budgets)--> placer
 //
-// The one way there: arenas of segments go it, and pages of one process (page_source.h).
+// Both arenas of segments and pages of one process (page_source.h) get their placers here.
 #pragma once
 
 #include <situ/machine/intent.h>
@@ -20,15 +20,17 @@ struct intent_placer {
   placer places;
 };
 
-// As seen from the processors of the calling thread. Those who share `budgets` share the bytes of memories that have a
-// budget, and those who share `promised` what is promised of the others (null: it promises nothing); they outlive the
-// placer. least_chunk: as of spill_ordering. Throws bad_argument or not_supported where a memory of the ordering cannot
-// be used, out_of_memory where there are more memories with budgets than there are budgets.
+// Makes a placer for the ordering as seen from the processors of the calling thread. All users of `budgets` share the
+// bytes of memories with a budget, and all users of `promised` share the bytes promised in the others (null: the
+// placer promises nothing); both outlive the placer. least_chunk: as in spill_ordering. Throws bad_argument or
+// not_supported if a memory of the ordering cannot be used, out_of_memory if there are more memories with budgets than
+// `budgets` has room for.
 [[nodiscard]] intent_placer make_intent_placer(const intent& what, const machine::orderings& from,
                                                std::span<shared_budget> budgets, promises* promised = nullptr,
                                                std::size_t least_chunk = spill_ordering{}.least_chunk);
 
-// Of this machine, read once a process; what is left out of the files is said in the log. Throws bad_file.
+// Returns the orderings of this machine, read once per process; entries of the files that are ignored are logged.
+// Throws bad_file.
 [[nodiscard]] const machine::orderings& orderings_here();
 
 }  // namespace situ::detail

@@ -2,11 +2,10 @@
 //
 // One memfd a job, inherited by every process of it and named nowhere, so nothing can be left behind:
 //
-//   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | home x N | status x N | observation row x N
-//   |
-//                                         page                                      page         page
-//     addresses of hosts | rounds of barriers | footer |
-//                                             page ends the file
+//   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | home x N | status x N |
+//                                         page                                      page
+//     observation row x N | addresses of hosts | rounds of barriers | footer |
+//     page                                                          page ends the file
 //
 // A job over several hosts has such a file at each of them, with the slices of that host's places alone. All else is of
 // all places: slots of places elsewhere are mirrors, which this host's server writes and whose process is never named

@@ -7,7 +7,7 @@
 //   1. One place writes, everybody reads. A record's `state` is written last when it begins, first when it ends; who
 //      reads it before and after the rest, and finds it unchanged, has one record (each state is used once).
 //   2. What a wait stands for in names and lines is looked up when it is stamped: at the latest before the place
-//   sleeps.
+//      sleeps.
 //      Until then since_ns is 0, and file, line and task are those of an earlier use of the record.
 //   3. Names are copied here when they are first used, so that a reader needs nothing of the process, not even that it
 //      lives. A name's number holds as long as the job.
