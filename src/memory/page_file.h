@@ -1,11 +1,12 @@
-// Pages that several processes map: what the segments of a job lie in, and rings that a process maps twice.
-// Of which kinds: situ/memory/memory_kind.h. Of node and intent a plain memory file is made, whose pages follow the
-// policy of whoever maps it (prefer_node_for_file), or lie where intent_arenas.h has them.
+// A file of pages that several processes map: the memory of a job's segments, or of rings that a process maps twice.
+// situ/memory/memory_kind.h lists the kinds. For kinds node and intent it is a plain memory file; its pages follow the
+// policy of the process that maps it (prefer_node_for_file), or intent_arenas.h places them.
 //
 // Invariants
-//   1. Nothing is left behind: a file has no name by the time that it is used, so it goes with the last process.
-//   2. What cannot be had is an error when the file is made, naming what, where and what to do; and capacity_bytes()
-//      bounds what a job may open, so that its heap says that memory is out before the kernel does by a signal.
+//   1. Nothing is left behind: a file has no name by the time that it is used, so it disappears with the last process.
+//   2. If the memory is not available, making the file throws an error that names the memory and a remedy.
+//      capacity_bytes() limits the memory that a job may open, so that its heap reports out of memory before the
+//      kernel sends a signal.
 //   3. A device serves one job at a time: it is locked (flock) until the last process of the job has ended.
 #pragma once
 
@@ -15,33 +16,33 @@
 
 namespace situ::detail {
 
-// A descriptor of such pages. Movable; closes itself.
+// A descriptor of such a file. Movable; closes itself.
 class page_file {
  public:
-  // name: shows in /proc. least_bytes: what must fit at once. Throws out_of_memory if it does not, else bad_launch.
+  // Creates the file. name: shows in /proc. least_bytes: must fit at once. Throws out_of_memory if they do not, else
+  // bad_launch.
   static page_file create(const memory_kind& kind, const char* name, std::uint64_t least_bytes = 0);
   page_file(page_file&& other) noexcept;
   page_file& operator=(page_file&&) = delete;
   ~page_file();
 
-  // Gives it a size, where it is no device, and keeps it from changing, where that can be had. Whole units. Throws
-  // bad_launch.
+  // Sets the size, unless the file is a device, and seals it if the kind allows that. Whole units. Throws bad_launch.
   void resize(std::uint64_t bytes) const;
-  // Takes all room that it may need on its disk now, so that a full one is an error here and not a signal later;
-  // nothing where it lies on none. pre: it has its size. Throws as create().
+  // Allocates the file's space on its disk now, so that a full disk is an error here and not a signal later; does
+  // nothing if the file is on no disk. pre: the size is set. Throws as create().
   void reserve(std::uint64_t bytes) const;
-  // A part of a device becomes zeros: it has what was written to it last. Nothing for any other. Throws bad_launch.
+  // Zeroes a part of a device, which still holds earlier data. Does nothing for other kinds. Throws bad_launch.
   void clear(std::uint64_t from, std::uint64_t bytes) const;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] int release() noexcept;
-  // What offsets and lengths of mappings are multiples of: a page, or 2 MiB.
+  // Returns the unit, in bytes, of offsets and lengths of mappings: a page, or 2 MiB.
   [[nodiscard]] std::uint64_t unit() const noexcept { return unit_; }
-  // How much there is of it; 0: as much as the machine has.
+  // Returns the bytes that the file can have; 0: as much as the machine has.
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return capacity_; }
-  // Whether whole units can be given back to the system, so that others come in their place. pre: it has its size, and
-  // nothing lies in its first unit.
+  // Returns whether whole units can be given back to the system, so that others can be placed instead. Tries it on the
+  // first unit. pre: the size is set, and the first unit holds no data.
   [[nodiscard]] bool gives_back() const noexcept;
-  // Its size cannot be chosen: it is capacity_bytes().
+  // Returns whether the file is a device, whose size is fixed: capacity_bytes().
   [[nodiscard]] bool is_device() const noexcept { return kind_.from == memory_kind::source::device; }
 
  private:
@@ -56,12 +57,12 @@ class page_file {
   std::uint64_t capacity_ = 0;
 };
 
-// From now on pages of a mapped memory file come from this node, as long as it has room, whoever touches them. Throws
-// bad_launch where there is no such node, or it is not allowed.
+// Makes pages of a mapped memory file come from this node, as long as it has room, whichever process touches them.
+// Throws bad_launch if there is no such node, or the process must not use it.
 void prefer_node_for_file(std::uint32_t node, void* mapped, std::uint64_t bytes);
-// Throws not_supported: what lies in such a file cannot be placed by intents.
+// Throws not_supported: memory in such a file cannot be placed by intents.
 [[noreturn]] void refuse_intents(memory_kind::source from);
-// The size of an open file, or of a device's memory; 0 where it is neither.
+// Returns the size of an open file, or of a device's memory; 0 for a descriptor of another kind.
 [[nodiscard]] std::uint64_t bytes_of_file(int descriptor) noexcept;
 
 }  // namespace situ::detail

@@ -1,5 +1,5 @@
-// Where the pages of one process come from: those of datasets, slots and stores. What other places shall reach comes
-// from segments instead (intent_arenas.h); both place by the same placer.
+// The source of the pages of one process: of datasets, slots and stores. Memory that other places access comes from
+// segments instead (intent_arenas.h); both use the same placer.
 //
 //   memory_kind   kernel   pages where threads first touch them
 //                 intent   placed when they are mapped, memory by memory; or when they are touched
@@ -7,11 +7,11 @@
 //                 huge, file, device   those of a file_stretch, where threads first touch them
 //
 // Invariants
-//   1. No source lets the system end a process for want of room: where no memory has any, mapping throws. Huge pages
+//   1. No source lets the system kill a process for want of room: if no memory has room, mapping throws. Huge pages
 //      and room on a disk are reserved when memory is mapped.
-//   2. A budget (two memories on one node) is shared by all sources of the process, and gets back what a mapping took
-//      of it when that is unmapped. It is not the job's, since pages may outlive their process's part in a job; nor is
-//      what is promised of nodes.
+//   2. All sources of the process share a budget (two memories on one node), and unmapping returns the bytes that a
+//      mapping took from it. Budgets and promises belong to the process, not to the job, since pages may outlive their
+//      process's part in a job.
 #pragma once
 
 #include <situ/memory/memory_kind.h>
@@ -29,10 +29,10 @@
 
 namespace situ::detail {
 
-// What is promised of a range that only this process has.
+// The promises of a range that only this process maps.
 class private_promise;
 
-// What a placement took of budgets, and what it promised, until this ends. Movable.
+// Holds the bytes that a placement took from budgets, and its promises, until it is destroyed. Movable.
 class budget_share {
  public:
   budget_share() noexcept;
@@ -46,7 +46,7 @@ class budget_share {
   std::unique_ptr<private_promise> promised_;
 };
 
-// Memory of a source: as `pages`.
+// Memory of a source, used like `pages`.
 class sourced_pages {
  public:
   sourced_pages() = default;
@@ -59,40 +59,41 @@ class sourced_pages {
  private:
   file_stretch file_;
   budget_share share_;
-  pages memory_;  // ends first
+  pages memory_;  // destroyed first
 };
 
 // A value; copies are the same source. Any thread may use it, several at a time.
 class page_source {
  public:
-  // The kernel.
+  // Makes the source whose pages the kernel places.
   page_source() = default;
-  // An intent's ordering is as seen from the processors of the calling thread. populate: of an intent, pages exist from
-  // the start; else each comes, from where the ordering has it, when it is touched. Throws, of an intent, bad_file,
-  // bad_argument or not_supported where there is no ordering that can be used; of a node, bad_argument where there is
-  // none, not_supported where its free memory cannot be read.
+  // Makes a source for a kind of memory. An intent's ordering is as seen from the processors of the calling thread.
+  // populate: for an intent, whether pages exist from the start; else each comes from the memory chosen by the
+  // ordering when it is touched. For an intent, throws bad_file, bad_argument or not_supported if there is no usable
+  // ordering; for a node, bad_argument if it does not exist, not_supported if its free memory cannot be read.
   explicit page_source(const memory_kind& kind, bool populate = true);
 
-  // Whether its pages exist, as zeros, from the start.
+  // Returns whether its pages exist, as zeros, from the start.
   [[nodiscard]] bool populates() const noexcept { return placer_ != nullptr && populate_; }
-  // "capacity memory (hbm 1 > dram 0)", "memory of NUMA node 1"; of the kernel: "memory".
+  // Returns a text: "capacity memory (hbm 1 > dram 0)", "memory of NUMA node 1"; for the kernel: "memory".
   [[nodiscard]] const std::string& description() const noexcept { return description_; }
 
-  // So many bytes of zeros. what: names them in errors, "dataset 'u'". Throws out_of_memory, with what the memories
-  // hold, where there is no room. cost: of the kernel a system call or two; else the pages' faults.
+  // Maps `bytes` of zeros. what: names them in errors, "dataset 'u'". Throws out_of_memory, with the contents of the
+  // memories, if there is no room. cost: for the kernel a system call or two; else the pages' faults.
   [[nodiscard]] sourced_pages map(std::size_t bytes, std::string_view what) const;
-  // Likewise, for what is mapped more than once: a file, whose pages `place` then places once it is mapped.
+  // Opens a file, for memory that is mapped more than once; once it is mapped, place() places its pages.
   [[nodiscard]] file_stretch open(std::size_t bytes, std::string_view what) const;
-  // Whether the file is of a kind that chooses its pages itself; unit() of a stretch may be more than a page then.
+  // Returns whether the source's kind is a file with pages of its own; unit() of its stretches may be more than a
+  // page.
   [[nodiscard]] bool has_file() const noexcept { return kind_.has_file(); }
-  // For a mapping of one's own: whole pages that nobody has written. huge: as of placer::place. Nothing where pages are
-  // a file's, or the kernel's. Throws out_of_memory.
+  // Places the pages of a mapping that the caller made: whole pages that were never written. huge: as in
+  // placer::place. Does nothing if pages come from a file or from the kernel. Throws out_of_memory.
   [[nodiscard]] budget_share place(void* address, std::size_t bytes, std::string_view what,
                                    huge_page_maker* huge = nullptr) const;
 
  private:
   memory_kind kind_;
-  std::shared_ptr<const placer> placer_;  // of intents and nodes
+  std::shared_ptr<const placer> placer_;  // for intents and nodes
   bool populate_ = true;
   std::string description_ = "memory";
 };

@@ -1,8 +1,9 @@
-// What a place's segment holds of which memory, for which intent: for the report of `situ run --stats`, and `situ top`.
+// The number of bytes that a place's segment holds in each memory, per intent: for the report of `situ run --stats`,
+// and `situ top`.
 //
-// Part of what a place shows of itself (place_status.h): its own thread writes, everybody reads at any time. A row is
-// there once `count` counts it, and its names do not change after that. Who reads it trusts neither: it may have come
-// from another host.
+// It is part of a place's published status (place_status.h): the place's own thread writes, and any thread may read at
+// any time. A row is valid once `count` includes it, and its names do not change after that. A reader must validate
+// both, since the table may have come from another host.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ struct alignas(64) placed_row {
   char intent[32]{};
   char memory[64]{};                    // zero-terminated; longer names are cut
   std::atomic<std::uint64_t> bytes{0};  // now
-  std::atomic<std::uint64_t> most{0};   // that it ever held
+  std::atomic<std::uint64_t> most{0};   // maximum so far
 
   [[nodiscard]] std::string_view intent_name() const noexcept { return {intent, ::strnlen(intent, sizeof intent)}; }
   [[nodiscard]] std::string_view memory_name() const noexcept { return {memory, ::strnlen(memory, sizeof memory)}; }
@@ -28,13 +29,14 @@ static_assert(sizeof(placed_row) == 128);
 struct alignas(64) placed_table {
   static constexpr std::uint32_t most_rows = 30;
   std::atomic<std::uint32_t> count{0};
-  std::atomic<std::uint32_t> is_full{0};  // something is in no row
+  std::atomic<std::uint32_t> is_full{0};  // some bytes are counted in no row
   placed_row rows[most_rows];
 
   [[nodiscard]] std::span<const placed_row> all() const noexcept {
     return {rows, std::min(count.load(std::memory_order_acquire), most_rows)};
   }
-  // Null where there is no room. cost: a look at each row.
+  // Returns the row for an intent and a memory, and adds it if needed; null if the table is full. cost: a look at each
+  // row.
   [[nodiscard]] placed_row* find_or_add(std::string_view intent, std::string_view memory) noexcept;
 };
 
