@@ -6,10 +6,10 @@
 // of 2 MiB:
 //
 //   find   the policy whose list is this ordering, from this thread's node     getcpu
-//   bind   all that is left, once, strictly: no room is an error               mbind
+//   bind   the rest of the range to it, once, strictly: no room is an error    mbind
 //   make   the chunk's pages                                                   MADV_POPULATE_WRITE
-//   look   after up to 64 chunks: where is the last page of each; where it     move_pages
-//          is not beside the one before, where are all of the chunk
+//   look   after up to 64 chunks: the node of the last page of each; if it     move_pages
+//          is not that of the chunk before, the nodes of all its pages
 //
 // The policy also applies to pages that come at first touch (find_from_all), and to pages of programs that do not use
 // Situ (tools/situ/run_any.cpp).

@@ -1,11 +1,10 @@
-// One place's slice of the address space: where its parts lie, how far it is open, and what it takes of the job's
-// budget.
+// One place's slice of the address space: its layout, its open extent, and its part of the job's budget.
 //
 //   slice_base                                   heap_offset (2 MiB aligned, the same in every slice of a job)
 //   | private: channels, barrier | promises | heap metadata |  heap ...  opened ->   | never opened |
 //                                                           |<- slot.extent bytes ->|
 //
-// The metadata lies below the heap and is not part of the extent, so that a stray put of another place cannot reach it.
+// The metadata is below the heap and outside the extent, so that a stray put of another place cannot reach it.
 //
 // Owner: the place's own thread, for everything but the static functions, which any place may call at any time.
 // Invariants
@@ -33,74 +32,77 @@ namespace situ::detail {
 
 class segment final : private heap_backing {
  public:
-  // Takes over slice `place`, which must be as the memfd delivered it (zero). `private_bytes` at its start are the
-  // caller's. Throws bad_launch where the slice is too small to hold them and a heap.
+  // Takes over slice `place`, which must be zero, as the memfd delivered it. The first `private_bytes` belong to the
+  // caller. Throws bad_launch if the slice is too small for them and a heap.
   segment(job_control& control, std::uintptr_t slice_base, std::uint32_t place, std::size_t private_bytes);
   ~segment();
   segment(const segment&) = delete;
   segment& operator=(const segment&) = delete;
 
-  // Where the heap starts within each slice of this job.
+  // Returns the offset of the heap within each slice of this job.
   [[nodiscard]] static std::uint64_t heap_offset(const job_control& control, std::size_t private_bytes);
 
-  // From now on *limit follows the extent (the owner's entry of place_context::limit). null: no longer.
+  // Keeps *limit equal to the extent from now on (the owner's entry of place_context::limit). null: no longer.
   void mirror_extent(std::uint64_t* limit) noexcept;
 
-  // From now on allocate() and allocate_huge() take what arena_for gives for this intent. Throws as that does.
-  // pre: nothing has been allocated.
+  // Makes allocate() and allocate_huge() use the arena of this intent from now on. Throws as arena_for. pre: nothing
+  // has been allocated.
   void use_for_all(const intent& what) { arena_for_all_ = arena_for(what); }
 
-  // nullptr where there is no room. pre: alignment is a power of two.
+  // Returns nullptr if there is no room. pre: alignment is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
     return heap_.allocate_in(arena_for_all_, bytes, alignment);
   }
-  // From what is at hand, or nullptr: then allocate() decides.
+  // Allocates from a magazine, or returns nullptr: then call allocate().
   [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
     return heap_.allocate_quickly(bytes, alignment);
   }
-  // As allocate(), on huge pages where the kernel gives them to shared memory. Where it gives them only for memory that
-  // exists, all of the block does when this returns.
+  // Allocates as allocate(), on huge pages if the kernel gives them to shared memory. If it gives them only for memory
+  // that exists, all of the block exists when this returns.
   [[nodiscard]] void* allocate_huge(std::size_t bytes, std::size_t alignment) noexcept;
-  // The same from memory that lies where an intent wants it. `arena` is arena_for's. nullptr where there is no room:
-  // refusal() says whether the memories have none, or the segment.
+  // Allocates from the arena of an intent. `arena` is a result of arena_for. Returns nullptr if there is no room:
+  // placed()'s refusal() says whether the memories or the segment lacked it.
   [[nodiscard]] void* allocate_in(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
     return heap_.allocate_in(arena, bytes, alignment);
   }
-  // populate: its pages exist when it is placed; else each comes when it is first touched. Throws what
-  // intent_arenas::arena_for throws, and bad_file.
+  // Returns the arena of an intent. populate: whether its pages exist when they are placed; else each comes when it is
+  // first touched. Throws as intent_arenas::arena_for, and bad_file.
   [[nodiscard]] unsigned arena_for(const intent& what, bool populate = true);
-  // A large block's pages to the memories of an intent; see intent_arenas. pre: owns_pages(block). Throws as arena_for.
+  // Moves a large block's pages to the memories of an intent; see intent_arenas. pre: owns_pages(block). Throws as
+  // arena_for.
   [[nodiscard]] placement_report move_to(const intent& what, std::byte* block, std::size_t bytes);
-  // Whether a live block of this segment has its pages for itself: one that is larger than every class.
+  // Returns whether a live block of this segment shares no page with another one: it is larger than every class.
   [[nodiscard]] bool owns_pages(const std::byte* block) const noexcept;
-  // From what is at hand, for an intent that was asked for lately, by its arena_key; or nullptr.
+  // Allocates from a magazine for a recently used intent, given its arena_key; else returns nullptr.
   [[nodiscard]] void* allocate_quickly_for(std::uint64_t key, std::size_t bytes, std::size_t alignment) noexcept {
     const known_arena& known = known_[key % known_arenas];
     return known.key == key ? heap_.allocate_quickly_in(*known.in, bytes, alignment) : nullptr;
   }
-  // Of allocate().
+  // Returns the arena that allocate() uses.
   [[nodiscard]] unsigned arena_for_all() const noexcept { return arena_for_all_; }
-  // Null where no intent has been used here.
+  // Returns the intent arenas; null if no intent has been used here.
   [[nodiscard]] const intent_arenas* placed() const noexcept { return placed_.get(); }
-  // For who is about to write all of these bytes, which lie in one block of this segment. Of memory elsewhere: what it
-  // gives prepares nothing.
+  // Returns a front for a writer that is about to write all of these bytes, which are in one block. For memory outside
+  // this segment the front prepares nothing.
   [[nodiscard]] write_front front_of(std::byte* memory, std::size_t bytes) noexcept;
-  // Of a block of this segment.
+  // Deallocates a block of this segment.
   free_status deallocate(void* block) noexcept { return heap_.deallocate(block); }
-  // True where the block is this segment's and could be put at hand; false changes nothing, and deallocate() decides.
+  // Puts the block into a magazine, if it is this segment's and the magazine has room. Returns false, with no change,
+  // if not: then call deallocate().
   bool deallocate_quickly(void* block) noexcept { return heap_.deallocate_quickly(block); }
-  // Of a block of any other place's segment.
+  // Deallocates a block of any other place's segment.
   static free_status deallocate_remote(const place_context& context, std::uintptr_t block) noexcept;
 
-  // The block that holds `address`, in the segment of any place; nothing where no block ever was (`live` tells whether
-  // it is still allocated). Lock-free, reads shared metadata only. What the owner changes meanwhile may or may not be
-  // seen.
+  // Returns the block that holds `address`, in the segment of any place; nullopt if no block ever did (`live` says
+  // whether it is still allocated). Lock-free, reads shared metadata only. Concurrent changes by the owner may or may
+  // not be seen.
   [[nodiscard]] static std::optional<block> find_block(const place_context& context, std::uintptr_t address) noexcept;
 
-  // Takes back what other places have deallocated. Allocation does it whenever it runs short.
+  // Takes back the blocks that other places have deallocated. Allocation does it whenever it runs short.
   void drain() noexcept { heap_.drain(); }
   [[nodiscard]] memory_usage statistics() noexcept;
-  // The largest allocation that could still succeed, but for fragmentation: what the budget and the slice leave.
+  // Returns the largest allocation that could still succeed, fragmentation apart: the rest of the budget and of the
+  // slice.
   [[nodiscard]] std::uint64_t room_bytes() const noexcept;
   // Walks all metadata; for tests.
   [[nodiscard]] bool is_valid() const noexcept;
@@ -114,8 +116,8 @@ class segment final : private heap_backing {
   void unplace(std::uint64_t offset, std::uint64_t bytes) noexcept override;
   bool freed(std::uint64_t offset, std::uint64_t bytes) noexcept override;
 
-  // Arenas by their arena_key: a look for one that is used again is a comparison. (Names with one key, of which
-  // none are known among 2^64, would share what the shortcut finds.)
+  // A cache of arenas by arena_key: to find an arena that is used again takes a comparison. (Two intents with the same
+  // key, of which none are known among 2^64 keys, would share an entry.)
   struct known_arena {
     std::uint64_t key = 0;
     heap::arena* in = nullptr;
@@ -127,10 +129,10 @@ class segment final : private heap_backing {
   place_status& status_;
   const std::uintptr_t heap_address_;
   const std::uint64_t capacity_;  // bytes from the heap's start to the slice's end
-  std::uint64_t extent_ = 0;      // what slot_.extent holds
+  std::uint64_t extent_ = 0;      // the value of slot_.extent
   std::uint64_t* mirrored_limit_ = nullptr;
   std::uint64_t charged_ = 0;
-  std::uint64_t needed_ = 0;  // of charged_, what the heap has asked for
+  std::uint64_t needed_ = 0;  // the part of charged_ that the heap has requested
   std::uint64_t returned_ = 0;
   std::uint64_t huge_page_bytes_ = 0;
   bool huge_pages_available_ = false;

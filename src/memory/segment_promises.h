@@ -1,5 +1,5 @@
-// What the segments of a job have promised to who touches it first: the sums are the job's, the notes lie in each
-// place's slice, below its heap's metadata, so that any place can settle those of all.
+// The promises of the segments of a job. The sums belong to the job; the cells are in each place's slice, below its
+// heap's metadata, so that any place can settle all promises.
 //
 //   | private | cells: 4 B for 16 KiB of the slice | heap metadata | heap |
 #pragma once
@@ -14,16 +14,16 @@ namespace situ::detail {
 
 class segment_promises final : public promises {
  public:
-  // base: of the address space. heap_offset: the same in every slice.
+  // base: the start of the address space. heap_offset: the same in every slice.
   segment_promises(job_control& control, std::uintptr_t base, std::uint32_t place, std::uint64_t heap_offset) noexcept
       : control_{control}, base_{base}, heap_offset_{heap_offset}, place_{place} {}
 
-  // Of each slice: a multiple of a page. They are addresses until something is promised.
+  // Returns the bytes of cells in each slice: a multiple of a page. They take no memory until something is promised.
   [[nodiscard]] static std::uint64_t metadata_bytes(const job_control& control) noexcept;
 
   [[nodiscard]] promise_sums& sums() noexcept override { return control_.promised; }
   void settle(residence_call residence) noexcept override;
-  // Of this place's heap.
+  // Returns the map of this place's heap.
   [[nodiscard]] promise_map own() noexcept { return map_of(place_, heap_bytes()); }
 
  private:

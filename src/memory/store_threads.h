@@ -1,5 +1,5 @@
-// Threads that carry the reads and writes of a backing store: in the order in which they were started, as many at a
-// time as there are threads. Called as the store is: by one thread at a time.
+// Threads that perform the reads and writes of a backing store: in the order in which they were started, as many at a
+// time as there are threads. As for the store, one thread at a time calls it.
 #pragma once
 
 #include <situ/memory/backing_store.h>
@@ -26,16 +26,17 @@ class store_threads {
     std::size_t bytes;
     int queue;
   };
-  // carry: does one request; what it throws reaches wait(). With no threads, those that call run() are they.
+  // carry: performs one request; wait() rethrows its exceptions. With 0 threads, the threads that call run() do the
+  // work.
   store_threads(int threads, std::function<void(const request&)> carry);
-  // Waits for its threads; nobody must be in run() any more.
+  // Waits for its threads. pre: no thread is in run() any more.
   ~store_threads();
   store_threads(const store_threads&) = delete;
   store_threads& operator=(const store_threads&) = delete;
 
   void start(const request& one);
   void wait(int queue);
-  // Carries requests until stop().
+  // Performs requests until stop() is called and no request is left.
   void run();
   void stop() noexcept;
 
@@ -50,8 +51,8 @@ class store_threads {
   std::vector<worker> threads_;
 };
 
-// Moves what a request says between memory and a file, by as many calls as it takes. Returns 0; -1 where the file ended
-// first, or nothing was written; or errno's value. Then `one` is what is left.
+// Transfers a request's bytes between memory and a file, in as many calls as it takes. Returns 0; -1 if the file ended
+// first, or nothing was written; or errno's value. On failure `one` is the remaining part.
 [[nodiscard]] int carry_whole(int file, store_threads::request& one) noexcept;
 
 }  // namespace situ::detail
