@@ -1,4 +1,4 @@
-// Words put together where nothing may be allocated, locked or formatted by a library: in signal handlers.
+// Builds text without allocation, locks or library formatting: for signal handlers.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace situ::detail {
 
-// A line in the making. What does not fit is left out.
+// A line of text. Text beyond its capacity is dropped.
 class fault_text {
  public:
   fault_text& operator<<(std::string_view text) noexcept {

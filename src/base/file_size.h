@@ -14,7 +14,7 @@ namespace situ::detail {
 
 inline constexpr std::uint64_t no_file_size_limit = std::numeric_limits<std::uint64_t>::max();
 
-// How long a file of this process may become; no_file_size_limit if nothing limits it.
+// Returns the maximum size of a file of this process, in bytes; no_file_size_limit if nothing limits it.
 [[nodiscard]] std::uint64_t file_size_limit() noexcept;
 
 // As ftruncate: -1 with errno on failure. EFBIG, and no signal, if the file would become longer than the limit.

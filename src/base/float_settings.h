@@ -1,8 +1,9 @@
-// How a thread computes with floating-point numbers: rounding, flush-to-zero, which exceptions trap. It belongs to the
-// thread (on x86-64: the control bits of MXCSR and the x87 control word), so code that runs for another thread must be
-// given them, or its results depend on which thread ran it (docs/decisions/0037-floating-point.md).
+// The floating-point settings of a thread: rounding, flush-to-zero, the exceptions that trap. The settings belong to
+// the thread (on x86-64: the control bits of MXCSR and the x87 control word), so code that runs for another thread
+// must get that thread's settings, or its results depend on the thread that ran it
+// (docs/decisions/0037-floating-point.md).
 //
-// The flags of exceptions that have occurred are no settings: they are neither handed over nor cleared.
+// The flags of exceptions that have occurred are not settings: this code neither transfers nor clears them.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,11 @@
 
 namespace situ::detail {
 
-// cost: two instructions to read them, a comparison; to apply others some 20 cycles. On other processors than x86-64
-// they are the rounding direction alone.
+// cost: two instructions to read the settings, a comparison; some 20 cycles to apply different ones. On other
+// processors than x86-64 the settings are the rounding direction alone.
 class float_settings {
  public:
-  // As a number of so many bits, for records and messages.
+  // Bits of code(), the settings as a number for records and messages.
   static constexpr int code_bits = 20;
   constexpr explicit float_settings(std::uint32_t code) noexcept;
   [[nodiscard]] constexpr std::uint32_t code() const noexcept;
@@ -30,7 +31,7 @@ class float_settings {
   // The settings of a thread that has changed none: round to nearest, gradual underflow, no traps.
   [[nodiscard]] static constexpr float_settings usual() noexcept { return {}; }
 
-  // The calling thread computes so from here on.
+  // Makes the calling thread compute with these settings from here on.
   void apply() const noexcept;
   void apply_unless_own() const noexcept {
     if (*this != of_this_thread()) [[unlikely]]
@@ -43,7 +44,7 @@ class float_settings {
   void read_own() noexcept;
 
 #if defined(__x86_64__)
-  // As read: other bits say nothing (Intel SDM 1, 8.1.5 and 10.2.3).
+  // As read: only the bits below are settings (Intel SDM 1, 8.1.5 and 10.2.3).
   static constexpr std::uint32_t sse_bits = 0xffc0;  // of MXCSR: flush-to-zero, rounding, masks, denormals-are-zero
   static constexpr std::uint32_t x87_bits = 0x0f3f;  // of the control word: rounding, precision, masks
   std::uint32_t sse_ = 0x1f80;
@@ -78,10 +79,10 @@ inline void float_settings::apply() const noexcept {
   std::uint16_t flags = 0;
   asm volatile("stmxcsr %0\n\tfnstsw %1" : "=m"(sse), "=m"(flags) : : "memory");
   if (const std::uint32_t trapping = flags & ~std::uint32_t{x87_} & 0x3fU; trapping != 0) [[unlikely]] {
-    std::uint32_t environment[7];  // control, status, tags, and where the last instruction was
+    std::uint32_t environment[7];  // control, status, tags, and the last instruction's address
     asm volatile("fnstenv %0" : "=m"(environment) : : "memory");
     environment[0] = (environment[0] & ~0xffffU) | x87_;
-    environment[1] &= ~(trapping | 0x8080U);  // with its summary and "busy"
+    environment[1] &= ~(trapping | 0x8080U);  // including the summary and "busy" bits
     asm volatile("fldenv %0" : : "m"(environment) : "memory");
   }
   sse = (sse & ~sse_bits) | (sse_ & sse_bits);
@@ -98,8 +99,8 @@ inline void float_settings::apply() const noexcept { (void)std::fesetround(round
 
 #endif
 
-// The calling thread computes as these say until the end of the scope, and then as it did before, whatever was set
-// inside.
+// Applies settings to the calling thread until the end of the scope, then restores the earlier ones, even if the
+// scope's code has changed them.
 class float_settings_scope {
  public:
   explicit float_settings_scope(float_settings these) noexcept : before_{float_settings::of_this_thread()} {

@@ -1,6 +1,6 @@
-// An open HDF5 file for the modules that write some: handles that close themselves, failures as bad_file errors with
-// the file and the object, datasets that are made or found. For .cpp files that link HDF5; one thread at a time, as
-// HDF5 is.
+// An open HDF5 file, for the modules that write such files: handles that close themselves, failures as bad_file errors
+// with the file and the object, datasets that are created or found. For .cpp files that link HDF5; one thread at a
+// time may use it, as for HDF5 itself.
 #pragma once
 
 #include <situ/base/error_code.h>
@@ -22,7 +22,7 @@
 
 namespace situ::detail {
 
-// A handle of the library and the function that gives it back.
+// A handle of the library and the function that releases it.
 class hdf5_handle {
  public:
   hdf5_handle(hid_t id, herr_t (*close)(hid_t)) noexcept : id_{id}, close_{close} {}
@@ -37,7 +37,7 @@ class hdf5_handle {
   herr_t (*close_)(hid_t);
 };
 
-// What the library has to say of its last failure: the innermost entry is the cause.
+// Returns the library's message for its last failure: the innermost entry is the cause.
 inline std::string last_hdf5_failure() {
   std::string text;
   H5Ewalk2(
@@ -50,12 +50,13 @@ inline std::string last_hdf5_failure() {
   return text.empty() ? "HDF5 gives no reason" : text;
 }
 
-// HDF5 1.10 crashes when the program ends if a file could not be closed (a full disk): it tries again, on what it has
-// half given up. So its own function for that moment is replaced by one that leaves it alone then. Without effect where
-// the program has used HDF5 before.
+// HDF5 1.10 crashes at the end of the program if a file could not be closed (a full disk): it tries again, on a file
+// that it has half released. So Situ replaces the library's exit function by one that does nothing in that case.
+// Without effect if the program has used HDF5 before.
 inline std::atomic<bool> some_hdf5_file_stays_open{false};
 
-// Its messages come with our errors: it is not to print them as well. It asks each thread anew.
+// Prepares HDF5 for the calling thread. Situ's errors include the library's messages, so it must not print them as
+// well; that setting is per thread.
 inline void begin_hdf5() {
   [[maybe_unused]] static const bool once = [] {
     if (H5dont_atexit() >= 0)
@@ -92,7 +93,7 @@ struct hdf5_access {
                                               mode == how::create ? "made" : "opened", last_hdf5_failure()));
     }
   }
-  // Throws where something could not be written; does nothing a second time.
+  // Closes the file. Throws if some data could not be written; does nothing on a second call.
   void close() {
     if (id >= 0) check(close_file(), "cannot be closed", "/");
   }
@@ -107,7 +108,7 @@ struct hdf5_access {
   void check(herr_t status, std::string_view what, const std::string& name) const {
     if (status < 0) fail(what, name);
   }
-  // Each group on the way: HDF5 finds no "a/b" where there is no "a".
+  // Returns whether the object exists. Checks each group on the path: HDF5 finds no "a/b" if there is no "a".
   [[nodiscard]] bool contains(const std::string& name) const {
     for (std::size_t end = name.find('/', 1);; end = name.find('/', end + 1)) {
       if (H5Lexists(id, name.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
@@ -126,7 +127,7 @@ struct hdf5_access {
     throw_error(errc::bad_file, fmt::format("{}: '{}' has {} elements, not {}", path, name, fmt::join(found, " x "),
                                             fmt::join(wanted, " x ")));
   }
-  // Made, with elements of this type, or found with those extents.
+  // Creates a dataset with elements of this type, or opens an existing one, which must have these extents.
   [[nodiscard]] hdf5_handle prepare(const std::string& name, hid_t type, const std::vector<hsize_t>& extents) const {
     if (contains(name)) {
       hdf5_handle found = open_dataset(name);
@@ -142,7 +143,7 @@ struct hdf5_access {
 
  private:
   [[nodiscard]] herr_t close_file() {
-    const file_size_signal_held held;  // what HDF5 has kept back is written
+    const file_size_signal_held held;  // HDF5 writes its buffered data now
     const herr_t result = H5Fclose(std::exchange(id, -1));
     if (result < 0) some_hdf5_file_stays_open = true;
     return result;

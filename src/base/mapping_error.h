@@ -1,4 +1,4 @@
-// Why the system refuses to map memory, in words that name the limit which did, and what to do.
+// Explains why the system refuses to map memory: names the limit that was hit, and a remedy.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // Files that are written as a whole: reports, traces, settings. Nothing is lost without an error: each write and the
 // close are checked, and a limit on the size of files (ulimit -f) is a failure like a full disk.
 //
-// If the program may be killed while it writes, or readers may come meanwhile: replaced_file. One object is for one
-// thread.
+// Use replaced_file if the program may be killed while it writes, or if readers may open the file during the write.
+// One object is for one thread.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,12 +13,12 @@
 
 namespace situ::detail {
 
-// A file that is written from its beginning on. What it had before is gone.
+// A file that is written from its beginning. Its previous contents are lost.
 class output_file {
  public:
   // Throws bad_file if it cannot be opened.
   explicit output_file(std::string path);
-  // One that is open for writing, or -1 with errno. `path` is for messages.
+  // Takes over a descriptor that is open for writing, or -1 with errno. `path` is for messages.
   output_file(std::string path, int descriptor);
   // Writes nothing more: without close(), the file is incomplete.
   ~output_file();
@@ -55,7 +55,7 @@ class replaced_file {
   replaced_file(const replaced_file&) = delete;
   replaced_file& operator=(const replaced_file&) = delete;
 
-  // All that the file shall hold. Throws bad_file unless it was written and has its name. Once.
+  // Writes the whole contents of the file. Throws bad_file unless they were written and the file has its name. Once.
   void publish(std::string_view text);
 
  private:
@@ -64,7 +64,7 @@ class replaced_file {
   output_file file_;
 };
 
-// The whole of a file, at once. Both throw bad_file, which names the file and the reason.
+// Write a whole file at once. Both throw bad_file, with the file and the reason.
 void write_file(const std::string& path, std::string_view text);
 void replace_file(const std::string& path, std::string_view text);
 

@@ -1,4 +1,4 @@
-// Pages from the system for one process: where datasets, slots, stores and what measures the machine have theirs.
+// Pages from the system for one process: for datasets, slots, stores and measurements of the machine.
 #pragma once
 
 #include "base/host.h"
@@ -9,12 +9,12 @@
 
 namespace situ::detail {
 
-// Memory in pages of its own, anonymous if it makes them: zero, not touched yet, and from 2 MiB on in huge pages where
-// the system gives them. Movable; unmaps itself.
+// Memory in pages of its own. Pages that it maps itself are anonymous: zero, untouched, and from 2 MiB on huge if the
+// system gives huge pages. Movable; unmaps itself.
 class pages {
  public:
   pages() = default;
-  // Whole pages, huge ones from 2 MiB on. Holds none where the address space, or its limit, has no room.
+  // Maps whole pages, huge ones from 2 MiB on. Is empty if the address space, or its limit, has no room.
   explicit pages(std::size_t bytes) noexcept;
   // Takes over a mapping; null: none.
   pages(std::byte* mapped, std::size_t bytes) noexcept : at_{mapped}, bytes_{mapped != nullptr ? bytes : 0} {}
@@ -30,10 +30,12 @@ class pages {
   [[nodiscard]] std::byte* data() const noexcept { return at_; }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
 
-  // From now on they come from a NUMA node, as long as it has room; from others where it has none. 0, or errno's value:
-  // EINVAL for no such node. Node 0 is there also where the kernel has no NUMA, or a container forbids the call.
+  // Makes later pages come from a NUMA node, as long as it has room, and then from others. Returns 0, or errno's
+  // value: EINVAL for no such node. Node 0 is accepted even if the kernel has no NUMA, or a container forbids the
+  // call.
   [[nodiscard]] int prefer_node(std::uint32_t node) const noexcept;
-  // Whether some of them, spread over all, are there; they must have been touched. True where the kernel does not tell.
+  // Returns whether all of 16 pages, spread over the range, are on the node; they must have been touched. Returns true
+  // if the kernel does not report it.
   [[nodiscard]] bool lie_on_node(std::uint32_t node) const noexcept;
 
  private:

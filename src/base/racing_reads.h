@@ -1,5 +1,5 @@
-// For ThreadSanitizer: while one lives, this thread reads what others may write meanwhile, and takes what it finds.
-// Counts that are looked at while they go on; pages from which the kernel keeps who writes away.
+// For ThreadSanitizer: while an object lives, this thread's reads may race with writes of other threads, on purpose.
+// Used for counters that are read while they change, and for pages to which the kernel blocks writers.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)

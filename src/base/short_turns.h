@@ -1,5 +1,5 @@
-// For a thread that serves others, works in short bursts and must not wait long for a processor, nor keep those waiting
-// whom it has answered.
+// For a thread that serves others in short bursts: it must not wait long for a processor, nor delay the threads that
+// it has answered.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace situ::detail {
 // thread's slice, the earlier its deadline.
 class short_turns {
  public:
-  // Of the calling thread, and of those that it starts afterwards. cost: two system calls.
+  // Requests short turns for the calling thread, and for threads that it starts afterwards. cost: two system calls.
   static short_turns take() noexcept;
 
   // The thread has waited from `began_ns` to `ended_ns` of steady_ns(). If it has slept, others have had the processor.

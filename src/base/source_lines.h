@@ -1,4 +1,4 @@
-// Where in the sources code of the program is, by its debug information.
+// Finds source lines of code addresses in the program's debug information.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace situ::detail {
 
-// "stale_read.cpp:12" of each address that the program's debug information knows; of code that was inlined, the lines
-// that it was inlined at too, from the inside: "rma.h:33, from stale_read.cpp:12". Asks addr2line (binutils): nothing
-// where that is not there. cost: a process.
+// Returns "stale_read.cpp:12" for each address that the program's debug information knows; for inlined code also the
+// lines that it was inlined at, innermost first: "rma.h:33, from stale_read.cpp:12". Runs addr2line (binutils);
+// returns nothing if it is not installed. cost: a process.
 [[nodiscard]] std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintptr_t>& code);
 
 }  // namespace situ::detail

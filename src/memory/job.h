@@ -4,9 +4,9 @@
 // behind:
 //
 //   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | home x N | status x N |
-//                                         page                                      page
+//                                           page                                      page
 //     observation row x N | addresses of hosts | rounds of barriers | footer |
-//     page                                                          page ends the file
+//     page                  page                                      page ends the file
 //
 // A job over several hosts has such a file on each host. It holds the slices of that host's places only, but all other
 // parts cover all places of the job: slots of places on other hosts are mirrors, which this host's server writes and

@@ -24,8 +24,7 @@
 // Invariants
 //   1. The policy is MPOL_PREFERRED, never MPOL_BIND: if a node of MPOL_BIND is full, the system kills processes.
 //   2. Chunks end at multiples of their size, 2 MiB or 64 KiB (of reserved huge pages: 2 MiB). So no aligned 2 MiB is
-//      cut, and it can be one huge page,
-//      as long as its memory has a room of 16 MiB.
+//      cut, and it can be one huge page, as long as its memory has a room of 16 MiB.
 //   3. A reading of a node's free memory serves for an eighth of the room that it shows, or for one chunk. So up to
 //      eight processes that place at the same pace overfill a node by a chunk of 64 KiB each at most; a process that
 //      was suspended after its reading, by an eighth of the room that it had read.
