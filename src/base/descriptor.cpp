@@ -10,8 +10,8 @@ namespace {
 
 constexpr int streams = 3;
 
-// A bit for each stream that was closed and is taken now. O_PATH: every folder can be opened so, and nothing be read or
-// written.
+// Returns a bit for each stream that was closed and is filled now. O_PATH: any folder can be opened this way, and
+// nothing can be read or written.
 unsigned fill_closed(int flags) noexcept {
   unsigned filled = 0;
   for (int stream = 0; stream < streams; ++stream) {

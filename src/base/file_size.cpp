@@ -35,7 +35,7 @@ std::uint64_t file_size_limit() noexcept {
 }
 
 int set_file_size(int descriptor, std::uint64_t bytes) noexcept {
-  const file_size_signal_held held;  // also of a limit that is lowered at this moment
+  const file_size_signal_held held;  // for a limit that is lowered at this moment
   return ::ftruncate(descriptor, static_cast<off_t>(bytes));
 }
 
@@ -46,7 +46,7 @@ std::string write_failure(int reason) {
   return words != nullptr ? words : fmt::format("error {}", reason);
 }
 
-// The kernel sends the signal to the thread that writes, so its mask is what matters.
+// The kernel sends the signal to the writing thread, so that thread's mask decides.
 file_size_signal_held::file_size_signal_held() noexcept : is_held_{file_size_limit() != no_file_size_limit} {
   if (!is_held_) return;
   const int before = errno;
@@ -56,7 +56,8 @@ file_size_signal_held::file_size_signal_held() noexcept : is_held_{file_size_lim
   errno = before;
 }
 
-// A signal that came meanwhile is taken, so that it does not come after all; one that was there before stays.
+// Consumes a signal that arrived while the object lived, so that it is not delivered afterwards; an earlier pending
+// one stays.
 file_size_signal_held::~file_size_signal_held() {
   if (!is_held_) return;
   const int before = errno;

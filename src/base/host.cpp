@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* groups_file = "/proc/self/cgroup";
 
-// A file of the kernel's: opened, not there, or not to be read, for the reason in errno.
+// The result of opening a file of the kernel: opened, missing, or unreadable for the reason in errno.
 enum class looked { at_it, not_there, not_at_it };
 looked open_to_read(std::ifstream& file, const std::string& path) {
   errno = 0;
@@ -33,8 +33,8 @@ looked open_to_read(std::ifstream& file, const std::string& path) {
   return errno == ENOENT || errno == ENOTDIR ? looked::not_there : looked::not_at_it;
 }
 
-// A limit that is not known must not be taken for none: the kernel would end what goes beyond it. What this user may
-// not read is said, once, and no reason to do nothing.
+// An unknown limit must not count as none: the kernel would kill processes that exceed it. A file that this user may
+// not read is logged, once, and is no reason to fail.
 void refuse_unread(const std::string& path) {
   const int reason = errno != 0 ? errno : EIO;
   const std::string what = fmt::format("{} cannot be read, so the memory limit of this process is not known: {}", path,
@@ -44,7 +44,7 @@ void refuse_unread(const std::string& path) {
   std::call_once(is_said, [&] { log(log_level::warning, what); });
 }
 
-// The limit in a control group file, or no limit.
+// Returns the limit in a control group file, or the largest number.
 std::uint64_t read_limit(const std::string& path) {
   std::ifstream file;
   std::uint64_t limit = 0;
@@ -54,8 +54,8 @@ std::uint64_t read_limit(const std::string& path) {
   return std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
 }
 
-// Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version of
-// the interface. False where they are not to be read.
+// Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version
+// of the interface. Returns false if they cannot be read.
 template <class Visit>
 bool for_each_memory_group(Visit visit) {
   std::ifstream groups;
@@ -93,7 +93,7 @@ std::uint64_t usable_memory_bytes() {
   return std::min(physical, control_group_limit());
 }
 
-// Not to be read: the greatest number, which no count reaches.
+// The largest number means that the file cannot be read: no count reaches it.
 std::uint64_t read_oom_kills(const std::string& path) {
   std::ifstream file;
   std::string key;
@@ -105,7 +105,8 @@ std::uint64_t read_oom_kills(const std::string& path) {
 }
 
 std::uint64_t out_of_memory_kills() {
-  std::uint64_t most = 0;  // groups above count what happened below them, or not: whichever has seen it
+  // depending on the kernel, parent groups count the kills of their children or not: take the largest
+  std::uint64_t most = 0;
   const bool is_known = for_each_memory_group([&](const std::string& folder, bool unified) {
     most = std::max(most, read_oom_kills(folder + (unified ? "/memory.events" : "/memory.oom_control")));
   });

@@ -88,9 +88,10 @@ class worker {
 [[nodiscard]] std::uint64_t usable_memory_bytes();
 
 // Returns the number of processes that the kernel has killed in this process's memory control group because it was out
-// of memory; 0 if that is unknown.
+// of memory; 0 if the kernel does not count them, the largest number if the count cannot be read.
 [[nodiscard]] std::uint64_t out_of_memory_kills();
-// Returns the count in a file: memory.events, or memory.oom_control of the older interface.
+// Returns the count in a file, memory.events, or memory.oom_control of the older interface: 0 if there is no such
+// file, the largest number if it cannot be read.
 [[nodiscard]] std::uint64_t read_oom_kills(const std::string& path);
 
 }  // namespace situ::detail

@@ -8,7 +8,7 @@
 namespace situ {
 namespace {
 
-// Not a place's state but the process's one way out to the person who runs it.
+// Process-wide, not per place: the sink is the process's only output to the user.
 std::mutex sink_mutex;
 log_sink current_sink;
 

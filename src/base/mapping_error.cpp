@@ -11,7 +11,7 @@
 namespace situ::detail {
 namespace {
 
-// The soft limit as text; empty where there is none.
+// Returns the soft limit as text; empty if there is none.
 std::string limit_of(__rlimit_resource_t which) {
   rlimit limit{};
   if (::getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};

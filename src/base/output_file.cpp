@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t long_enough = std::size_t{1} << 16;  // for the kernel's part of a write to be small
+constexpr std::size_t long_enough = std::size_t{1} << 16;  // large enough to make the kernel's overhead per write small
 
 [[noreturn]] void throw_unwritten(const std::string& path, int reason) {
   throw_error(errc::bad_file, fmt::format("{} cannot be written: {}", path, write_failure(reason)));
@@ -41,7 +41,7 @@ bool is_replaced(const std::string& path) {
   return is.type() == fs::file_type::not_found || is.type() == fs::file_type::regular;
 }
 
-// A file that this process makes: one that is there already may be another's, or what a killed process has left.
+// Creates the file itself: an existing one may belong to another process, or be left by a killed one.
 int open_beside(const std::string& path, std::string& name) {
   constexpr int most_tries = 100;
   for (int tries = 0;; ++tries) {

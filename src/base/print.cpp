@@ -12,7 +12,7 @@ namespace {
 
 constexpr int unknown_reason = -1;
 
-// The first failure of a write to standard output: the process has one. 0: none.
+// The first failure of a write to standard output, for the whole process. 0: none.
 std::atomic<int> output_failure{0};
 
 }  // namespace
@@ -50,7 +50,7 @@ bool flush_output() noexcept {
   const file_size_signal_held held;
   errno = 0;
   if (std::fflush(stdout) != 0) note_lost_output(errno != 0 ? errno : unknown_reason);
-  if (std::ferror(stdout) != 0) note_lost_output(unknown_reason);  // also of code that prints by other means
+  if (std::ferror(stdout) != 0) note_lost_output(unknown_reason);  // also failures of code that prints by other means
   return output_failure.load() == 0;
 }
 

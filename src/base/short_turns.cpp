@@ -9,7 +9,7 @@
 namespace situ::detail {
 namespace {
 
-// Linux's sched_attr, whose own header does not go together with <sched.h>.
+// Linux's sched_attr, whose own header conflicts with <sched.h>.
 struct attributes {
   std::uint32_t bytes = sizeof(attributes);
   std::uint32_t policy = 0;

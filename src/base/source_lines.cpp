@@ -11,7 +11,7 @@
 namespace situ::detail {
 namespace {
 
-// Its standard output; empty where it cannot be run.
+// Runs a command and returns its standard output; empty if it cannot be run.
 std::string output_of(const std::string& command) {
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
@@ -22,7 +22,8 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// A line of its output without the folder, and without the remark behind it; empty where the line is not known.
+// Strips the folder and the trailing remark from a line of addr2line's output; returns an empty text if the line is
+// unknown.
 std::string_view short_line(std::string_view line) {
   line = line.substr(0, line.find(' '));
   line.remove_prefix(line.rfind('/') + 1);  // none: npos + 1 is 0
@@ -40,7 +41,7 @@ std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintpt
   for (const std::uintptr_t each : std::set<std::uintptr_t>{code.begin(), code.end()})  // each once
     command += fmt::format(" {:#x}", each);
   const std::string text = output_of(command + " 2>/dev/null");
-  // Of each address: itself, then its line, then those that it was inlined at.
+  // The output has for each address: the address, its line, then the lines that it was inlined at.
   std::string* now = nullptr;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view line = std::string_view{text}.substr(at, text.find('\n', at) - at);

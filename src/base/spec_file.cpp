@@ -15,7 +15,7 @@
 namespace situ {
 namespace detail {
 
-// What the parser found, with the line of each value; toml++ stays in this file.
+// A parsed value with its line; toml++ stays in this file.
 struct spec_value {
   using array = std::vector<spec_value>;
   using table = std::vector<std::pair<std::string, spec_value>>;
@@ -72,7 +72,7 @@ spec_value convert(const toml::node& node, std::string_view file) {
   return value;
 }
 
-// The number of single-character edits between two words.
+// Returns the number of single-character edits between two words.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -217,7 +217,7 @@ std::string spec_table::quantity(std::string_view key, std::string_view example)
 
 namespace {
 
-// A unit's parser knows neither file nor key; its complaint is repeated with both.
+// A unit's parser knows neither file nor key, so its error is rethrown with both.
 template <class Parse>
 auto in_context(const spec_table& table, std::string_view key, const std::string& text, Parse parse) {
   try {

@@ -28,7 +28,7 @@ bool has_stack_limit() noexcept {
 
 constexpr std::size_t librarys_bytes_without_limit = std::size_t{2} << 20;  // glibc: ARCH_STACK_DEFAULT_SIZE
 std::mutex scopes_mutex;
-int scopes = 0;  // that have raised the size
+int scopes = 0;  // scopes that have raised the size
 
 // The size of a thread's stack if its maker asks for none; 0 if the C library does not tell.
 std::size_t usual_stack_bytes() noexcept {
@@ -86,11 +86,11 @@ void on_fault(int signal, siginfo_t* info, void* context) {
                                        static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])))
     tell_overflow();
   errno = error_before;
-  // As without this handler.
+  // Behaves as if this handler were not installed.
   if ((action_before.sa_flags & SA_SIGINFO) != 0) return action_before.sa_sigaction(signal, info, context);
   if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN)
     return action_before.sa_handler(signal);
-  ::signal(signal, SIG_DFL);  // and the instruction faults again; a signal that somebody sent does not
+  ::signal(signal, SIG_DFL);  // then the instruction faults again; a signal sent by a process does not, so it is resent
   if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
 }
 
@@ -104,8 +104,8 @@ void install_handler_once() noexcept {
   }();
 }
 
-// Below it lies a page without access. Null if the thread has one already, or there is no memory: the process then ends
-// without the message.
+// Returns the thread's new fault stack, which has a page without access below it. Returns null if the thread has one
+// already, or there is no memory: the process then ends without the message.
 void* give_thread_a_fault_stack() noexcept {
   stack_t now{};
   if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return nullptr;

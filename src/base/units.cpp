@@ -19,7 +19,7 @@ struct unit {
 };
 
 constexpr std::uint64_t kilo = 1000;
-// The order matters to exact(): of two units that divide a number, the first wins.
+// The order matters to exact(): if two units divide a number, it uses the first one.
 constexpr std::array<unit, 12> byte_units{{{"PiB", 1ull << 50},
                                            {"PB", kilo* kilo* kilo* kilo* kilo},
                                            {"TiB", 1ull << 40},
@@ -55,7 +55,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(from, text.find_last_not_of(" \t") - from + 1);
 }
 
-// A written quantity, split before its unit.
+// A quantity in text form, split before its unit.
 struct split {
   std::string_view number;
   std::uint64_t factor;
@@ -125,7 +125,7 @@ std::string digits(double value) {
 std::string rounded(double value, std::span<const unit> units, std::span<const std::string_view> names) {
   for (const std::string_view name : names)
     for (const unit& u : units)
-      // 0.9995: what would be written as "1000 MB" is written as "1 GB".
+      // 0.9995: a value that would round to "1000 MB" is written as "1 GB".
       if (u.name == name && value >= 0.9995 * static_cast<double>(u.factor))
         return fmt::format("{} {}", digits(value / static_cast<double>(u.factor)), name);
   return fmt::format("{} {}", digits(value), names.back());

@@ -62,7 +62,7 @@ place_context& running_context() {
                                              address, context.place, place));
 }
 
-// Where places are not coherent, each block has its lines for itself: rule 2 of coherence.h.
+// Gives each block its own cache lines if places are not coherent: rule 2 of coherence.h.
 inline void keep_apart([[maybe_unused]] std::size_t& bytes, [[maybe_unused]] std::size_t& alignment) noexcept {
   if constexpr (!has_coherent_places) {
     if (!std::has_single_bit(alignment) || bytes > SIZE_MAX - signal_line_bytes) return;  // refused below
@@ -71,7 +71,7 @@ inline void keep_apart([[maybe_unused]] std::size_t& bytes, [[maybe_unused]] std
   }
 }
 
-// A placed arena could not give so many bytes.
+// Throws the error for an arena that could not allocate `bytes`.
 [[noreturn, gnu::cold, gnu::noinline]] void throw_no_room(unsigned arena, std::size_t bytes, std::size_t alignment) {
   const place_context& context = *current;
   if (arena == heap::plain || !context.segment->placed()->refusal()) throw_out_of_memory(bytes, alignment);
@@ -108,7 +108,7 @@ inline void keep_apart([[maybe_unused]] std::size_t& bytes, [[maybe_unused]] std
   return block;
 }
 
-// Whether the block is another place's, and the fabric takes it there.
+// Returns true if the block belongs to another place and the fabric has sent it there.
 bool is_taken_home(std::uintptr_t block) {
   place_context& context = *current;
   const std::uintptr_t place = (block - context.base) >> context.slice_shift;

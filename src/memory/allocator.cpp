@@ -26,7 +26,8 @@ class segment_resource_type final : public std::pmr::memory_resource {
   std::optional<detail::kept_intent> kept_;
 };
 
-// Of each intent, and way, that has been asked for. Never destroyed: containers of static life may end after it would.
+// Returns the resource for an intent and its way of populating; makes it on first use. The resources are never
+// destroyed: containers of static lifetime may outlive them otherwise.
 segment_resource_type& resource_for(const intent& what, std::uint64_t key) {
   static std::mutex one_at_a_time;
   static auto& made = *new std::deque<segment_resource_type>;

@@ -69,15 +69,15 @@ void bell::silence() const noexcept {
 }
 
 void ring_bell(std::uint64_t key) noexcept {
-  // The process's, for all bells that it rings. A program may have closed what it does not know (closefrom), and the
-  // number may be its own by now: then sending fails, and another one is opened.
+  // One socket per process, for all bells that it rings. A program may have closed descriptors that it does not know
+  // (closefrom), and may use the number itself by now: then sending fails, and this opens another socket.
   static std::atomic<int> kept{-1};
   const bell_address at{key};
   for (int tries = 0; tries < 3; ++tries) {
     int with = kept.load();
     if (with < 0) {
       const int made = open_datagrams();
-      if (made < 0) return;  // a sleep by a bell ends by itself before long
+      if (made < 0) return;  // a sleep by a bell times out soon
       if (!kept.compare_exchange_strong(with, made)) {
         ::close(made);
         continue;
@@ -85,7 +85,7 @@ void ring_bell(std::uint64_t key) noexcept {
       with = made;
     }
     if (::sendto(with, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, at.get(), at.bytes) >= 0) return;
-    // Nobody hears it any more, or it rings already.
+    // The bell no longer exists, or it rings already.
     if (errno == ECONNREFUSED || errno == ENOENT || errno == EAGAIN || errno == ENOBUFS) return;
     kept.compare_exchange_strong(with, -1);
   }

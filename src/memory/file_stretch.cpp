@@ -13,7 +13,7 @@
 
 namespace situ::detail {
 
-// A device that this process has, and which parts of it nobody has.
+// A device that this process has open, and its free parts.
 class device_memory {
  public:
   explicit device_memory(const memory_kind& kind) : file_{page_file::create(kind, "", 1)} {
@@ -21,7 +21,7 @@ class device_memory {
   }
   [[nodiscard]] const page_file& file() const noexcept { return file_; }
 
-  // The first that is large enough. pre: whole units.
+  // Takes the first free part that is large enough, and returns its offset. pre: whole units.
   std::uint64_t take(std::uint64_t bytes) {
     const std::lock_guard held{lock_};
     for (auto it = free_.begin(); it != free_.end(); ++it) {
@@ -59,7 +59,7 @@ class device_memory {
 
 namespace {
 
-// The process has it as long as any stretch of it is there.
+// Returns the device, which the process keeps open as long as it has any stretch of it.
 std::shared_ptr<device_memory> device_of(const memory_kind& kind) {
   static std::mutex lock;
   static auto& known = *new std::map<std::string, std::weak_ptr<device_memory>>;  // stretches may end after statics do

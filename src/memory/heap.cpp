@@ -13,7 +13,7 @@ heap::heap(heap_backing& backing, const heap_map& map, std::uint64_t kept_bytes)
 
 heap::arena::arena(unsigned its_number, chunk_state* states) noexcept
     : number{static_cast<std::uint8_t>(its_number)}, runs{states} {
-  // A magazine holds no more than 64 KiB, or four blocks: that much of a class is out of other classes' reach.
+  // A magazine holds at most 64 KiB, or four blocks, since other classes cannot use that memory.
   for (unsigned i = 0; i < class_count; ++i) {
     bins[i].capacity = std::clamp<std::uint32_t>(largest_class_bytes / size_classes[i].bytes, 4, bin::most_slots);
     bins[i].block_bytes = size_classes[i].bytes;
@@ -65,7 +65,8 @@ void* heap::allocate_slow(arena& in, std::size_t bytes, std::size_t alignment) n
   return take_block(from, bytes);
 }
 
-// Half a magazine: so that neither a row of allocations nor one of deallocations that follows comes here at once.
+// Fills half a magazine, so that neither a sequence of allocations nor one of deallocations calls refill or flush
+// again at once.
 bool heap::refill(arena& in, unsigned size_class) noexcept {
   bin& into = in.bins[size_class];
   drain();
@@ -97,7 +98,7 @@ void heap::fill_from(bin& bin, std::uint32_t first, unsigned size_class) noexcep
   if (state.used == sizes.blocks) unlist_partial(bin, first);
 }
 
-// Returns the `count` blocks that have rested longest to their slabs.
+// Returns the `count` least recently freed blocks to their slabs.
 void heap::flush(arena& in, unsigned size_class, std::uint32_t count) noexcept {
   bin& from = in.bins[size_class];
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -191,7 +192,8 @@ void heap::blocks_returned(arena& in, std::uint32_t first, unsigned size_class, 
   bin& of = in.bins[size_class];
   if (state.used == size_classes[size_class].blocks) list_partial(of, first);
   state.used -= blocks;
-  const bool alone = of.partial == first && state.next == no_chunk;  // kept: the next refill would make it again
+  // kept, because the next refill would make one again
+  const bool alone = of.partial == first && state.next == no_chunk;
   if (state.used != 0 || alone) return;
   unlist_partial(of, first);
   release_slab(in, first, size_class);
@@ -204,7 +206,7 @@ void heap::release_slab(arena& in, std::uint32_t first, unsigned size_class) noe
   give_run(in, first, chunks);
 }
 
-// What the classes keep for speed: before memory is called exhausted.
+// Returns the memory that the classes keep for speed; called before memory is reported exhausted.
 void heap::release_idle() noexcept {
   for_each_arena([this](arena& in) {
     for (unsigned i = 0; i < class_count; ++i) {
@@ -236,17 +238,18 @@ void heap::unlist_partial(bin& bin, std::uint32_t first) noexcept {
     bin.partial = state.next;
 }
 
-// --- what other places have given back ---
+// --- blocks that other places have freed ---
 
 void heap::drain_slow() noexcept {
   // acquire: pairs with the push, so that `next` can be read.
   std::uint32_t head = map_.header->remote_head.exchange(0, std::memory_order_acquire);
   while (head != 0) {
     const std::uint32_t chunk = head - 1;
-    head = map_.links[chunk].next.load(std::memory_order_relaxed);  // before `queued`: then it may be pushed again
+    // read before `queued` is cleared: after that the chunk may be pushed again
+    head = map_.links[chunk].next.load(std::memory_order_relaxed);
     map_.links[chunk].queued.store(0);  // sequentially consistent: invariant 5 of heap_map.h
     const map_entry entry = map_.entry(chunk);
-    if (entry.first != chunk) continue;  // long something else: invariant 6
+    if (entry.first != chunk) continue;  // the chunk was reused: invariant 6
     if (entry.is_slab()) {
       drain_slab(entry);
     } else if (entry.kind == chunk_kind::large && (map_.bits[chunk].words[0].remote.exchange(0) & 1) != 0) {

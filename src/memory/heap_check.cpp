@@ -13,7 +13,7 @@ struct heap::tally {
   std::uint64_t partial_slabs = 0;
   std::uint64_t live_bytes = 0;
   std::uint64_t idle_blocks = 0;  // taken, not live
-  map_entry before;               // of the run before
+  map_entry before;               // entry of the run before
 };
 
 // The bits of one slab: live within taken, remote within live, and `used` their number.
@@ -71,7 +71,7 @@ bool heap::count_run(std::uint32_t first, tally& sums) const noexcept {
   return true;
 }
 
-// Lists and magazines hold what they should; that they hold all of it shows in the numbers that is_valid compares.
+// Checks that lists and magazines hold only valid entries; is_valid compares numbers to find missing ones.
 bool heap::bins_are_valid(const arena& in) const noexcept {
   for (unsigned i = 0; i < class_count; ++i) {
     const bin& of = in.bins[i];

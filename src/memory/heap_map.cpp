@@ -23,7 +23,8 @@ heap_map heap_map::at(std::uintptr_t heap_address, unsigned slice_shift) noexcep
   return map;
 }
 
-// The chunk of the nearest non-zero map entry at or before `chunk`, no_chunk where there is none (invariants 1 and 2).
+// Returns the chunk of the nearest non-zero map entry at or before `chunk`, no_chunk if there is none (invariants 1
+// and 2).
 std::uint32_t heap_map::nearest_entry(std::uint32_t chunk) const noexcept {
   const std::uint32_t region = chunk / region_chunks;
   for (std::uint32_t c = chunk + 1; c-- > region * region_chunks;)
@@ -61,7 +62,7 @@ void heap_map::push_remote(std::uint32_t chunk) const noexcept {
   std::uint32_t head = header->remote_head.load(std::memory_order_relaxed);
   do {
     links[chunk].next.store(head, std::memory_order_relaxed);
-    // release: whoever pops sees `next`.
+    // release: the popping thread sees `next`.
   } while (!header->remote_head.compare_exchange_weak(head, chunk + 1, std::memory_order_release,
                                                       std::memory_order_relaxed));
 }

@@ -1,4 +1,4 @@
-// The part of the heap that deals in runs of chunks.
+// The part of the heap that manages runs of chunks.
 
 #include "memory/heap.h"
 
@@ -8,14 +8,14 @@
 namespace situ::detail {
 namespace {
 
-// Runs looked at in a list of unlike sizes before a larger run is split.
+// Number of runs to examine in a list of mixed sizes before a larger run is split.
 constexpr std::uint32_t patience = 32;
 constexpr std::uint32_t unlimited = no_chunk;
 
-constexpr std::uint32_t kept_part_of_use = 8;  // of what is in use may stay when it is freed
-// What is worth a system call.
+constexpr std::uint32_t kept_part_of_use = 8;  // free memory up to this part of the memory in use is kept
+// The least number of chunks that is worth a system call.
 constexpr std::uint32_t least_given_back = (1u << 20) >> chunk_shift;
-// What a placed arena takes at once, or a multiple of it: a huge page.
+// A placed arena takes this many chunks at once, or a multiple: a huge page.
 constexpr std::uint32_t placed_at_once = huge_page_bytes >> chunk_shift;
 
 }  // namespace
@@ -48,7 +48,7 @@ void heap::unreserve(std::uint32_t chunks) noexcept {
   backing_.uncharge(std::uint64_t{chunks} << chunk_shift);
 }
 
-// One of `chunks` and the slack for its alignment. pre: the chunks are reserved.
+// Finds a free run of `chunks` and the slack for the alignment. pre: the chunks are reserved.
 std::uint32_t heap::find_run(arena& in, std::uint32_t chunks, std::uint32_t slack) noexcept {
   const std::uint32_t wanted = chunks + slack;
   const std::uint32_t run = in.runs.find(wanted, patience);
@@ -57,14 +57,14 @@ std::uint32_t heap::find_run(arena& in, std::uint32_t chunks, std::uint32_t slac
     if (!extend(wanted)) release_idle();
   } else if (!place_more(in, chunks, slack)) {
     release_idle();
-    clean_placed_runs();  // what arenas keep may be the room that is missing
+    clean_placed_runs();  // arenas may keep the missing room
     if (in.runs.find(wanted, unlimited) == no_chunk) place_more(in, chunks, slack);
   }
   return in.runs.find(wanted, unlimited);
 }
 
-// A run from the plain arena, with pages as this one wants them. They are dirty, but for the chunks that are reserved
-// and about to be carved out.
+// Takes a run from the plain arena and places its pages for this arena. They count as dirty, except the chunks that
+// are reserved and about to be carved out.
 bool heap::place_more(arena& in, std::uint32_t chunks, std::uint32_t slack) noexcept {
   const std::uint32_t wanted = chunks + slack;
   if (wanted > no_chunk - 2 * placed_at_once) return false;
@@ -85,7 +85,7 @@ bool heap::place_more(arena& in, std::uint32_t chunks, std::uint32_t slack) noex
   return true;
 }
 
-// Opens as much as the free run at the end of the heap lacks.
+// Opens the chunks that the free run at the end of the heap lacks.
 bool heap::extend(std::uint32_t chunks) noexcept {
   std::uint64_t end = open_chunks_;
   if (open_chunks_ != 0) {
@@ -110,8 +110,8 @@ void heap::opened(std::uint32_t chunks) noexcept {
   insert_free(plain_, first, chunks - first, dirty);
 }
 
-// Takes `chunks`, aligned, out of a free run; what is left before and after stays free. The dirty chunks are thought to
-// lie in what is left: so the charge is never too low, and cleaning what is left corrects it.
+// Takes `chunks`, aligned, out of a free run; the rest before and after stays free. The dirty chunks are assumed to be
+// in the rest: so the charge is never too low, and cleaning the rest corrects it.
 std::uint32_t heap::carve(arena& in, std::uint32_t run, std::uint32_t chunks, std::uint64_t alignment) noexcept {
   const std::uint32_t total = map_.states[run].chunks.load(std::memory_order_relaxed);
   const std::uint32_t dirty = map_.states[run].dirty;
@@ -128,7 +128,8 @@ std::uint32_t heap::carve(arena& in, std::uint32_t run, std::uint32_t chunks, st
   return run + before;
 }
 
-// One free run of what touches; returns its first chunk. pre: no map entry is set within the run.
+// Joins the run with adjacent free runs; returns the first chunk of the result. pre: no map entry is set within the
+// run.
 std::uint32_t heap::join_free(arena& to, std::uint32_t first, std::uint32_t chunks, std::uint32_t dirty) noexcept {
   const auto is_free = [&](const map_entry& entry) {
     return entry.kind == chunk_kind::free && entry.arena == to.number;
@@ -158,7 +159,7 @@ void heap::give_run(arena& to, std::uint32_t first, std::uint32_t chunks, bool i
   const std::uint32_t in_use = needed_chunks_ - dirty_chunks_;
   const std::uint32_t kept = std::max(kept_chunks_, in_use / kept_part_of_use);
   if (dirty < least_given_back || dirty_chunks_ <= kept) return;
-  // What was freed last is the likeliest to be wanted again, and warm: the others go first.
+  // The run that was freed last is the most likely to be reused, and warm: the others are cleaned first.
   plain_.runs.for_each([&](std::uint32_t run) {
     if (run != first && dirty_chunks_ > kept && map_.states[run].dirty >= least_given_back) clean(run);
   });
@@ -195,14 +196,15 @@ void heap::clean(std::uint32_t first) noexcept {
   state.dirty = 0;
 }
 
-// The part of a placed run that can go back: whole 2 MiB, as it came. {first, first} where there is none.
+// Returns the part of a placed run that can be returned: whole 2 MiB units. {first, first} if there is none.
 std::pair<std::uint32_t, std::uint32_t> heap::whole_pages_of(std::uint32_t run) const noexcept {
   const std::uint32_t end = run + map_.states[run].chunks.load(std::memory_order_relaxed);
   const std::uint32_t from = (run + placed_at_once - 1) / placed_at_once * placed_at_once;
   return {from, std::max(from, end / placed_at_once * placed_at_once)};
 }
 
-// Gives pages of a placed arena's free run back to the system, and the chunks to the plain arena. False where none can.
+// Gives pages of a placed arena's free run back to the system, and the chunks to the plain arena. Returns false if
+// there are none to return.
 bool heap::clean_placed(arena& of, std::uint32_t run) noexcept {
   const auto [from, to] = whole_pages_of(run);
   const std::uint64_t offset = std::uint64_t{from} << chunk_shift;
@@ -221,7 +223,7 @@ bool heap::clean_placed(arena& of, std::uint32_t run) noexcept {
 void heap::clean_placed_runs() noexcept {
   for (const std::unique_ptr<arena>& placed : placed_) {
     std::uint32_t found = no_chunk;
-    do {  // one a round: cleaning changes the lists
+    do {  // one run per round, since cleaning changes the lists
       found = no_chunk;
       placed->runs.for_each([&](std::uint32_t run) {
         const auto [from, to] = whole_pages_of(run);

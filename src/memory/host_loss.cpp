@@ -9,7 +9,7 @@
 namespace situ::detail {
 namespace {
 
-// As mark_lost does it, but for telling anybody.
+// Marks a place as mark_lost does, without notifying others.
 void mark_quietly(place_slot& slot, std::string_view reason) noexcept {
   if (slot.state.load() >= place_state::left || slot.reason_claimed.exchange(1) != 0) return;
   const std::size_t length = std::min(reason.size(), sizeof slot.reason - 1);
@@ -34,10 +34,11 @@ void mark_host_lost(job_control& control, std::uint16_t host, std::string_view r
   for_living_of(control, host, [&](std::uint32_t place) {
     if (place != last) mark_quietly(control.slot(place), reason);
   });
-  if (last != job_control::no_place) mark_lost(control, last, reason);  // and raises the epoch for all of them
+  if (last != job_control::no_place) mark_lost(control, last, reason);  // also raises the epoch for all of them
 }
 
-// No place has none: its length is written before anybody attaches, and then by this alone.
+// Sets the address's length to 0. A valid length is never 0: the creator writes it before any process attaches, and
+// later only this function changes it.
 void forget_server(job_control& control, std::uint16_t host) noexcept {
   std::atomic_ref{control.address_of(host).bytes}.store(0, std::memory_order_release);
 }

@@ -17,12 +17,13 @@ namespace {
 
 constexpr std::size_t small_pages = huge_page_bytes / page_bytes;
 
-// Looking at all 512 pages of a range takes 24 us where none exists, 8 of them 2 us (measured); to collapse one, 130.
+// To look at all 512 pages of a range takes 24 us if none exists, at 8 of them 2 us (measured); to collapse a range,
+// 130 us.
 constexpr std::size_t looked_at = 8;
 
-// After a range that was dear or refused one is left to faults, then 2, 4 ... and at most so many: 128 MiB. A host that
-// backs a guest's memory page by page takes 4.8 ms for a huge page that it has not backed, four times what the faults
-// take (measured); trying seven times in 120 then costs a sixth more than the faults.
+// After a range that was slow or refused, the maker leaves one range to faults, then 2, 4 ... and at most this many:
+// 128 MiB. A host that backs a guest's memory page by page takes 4.8 ms for a huge page that it has not backed, four
+// times as long as the faults (measured); seven attempts in 120 ranges then cost a sixth more than the faults.
 constexpr std::uint32_t most_held_back = 64;
 
 }  // namespace
@@ -49,10 +50,10 @@ void huge_page_maker::make(std::byte* range) noexcept {
     return hold_back();
   }
   const std::uint64_t populated = calls_.now_ns();
-  // A mean, since one alone says little: it may hold an interruption.
+  // A mean, since a single time may include an interruption.
   page_ns_ = page_ns_ == 0 ? populated - start : (7 * page_ns_ + (populated - start)) / 8;
   if (calls_.advise(range, huge_page_bytes, MADV_COLLAPSE) != 0) {
-    is_supported_ = errno != EINVAL;  // the page exists, so it is the kernel or its settings that do not allow it
+    is_supported_ = errno != EINVAL;  // the page exists, so the kernel or its settings do not allow it
     return hold_back();
   }
   made_bytes_ += huge_page_bytes;
@@ -81,11 +82,11 @@ void write_front::advance(std::size_t upto) noexcept {
   while (prepared_ < upto) {
     const std::uintptr_t at = start + prepared_;
     const std::uintptr_t range = (at + huge_page_bytes - 1) & ~(huge_page_bytes - 1);
-    const std::size_t end = range - start + huge_page_bytes;  // of the next range
-    if (maker_ == nullptr || end > bytes_) {                  // no further one within the block
+    const std::size_t end = range - start + huge_page_bytes;  // end of the next range
+    if (maker_ == nullptr || end > bytes_) {                  // no further range is within the block
       prepared_ = bytes_;
     } else if (range != at) {
-      prepared_ = range - start;  // what lies before the first range
+      prepared_ = range - start;  // skips the bytes before the first range
     } else {
       maker_->make(block_ + prepared_);
       prepared_ = end;

@@ -65,10 +65,10 @@ void intent_arenas::unplace(std::byte* address, std::size_t bytes) noexcept {
   prefer_node_of_job(address, bytes);
 }
 
-// It is a policy, too, which what has been placed there had in its place.
+// The node of the job is a policy, too, which the placement had replaced.
 void intent_arenas::prefer_node_of_job(std::byte* address, std::size_t bytes) const noexcept {
   if (control_.memory_node != job_control::no_node)
-    system_placement_calls().prefer(address, bytes, control_.memory_node);  // where it fails, no other node gives pages
+    system_placement_calls().prefer(address, bytes, control_.memory_node);  // if it fails, there is no other node
 }
 
 // --- blocks that have been moved ---
@@ -150,7 +150,7 @@ std::vector<intent_arenas::share> intent_arenas::shares_of(std::byte* address, s
   return shares;
 }
 
-// Of a part's report, and of what is shown; whoever has moved the pages has seen to budgets.
+// Subtracts a block's bytes from the part's report and from the published rows; the mover has handled budgets.
 void intent_arenas::take_out(const share& what) noexcept {
   for (std::size_t i = 0; i < what.bytes.size(); ++i) {
     what.of->report.memories[i].placed_bytes -= what.bytes[i];
@@ -158,7 +158,7 @@ void intent_arenas::take_out(const share& what) noexcept {
   }
 }
 
-// What a promise has taken already.
+// Adds bytes that a promise has already taken from budgets.
 void intent_arenas::add_to(part& to, const placement_report& more) noexcept {
   const std::vector<placed_row*>& rows = arenas_[to.arena - 1].shown;
   for (std::size_t i = 0; i < rows.size(); ++i) {

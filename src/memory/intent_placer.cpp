@@ -13,13 +13,15 @@
 namespace situ::detail {
 namespace {
 
-// One for each name and size. A slot is taken in one step, so that nobody waits for another here.
+// Returns the budget for a memory's name and size. A slot is claimed in one step, so that no process waits for
+// another.
 byte_budget& budget_of(const machine::ordered_memory& memory, std::span<shared_budget> budgets) {
   const std::uint64_t key = std::hash<std::string>{}(fmt::format("{} {}", memory.name, memory.budget_bytes)) | 1;
   for (shared_budget& each : budgets) {
     std::uint64_t found = 0;
     if (!each.key.compare_exchange_strong(found, key) && found != key) continue;
-    each.budget.bytes.store(memory.budget_bytes, std::memory_order_relaxed);  // the same by all who find it
+    // all processes that find the slot store the same value
+    each.budget.bytes.store(memory.budget_bytes, std::memory_order_relaxed);
     return each.budget;
   }
   throw_error(errc::out_of_memory, fmt::format("there is room for {} memories with budgets, and none for \"{}\"",

@@ -49,8 +49,8 @@ struct footer {
 constexpr std::uint64_t layout_now =
     (std::uint64_t{sizeof(job_control)} << 32) | sizeof(place_status) << 12 | sizeof(place_slot);
 
-// The slots follow the control block on the next line, then homes; statuses, rows and addresses on the next page each;
-// the footer ends the last page.
+// The slots follow the control block on the next line, then homes; statuses, rows and addresses start on a new page
+// each; the footer ends the last page.
 constexpr std::uint64_t slots_offset =
     (sizeof(job_control) + alignof(place_slot) - 1) & ~std::uint64_t{alignof(place_slot) - 1};
 
@@ -72,26 +72,26 @@ constexpr std::uint64_t addresses_offset(std::uint32_t places, std::uint32_t hos
 constexpr std::uint64_t rounds_offset(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
   return addresses_offset(places, hosts, row_bytes) + (hosts > 1 ? whole_pages(hosts * sizeof(host_address)) : 0);
 }
-// Of all that is behind the slices, with the page of the footer.
+// Returns the bytes of everything after the slices, including the page of the footer.
 constexpr std::uint64_t least_control_bytes(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
   const std::uint64_t rounds = hosts > 1 ? whole_pages(host_barriers * hosts * sizeof(signal_word<std::uint64_t>)) : 0;
   return rounds_offset(places, hosts, row_bytes) + rounds + page_bytes;
 }
 
-// Slices of 64 GiB, halved until all of them fit 2^45 bytes: a quarter of the 47 bits of addresses that an x86-64
-// process has. ThreadSanitizer leaves programs only a few ranges of some 400 GiB, so there 4 GiB, and 2^38 bytes
-// together.
+// Returns the shift of the slice size: 64 GiB, halved until all slices fit 2^45 bytes: a quarter of the 47 bits of
+// addresses that an x86-64 process has. ThreadSanitizer leaves programs only a few ranges of some 400 GiB, so there
+// slices are 4 GiB, and 2^38 bytes together.
 std::uint32_t slice_shift_for(std::uint32_t places) {
   const std::uint32_t most = under_tsan ? 32 : 36;
   const std::uint32_t together = under_tsan ? 38 : 45;
   return std::min<std::uint32_t>(most, together - static_cast<std::uint32_t>(std::bit_width(places - 1)));
 }
 
-// Bases to try. The wide ones lie 1 TiB apart between AddressSanitizer's shadow (below 0x1000'8000'0000) and where
-// position-independent programs are loaded (from 0x5555'5555'4000), visited in bit-reversed order so that one large
-// foreign mapping costs few rounds. The narrow ones lie in what ThreadSanitizer leaves a program (gcc 12, x86-64, 48
-// bits: below 0x80'0000'0000, 0x5500'.. to 0x5680'.., from 0x7e80'..); every job tries them, since its launcher may be
-// another build.
+// Fills in the bases to try. The wide ones are 1 TiB apart between AddressSanitizer's shadow (below 0x1000'8000'0000)
+// and the load addresses of position-independent programs (from 0x5555'5555'4000), visited in bit-reversed order so
+// that one large foreign mapping costs few rounds. The narrow ones are in the ranges that ThreadSanitizer leaves a
+// program (gcc 12, x86-64, 48 bits: below 0x80'0000'0000, 0x5500'.. to 0x5680'.., from 0x7e80'..); every job tries
+// them, since its launcher may be another build.
 void fill_candidates(job_control& control) {
   constexpr std::uint64_t narrow[] = {0x0010'0000'0000, 0x0018'0000'0000, 0x0020'0000'0000, 0x0030'0000'0000,
                                       0x7e80'0000'0000, 0x7e90'0000'0000, 0x5500'0000'0000, 0x5510'0000'0000};
@@ -115,7 +115,7 @@ job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t byt
   return static_cast<job_control*>(address);
 }
 
-// Whether the control block is one that this build wrote and lies where it says.
+// Returns whether the control block was written by this build and matches its position in the file.
 bool is_plausible(const job_control& control, std::uint64_t file_bytes, std::uint64_t control_offset) {
   return control.magic == job_control::expected_magic && control.layout == layout_now &&
          control.total_bytes == file_bytes && control.place_count != 0 && control.place_count <= job::max_places &&
@@ -127,21 +127,21 @@ bool is_plausible(const job_control& control, std::uint64_t file_bytes, std::uin
              file_bytes - control_offset;
 }
 
-// What a place has beside its heap: channels, and of the heap's metadata what the first bytes need, on huge pages.
+// Bytes that a place needs besides its heap: channels, and the metadata for the heap's first bytes, on huge pages.
 constexpr std::uint64_t beside_heap_bytes = std::uint64_t{20} << 20;
 
-// How the memory of a job of so many places is laid out in a file.
+// The layout of a job's memory in a file.
 struct layout {
   std::uint32_t slice_shift;
   std::uint64_t control_offset;
   std::uint64_t total_bytes;
 };
 
-// What a slice has at least where the limit on the size of files makes slices smaller: less than this is of no use.
+// The smallest slice if the limit on the size of files makes slices smaller: less than this is of no use.
 constexpr std::uint32_t least_slice_shift = 27;
 
 // Halves the slices until the file fits the limit on the size of files (ulimit -f). Hosts of one job must agree on the
-// size, so those of several keep it.
+// size, so a job over several hosts keeps it.
 void fit_file_size_limit(layout& made, std::uint32_t places_here, bool is_of_one_host, std::uint64_t control_bytes) {
   const std::uint64_t limit = file_size_limit();
   const auto bytes_by = [&](std::uint32_t shift) { return (std::uint64_t{places_here} << shift) + control_bytes; };
@@ -156,7 +156,7 @@ void fit_file_size_limit(layout& made, std::uint32_t places_here, bool is_of_one
   made.slice_shift = shift;
 }
 
-// On a device slices are as large as it has room for.
+// Chooses the layout. On a device slices are as large as it has room for.
 layout lay_out(const page_file& file, std::uint32_t places, std::uint32_t places_here, std::uint64_t control_bytes) {
   layout made{slice_shift_for(places), 0, file.capacity_bytes()};
   if (!file.is_device()) {
@@ -170,7 +170,7 @@ layout lay_out(const page_file& file, std::uint32_t places, std::uint32_t places
   return made;
 }
 
-// What all segments together may open: no more than there is of such memory.
+// Returns the bytes that all segments together may open: at most the memory that exists of this kind.
 std::uint64_t budget_of(const job_options& options, const page_file& file, std::uint32_t places_here,
                         std::uint64_t control_bytes) {
   const std::uint64_t asked = options.memory_budget;
@@ -181,7 +181,7 @@ std::uint64_t budget_of(const job_options& options, const page_file& file, std::
   return asked == 0 ? most : std::min(asked, most);
 }
 
-// Maps at just this address; false where something is there.
+// Maps at exactly this address; returns false if other memory is mapped there.
 bool map_just_at(std::uintptr_t address, std::uint64_t bytes, int protection, int flags, int descriptor) {
   void* const wanted = reinterpret_cast<void*>(address);
   void* const got = ::mmap(wanted, bytes, protection, flags | MAP_NORESERVE | MAP_FIXED_NOREPLACE, descriptor, 0);
@@ -191,7 +191,7 @@ bool map_just_at(std::uintptr_t address, std::uint64_t bytes, int protection, in
   return false;
 }
 
-// Tries to map the slices at one base: this host's, and the others' addresses without access.
+// Tries to map at one base: the slices of this host, and the addresses of the others without access.
 bool try_base(const job& job, std::uintptr_t base, std::uint64_t bytes) {
   job_control& control = job.control();
   constexpr int access = PROT_READ | PROT_WRITE;
@@ -229,7 +229,7 @@ place_slot& job_control::slot(std::uint32_t place) noexcept {
   return reinterpret_cast<place_slot*>(reinterpret_cast<std::byte*>(this) + slots_offset)[place];
 }
 
-// Zeros are a status without a wait; to construct one would touch its pages.
+// A zeroed status is one without waits; constructing it would touch its pages.
 place_status& job_control::status(std::uint32_t place) noexcept {
   std::byte* const first = reinterpret_cast<std::byte*>(this) + statuses_offset(place_count, host_count);
   return *reinterpret_cast<place_status*>(first + place * status_bytes);
@@ -281,7 +281,7 @@ std::vector<slice_run> slice_runs(job_control& control) {
 
 namespace {
 
-// Whatever is missing, there is no job.
+// Creates the file; every failure becomes bad_launch, since there is no job then.
 page_file create_file(const memory_kind& kind, std::uint64_t least_bytes) {
   try {
     return page_file::create(kind, job_file_name.data(), least_bytes);
@@ -290,7 +290,7 @@ page_file create_file(const memory_kind& kind, std::uint64_t least_bytes) {
   }
 }
 
-// Those of a job of one host where none are given.
+// Returns the given homes, or those of a job of one host if none are given.
 std::vector<place_home> homes_of(const job_options& options) {
   std::vector<place_home> homes = options.homes;
   if (homes.empty())
@@ -298,7 +298,8 @@ std::vector<place_home> homes_of(const job_options& options) {
   return homes;
 }
 
-// The number of hosts. Each has places, and theirs are numbered in order: the slices in the file are, too.
+// Checks the homes and returns the number of hosts. Each host has places, numbered in order, as are the slices in its
+// file.
 std::uint16_t check_homes(const std::vector<place_home>& homes, const job_options& options) {
   std::vector<std::uint32_t> places;
   for (const place_home& each : homes) {
@@ -376,14 +377,14 @@ job job::create(const job_options& options) {
 
 namespace {
 
-// A device counts in huge pages, whatever it has beyond.
+// Rounds a device's size down to whole huge pages.
 std::uint64_t whole_units(int descriptor, std::uint64_t bytes) noexcept {
   struct stat status{};
   const bool is_device = ::fstat(descriptor, &status) == 0 && S_ISCHR(status.st_mode);
   return is_device ? bytes / huge_page_bytes * huge_page_bytes : bytes;
 }
 
-// What cannot be read (a device) is mapped.
+// Reads the footer; maps the file if it cannot be read (a device).
 bool read_footer(int descriptor, std::uint64_t file_bytes, footer& end) noexcept {
   if (::pread(descriptor, &end, sizeof end, static_cast<off_t>(file_bytes - sizeof end)) ==
       static_cast<ssize_t>(sizeof end))
@@ -402,7 +403,7 @@ struct mapped_control {
   std::size_t bytes;
 };
 
-// The control block of an inherited or opened descriptor. Throws bad_launch if it is no job of this build.
+// Maps the control block of an inherited or opened descriptor. Throws bad_launch if it is no job of this build.
 mapped_control map_job(int descriptor, int protection) {
   footer end{};
   const auto refuse = [descriptor](const char* why) {
@@ -474,7 +475,7 @@ std::optional<address_space> address_space::map_at(const job& job, std::uintptr_
   const job_control& control = job.control();
   const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
   if (!try_base(job, base, bytes)) return {};
-  // Most of the range is never touched, and a core dump would walk all of it before the launcher hears of the death.
+  // Most of the range is never touched, and a core dump would walk all of it before the launcher learns of the death.
   ::madvise(reinterpret_cast<void*>(base), bytes, MADV_DONTDUMP);
   return address_space{base, bytes};
 }
@@ -482,7 +483,7 @@ std::optional<address_space> address_space::map_at(const job& job, std::uintptr_
 address_space address_space::map(const job& job, std::uint32_t votes) {
   job_control& control = job.control();
   const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
-  int refused = EEXIST;  // why this process could not; another's mapping where it could
+  int refused = EEXIST;  // why this process could not map; EEXIST stands for another process's failure
   for (std::uint32_t round = 0; round < job_control::address_rounds; ++round) {
     const std::uint64_t base = control.candidates[round];
     std::optional<address_space> space = map_at(job, base);

@@ -226,7 +226,8 @@ class job {
   static constexpr std::uint32_t max_places = 32768;
 
   // Creates the memory of a job. Throws bad_argument if the number of places is 0 or too large, or the kind of memory
-  // or the homes are invalid; bad_launch if the kernel refuses the memory.
+  // or the homes are invalid; not_supported if an intent is given that this kind of memory cannot serve; bad_launch if
+  // the kernel refuses the memory.
   static job create(const job_options& options);
   // Attaches to an inherited descriptor and owns it from then on. Sets close-on-exec, so that programs which a place
   // starts do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left

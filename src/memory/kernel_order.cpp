@@ -26,7 +26,7 @@
 namespace situ::detail {
 namespace {
 
-// As kernel/ordered-mempolicy.patch numbers them.
+// The numbers of the policies in kernel/ordered-mempolicy.patch.
 constexpr std::pair<const char*, int> ordered_policies[] = {
     {"latency", 16}, {"bandwidth", 17}, {"capacity", 18}, {"normal", 19}};
 constexpr int strict_flag = 1 << 12;
@@ -34,7 +34,7 @@ constexpr int strict_flag = 1 << 12;
 constexpr std::size_t mask_bits = 1024;  // MAX_NUMNODES of the largest kernels
 constexpr std::size_t mask_words = mask_bits / (8 * sizeof(unsigned long));
 
-// Whether this process may use a node. All of them where the kernel does not tell.
+// The nodes that this process may use: all, if the kernel does not tell.
 class allowed_nodes {
  public:
   allowed_nodes() noexcept {
@@ -50,7 +50,7 @@ class allowed_nodes {
   bool is_told_ = false;
 };
 
-// "2 0 1 3"; empty where the file is not there or says something else.
+// Reads a list such as "2 0 1 3"; returns an empty one if the file is missing or has other contents.
 std::vector<std::uint32_t> read_node_numbers(const std::string& file) {
   std::ifstream in{file};
   std::vector<std::uint32_t> numbers;
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> read_node_numbers(const std::string& file) {
   return numbers;
 }
 
-// A node without processors has an empty line there.
+// Reads the processors of a node; a node without processors has an empty line there.
 machine::processor_set read_processors(const std::filesystem::path& file) {
   std::ifstream in{file};
   std::string list;
@@ -70,7 +70,7 @@ machine::processor_set read_processors(const std::filesystem::path& file) {
   return machine::processor_set::parse(list);
 }
 
-// Of "node12", 12; of anything else, -1.
+// Returns 12 for "node12", -1 for any other name.
 long node_number(const std::string& name) noexcept {
   unsigned number = 0;
   int used = 0;
@@ -78,7 +78,8 @@ long node_number(const std::string& name) noexcept {
   return static_cast<std::size_t>(used) == name.size() ? static_cast<long>(number) : -1;
 }
 
-// A kernel may have such files and keep its policies from this process (a container's filter of calls).
+// Returns whether the kernel accepts its policies from this process: it may have the files and yet refuse them (a
+// container's filter of calls).
 bool takes_ordered_policies() noexcept {
   void* const page = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return false;
@@ -89,31 +90,31 @@ bool takes_ordered_policies() noexcept {
   return takes;
 }
 
-// Makes the pages of a chunk: false where the kernel has no room, or cannot.
+// Makes the pages of a chunk. Returns false if the kernel has no room, or lacks the call.
 bool populate_chunk(std::byte* chunk, std::size_t bytes, const placement_calls& calls) noexcept {
   while (calls.advise(chunk, bytes, MADV_POPULATE_WRITE) != 0)
     if (errno != EINTR) return false;
   return true;
 }
 
-// Up to the next multiple of 2 MiB.
+// Returns the bytes up to the next multiple of 2 MiB.
 std::size_t chunk_at(const std::byte* address, std::size_t left) noexcept {
   return std::min(huge_page_bytes - reinterpret_cast<std::uintptr_t>(address) % huge_page_bytes, left);
 }
 
-// Where chunks went that follow each other: asked for after many of them.
+// Finds the nodes of consecutive chunks, with one request for many of them.
 class chunk_looks {
  public:
   explicit chunk_looks(std::vector<std::uint64_t>& node_bytes, const placement_calls& calls) noexcept
       : node_bytes_{node_bytes}, calls_{calls} {}
 
-  // False where the kernel does not tell.
+  // Adds a chunk. Returns false if the kernel does not report nodes.
   [[nodiscard]] bool add(std::byte* chunk, std::size_t bytes) {
     if (chunks_ == 0) begin_ = chunk;
     end_ = chunk + bytes;
     return ++chunks_ != most_chunks || look();
   }
-  // A chunk is like the one before, so the very first needs its first page, too.
+  // A chunk is compared with the one before it, so the first chunk needs its first page, too.
   [[nodiscard]] bool look() {
     if (chunks_ == 0) return true;
     std::array<void*, most_chunks + 1> pages{begin_};
@@ -148,7 +149,7 @@ class chunk_looks {
 
   std::vector<std::uint64_t>& node_bytes_;
   const placement_calls& calls_;
-  std::byte* begin_ = nullptr;  // what has been made, and not been looked at
+  std::byte* begin_ = nullptr;  // range of pages that were made and not yet looked at
   std::byte* end_ = nullptr;
   std::size_t chunks_ = 0;
   int node_before_ = -1;
@@ -211,7 +212,7 @@ const kernel_orders& kernel_orders_here() noexcept {
       kernel_orders read = kernel_orders::read("/sys/devices/system/node");
       return read.empty() || takes_ordered_policies() ? read : kernel_orders{};
     } catch (const std::exception&) {
-      return kernel_orders{};  // no memory for the lists: user space places
+      return kernel_orders{};  // no memory for the lists: user space places the pages
     }
   }();
   return all;
@@ -223,7 +224,7 @@ int bind_ordered(void* address, std::size_t bytes, int mode, bool is_strict) noe
 
 std::uint32_t node_of_this_thread() noexcept {
   unsigned node = 0;
-  ::getcpu(nullptr, &node);  // it fails for a bad address only
+  ::getcpu(nullptr, &node);  // fails only for a bad address
   return node;
 }
 
@@ -245,7 +246,7 @@ kernel_placement place_by_kernel(std::byte* address, std::size_t bytes, std::spa
     placed.bytes += size;
     placed.is_told = looks.add(chunk, size);
   }
-  // Invariant 1; also for a chunk that has been begun.
+  // Invariant 1; also covers a chunk that was begun.
   if (bound != nullptr) calls.bind_ordered(address, bytes, bound->mode, false);
   placed.is_told = placed.is_told && looks.look();
   if (!placed.is_told && placed.node_bytes.empty()) placed.bytes = 0;  // never: user space knows what to do then

@@ -13,10 +13,11 @@
 namespace situ::detail {
 namespace {
 
-// A read does not wait for anything, so this ends soon; a reader that was killed in the middle ends it by its state.
+// Waits for readers of this place's objects. A read never waits, so this ends soon; a reader that was killed during a
+// read ends it by its state.
 void await_readers(job_control& control, std::uint32_t self) noexcept {
   std::atomic_thread_fence(
-      std::memory_order_seq_cst);  // the new epoch was seen before; now the marks, see reading_guard
+      std::memory_order_seq_cst);  // orders the read of the new epoch before those of the marks, see reading_guard
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
     const place_slot& slot = control.slot(i);
     while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 &&
@@ -26,7 +27,7 @@ void await_readers(job_control& control, std::uint32_t self) noexcept {
   while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) give_way();
 }
 
-// Brings failure_epoch to the number of places that have ended, and returns that.
+// Raises failure_epoch to the number of places that have ended, and returns that number.
 std::uint32_t raise_failure_epoch(job_control& control) noexcept {
   std::uint32_t ended = 0;
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
@@ -41,13 +42,13 @@ std::uint32_t raise_failure_epoch(job_control& control) noexcept {
   return ended;
 }
 
-// Raises failure_epoch and wakes everybody. Every caller of mark_lost does it, also one
-// that finds the place marked already: who marked it may have been killed before this point.
+// Raises failure_epoch and wakes all places. Every caller of mark_lost does so, also one that finds the place marked
+// already: the process that marked it may have been killed before this point.
 void publish_ends(job_control& control) noexcept {
   raise_failure_epoch(control);
   SITU_POINT(epoch_raised);
   // The exchange orders this against a sleeper that looks at failure_epoch before it sleeps. The wake-up does not
-  // depend on it: who cleared `sleeping` to wake the place may have been killed before it did.
+  // depend on it: a waker may have been killed after it cleared `sleeping` and before it woke the place.
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
     const bool is_marked = control.slot(i).sleeping.exchange(0) != 0;
     if (is_marked || SITU_LOSS_CHECK(sleepers_of_dead_wakers)) wake_on_word(control.slot(i).sleeping, INT_MAX);
@@ -76,9 +77,9 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
   place_slot& slot = control.slot(place);
   const place_state now = slot.state.load();
   if (now == place_state::left) return;
-  if (now == place_state::gone) return publish_ends(control);  // the place may have died before it did
-  // Who loses the claim waits for the winner's mark. Where none comes the winner was killed in the middle, and this
-  // reason stands.
+  if (now == place_state::gone) return publish_ends(control);  // the place may have died before it published its end
+  // A caller that loses the claim waits for the winner's mark. If no mark appears, the winner was killed in between,
+  // and this reason stands.
   if (slot.reason_claimed.exchange(1) == 0 || (SITU_LOSS_CHECK(half_marked) && !is_lost_soon(slot))) {
     SITU_POINT(reason_claimed);
     write_reason(slot, reason);
@@ -113,7 +114,7 @@ reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atom
     : mark_{control.slot(self).*mark, source} {
   SITU_POINT(reading_marked);
   if (!SITU_LOSS_CHECK(readers_mark) || control.failure_epoch.load(std::memory_order_seq_cst) == epoch) return;
-  mark_.take_back();  // two that are told at a time would wait for each other
+  mark_.take_back();  // two places that are told at the same time would wait for each other
   throw_place_lost(control, self);
 }
 
@@ -145,7 +146,7 @@ void throw_loss_of(job_control& control, std::uint32_t place) {
 void throw_place_lost(job_control& control, std::uint32_t self) {
   if (self != job_control::no_place) note_told();
   std::uint32_t place = control.first_lost.load();
-  if (place == job_control::no_place) place = 0;  // only where the precondition does not hold
+  if (place == job_control::no_place) place = 0;  // only if the precondition does not hold
   throw place_lost_error{place, lost_reason(control, place)};
 }
 

@@ -1,5 +1,4 @@
-// The backing store in memory of any kind (memory_kind.h). One thread copies, while the
-// program's threads compute.
+// The backing store in memory of any kind (memory_kind.h). One thread copies, while the program's threads compute.
 #include "memory/page_source.h"
 #include "memory/store_threads.h"
 
@@ -23,7 +22,7 @@ class memory_store final : public backing_store {
   [[nodiscard]] std::string description() const override { return source_.description(); }
   [[nodiscard]] bool may_fail() const override { return false; }
 
-  // Each allocation is a part of its own; an offset's upper bits say which.
+  // Each allocation is a separate part; the upper bits of an offset select it.
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
     auto part = source_.map(bytes, "a store of datasets");
     const std::lock_guard guard{parts_mutex_};

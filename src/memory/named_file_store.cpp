@@ -1,5 +1,5 @@
-// The backing store in a file that the program names. Pages are read and written past the page cache where the file
-// system can; the last part of a file that is no whole page goes through it, and so does all where it cannot. The
+// The backing store in a file that the program names. Pages bypass the page cache if the file system allows it; a
+// partial page at the end of the file goes through the cache, and so does everything if the file system does not. The
 // kernel keeps the two ways coherent.
 #include "base/descriptor.h"
 #include "base/file_size.h"
@@ -21,7 +21,7 @@
 namespace situ {
 namespace {
 
-constexpr int threads = 4;  // enough for the device to have the next request while one is handed back
+constexpr int threads = 4;  // enough for the device to have the next request while one completes
 
 class descriptor {
  public:
@@ -37,7 +37,7 @@ class descriptor {
   int number_;
 };
 
-// -1 where the file system has no way past the page cache, or wants more than whole pages for it.
+// Returns -1 if the file system cannot bypass the page cache, or requires units larger than pages for that.
 int open_direct(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT);
   alignas(backing_store::page_bytes) std::byte page[backing_store::page_bytes];
@@ -81,7 +81,7 @@ class named_file_store final : public backing_store {
     throw_error(errc::bad_file, fmt::format("{}: {}: {}", path_, what, detail::write_failure(failed)));
   }
 
-  // What the file ends within is its part of a page, and zeroes behind it.
+  // A page in which the file ends is transferred up to the end; the rest reads as zeroes.
   void carry(const detail::store_threads::request& r) const {
     const std::size_t there = std::min<std::uint64_t>(r.bytes, bytes_ - std::min(r.offset, bytes_));
     const std::size_t pages = direct_.number() >= 0 ? there / page_bytes * page_bytes : 0;
@@ -100,7 +100,7 @@ class named_file_store final : public backing_store {
   std::string path_;
   std::uint64_t bytes_;
   descriptor file_;
-  descriptor direct_;  // none where there is no way past the page cache
+  descriptor direct_;  // none if the page cache cannot be bypassed
   bool is_given_ = false;
   detail::store_threads threads_{threads, [this](const detail::store_threads::request& r) { carry(r); }};
 };

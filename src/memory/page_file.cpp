@@ -37,14 +37,14 @@ namespace {
 
 using source = memory_kind::source;
 
-// Kernels since 6.3 want to be told whether the file may be executed; older ones do not know the flag.
+// Kernels since 6.3 expect a flag that says whether the file may be executed; older ones reject the flag.
 int memory_file(const char* name, unsigned flags) noexcept {
   const int made = above_standard(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
   if (made >= 0 || errno != EINVAL) return made;
   return above_standard(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
 }
 
-// Of 2 MiB: free ones that nobody has been promised, and those that the kernel may add.
+// Returns the number of 2 MiB pages that are free and not reserved, plus those that the kernel may add.
 std::uint64_t free_huge_pages() {
   constexpr const char* folder = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
   const auto read = [&](const char* name) {
@@ -52,7 +52,7 @@ std::uint64_t free_huge_pages() {
     errno = 0;
     std::ifstream file{path};
     std::uint64_t value = 0;
-    if (!(file >> value) && errno != ENOENT)  // that: the kernel has no such pages
+    if (!(file >> value) && errno != ENOENT)  // ENOENT: the kernel has no such pages
       throw_error(errc::bad_launch, fmt::format("memory of huge pages: how many are free is not known: {}: {}", path,
                                                 std::strerror(errno != 0 ? errno : EIO)));
     return value;
@@ -69,7 +69,7 @@ bool is_folder(const std::string& path) noexcept {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// Without a name in a folder; -1 with errno.
+// Creates a file without a name in a folder; returns -1 with errno on failure.
 int nameless_file(const std::string& folder) noexcept {
   const int made = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (made >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return above_standard(made);
@@ -79,8 +79,8 @@ int nameless_file(const std::string& folder) noexcept {
   return above_standard(named);
 }
 
-// Of a name that is not taken, and has gone again. Another that is made by it at this moment has it for as long as two
-// calls take; one that stays is somebody's.
+// Creates a file of an unused name and unlinks it. Another process that does the same with this name at this moment
+// holds it for two calls only; a name that stays belongs to an existing file.
 int new_file(const std::string& path) noexcept {
   constexpr int most_tries = 200;
   for (int tries = 1;; ++tries) {
@@ -91,7 +91,7 @@ int new_file(const std::string& path) noexcept {
   }
 }
 
-// For as long as any process has the device by this descriptor, or maps it by it.
+// Locks the device for as long as any process has it open or mapped through this descriptor.
 void lock_device(int descriptor, const std::string& path) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return;
   if (errno == EWOULDBLOCK)
@@ -101,7 +101,7 @@ void lock_device(int descriptor, const std::string& path) {
   throw_error(errc::bad_launch, fmt::format("memory of a device: {} cannot be locked: {}", path, std::strerror(errno)));
 }
 
-// What the system tells of a character device's memory ("size", "align"), in bytes; 0: nothing.
+// Returns an attribute of a character device's memory ("size", "align") from the system, in bytes; 0 if there is none.
 std::uint64_t told_of_device(const struct stat& status, const char* name) {
   if (!S_ISCHR(status.st_mode)) return 0;
   char path[64];
@@ -188,7 +188,7 @@ page_file page_file::create_in_folder(const memory_kind& kind, std::uint64_t lea
   return made;
 }
 
-// A regular file, of a size that somebody has given it, behaves like one; so tests need no device.
+// A regular file with a size behaves like a device; so tests need no device.
 page_file page_file::open_device(const memory_kind& kind, std::uint64_t least_bytes) {
   page_file made{above_standard(::open(kind.path.c_str(), O_RDWR | O_CLOEXEC)), kind};
   if (made.descriptor_ < 0)
@@ -247,7 +247,7 @@ void page_file::clear(std::uint64_t from, std::uint64_t bytes) const {
   ::munmap(all, bytes);
 }
 
-// Of a device, never: pages of DAX are its memory.
+// Always false for a device: its DAX pages are the device's own memory.
 bool page_file::gives_back() const noexcept {
   return !is_device() &&
          ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(unit_)) == 0;
@@ -266,7 +266,7 @@ void prefer_node_for_file(std::uint32_t node, void* mapped, std::uint64_t bytes)
   const placement_calls& calls = system_placement_calls();
   check_node(node);
   if (calls.prefer(mapped, bytes, node) == 0) return;
-  if (node == 0 && (errno == ENOSYS || errno == EPERM)) return;  // there is no other node then
+  if (node == 0 && (errno == ENOSYS || errno == EPERM)) return;  // then there is no other node
   throw_error(errc::bad_launch, fmt::format("memory of node {}: the kernel refuses it: {}; does a control group or "
                                             "cpuset forbid the node?",
                                             node, std::strerror(errno)));

@@ -1,4 +1,4 @@
-// What the kernel tells of pages and nodes (placer.h declares it).
+// Queries the kernel about pages and nodes (placer.h declares the functions).
 #include "memory/placer.h"
 
 #include <linux/mempolicy.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t pages_at_once = huge_page_bytes / page_bytes;
 
-// "Node 0 MemFree:    5951552 kB" and the like, in bytes.
+// Reads a line such as "Node 0 MemFree:    5951552 kB"; returns bytes.
 std::optional<std::uint64_t> parse_kilobytes(std::string_view text, std::string_view key) noexcept {
   const std::size_t found = text.find(key);
   if (found == std::string_view::npos) return std::nullopt;
@@ -80,17 +80,17 @@ void map_existing(const void* address, std::size_t bytes) noexcept {
 }
 
 void forget_placement(void* address, std::size_t bytes) noexcept {
-  ::syscall(SYS_mbind, address, bytes, MPOL_DEFAULT, nullptr, 0ul, 0);  // where it fails, nothing has been placed
+  ::syscall(SYS_mbind, address, bytes, MPOL_DEFAULT, nullptr, 0ul, 0);  // if it fails, nothing was placed
 }
 
 std::optional<memory_use> use_of_node(std::uint32_t node, const placement_calls& calls) {
-  char text[512];  // they are among its first lines
+  char text[512];  // the lines that are needed are among the first
   const ssize_t bytes = calls.read_meminfo(node, text, sizeof text);
   const std::string_view read{text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
   const std::optional<std::uint64_t> total = parse_kilobytes(read, "MemTotal:");
   const std::optional<std::uint64_t> unused = parse_kilobytes(read, "MemFree:");
   if (!total || !unused) return std::nullopt;
-  // Pages of files are written back or dropped where others are wanted.
+  // Pages of files are written back or evicted if other pages need the room.
   const std::uint64_t dropped =
       parse_kilobytes(read, "Active(file):").value_or(0) + parse_kilobytes(read, "Inactive(file):").value_or(0);
   return memory_use{.total_bytes = *total, .used_bytes = *total - std::min(*total, *unused + dropped)};

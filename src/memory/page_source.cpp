@@ -21,7 +21,7 @@ std::span<shared_budget> budgets_of_process() noexcept {
   return budgets;
 }
 
-// Of all sources of the process. Ranges are few: datasets, slots.
+// The promises of all sources of the process. Ranges are few: datasets, slots.
 class private_promises final : public promises {
  public:
   promise_sums& sums() noexcept override { return sums_; }
@@ -45,7 +45,7 @@ class private_promises final : public promises {
   std::list<promise_map> maps_;
 };
 
-// Never destroyed: what is of static life may end after it would.
+// Never destroyed: objects of static lifetime may outlive it otherwise.
 private_promises& promises_of_process() {
   static auto& all = *new private_promises;
   return all;
@@ -93,7 +93,8 @@ page_source::page_source(const memory_kind& kind, bool populate) : kind_{kind}, 
   switch (kind.from) {
     case memory_kind::source::kernel: break;
     case memory_kind::source::node:
-      // All of the node but what is kept of each (placer.h, invariant 6): who names a node wants that node.
+      // All of the node except the reserve of every node (placer.h, invariant 6): a caller that names a node wants
+      // that node.
       placer_ = std::make_shared<const placer>(spill_ordering{.steps = {{{.node = kind.node, .fill = 1}}}});
       description_ = fmt::format("memory of NUMA node {}", kind.node);
       break;

@@ -9,9 +9,9 @@
 namespace situ::detail {
 namespace {
 
-// What `current` points to outside a runtime. Never written: without places, no path gets past its first check.
+// The target of `current` outside a runtime. Never written: without places, no path gets past its first check.
 constinit place_context no_runtime;
-// In a child that a place has forked.
+// The target of `current` in a child that a place has forked.
 constinit place_context forked_child;
 
 }  // namespace

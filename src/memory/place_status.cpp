@@ -45,7 +45,7 @@ std::uint32_t status_writer::find(const char* text, bool is_code) noexcept {
   }
 }
 
-// Of a long name the middle is left out: the beginning says whose it is, the end which lambda.
+// Adds a name. The middle of a long name is cut out: its beginning names the function, its end the lambda.
 std::uint32_t status_writer::add_name(std::string_view shown) noexcept {
   name_table& names = shared_.names;
   const std::uint32_t count = names.count.load(std::memory_order_relaxed);
@@ -107,7 +107,7 @@ void status_writer::stamp_waits() noexcept {
     each.line.store(where.line(), relaxed);
     each.file.store(where.line() == 0 ? 0 : file_name(where.file_name()), relaxed);
     each.task.store(code_name(task), relaxed);
-    each.since_ns.store(now, std::memory_order_release);  // who sees it sees the names
+    each.since_ns.store(now, std::memory_order_release);  // a reader that sees the time sees the names
   }
 }
 

@@ -31,7 +31,7 @@ std::string name_of(std::uint32_t node) {
   return id == machine::no_node ? fmt::format("node {}", node) : here.label(id);
 }
 
-// By what the kernel says of each page.
+// Fills in the placement from the kernel's report on each page.
 void ask(memory_placement& to, const std::byte* address, std::size_t bytes) {
   page_locations pages = locate_pages(address, bytes);
   if (pages.error == 0 && pages.absent_bytes != 0) {
@@ -46,13 +46,13 @@ void ask(memory_placement& to, const std::byte* address, std::size_t bytes) {
   to.untouched_bytes += pages.absent_bytes;
 }
 
-// How much of a range nobody has touched.
+// Returns the bytes of a range that were never touched.
 std::size_t untouched_of(const std::byte* address, std::size_t bytes) {
   map_existing(address, bytes);
   return std::min<std::size_t>(locate_pages(address, bytes).absent_bytes, bytes);
 }
 
-// By what was chosen when a piece of 2 MiB was placed: `bytes` of it count.
+// Fills in the placement from the choices made when a unit of 2 MiB was placed: `bytes` of the unit count.
 void recall(memory_placement& to, const machine::memory_order& order, const placement_report& report,
             std::size_t bytes) {
   std::size_t index = 0;
@@ -64,7 +64,7 @@ void recall(memory_placement& to, const machine::memory_order& order, const plac
           bytes * report.memories[index++].placed_bytes / std::max<std::uint64_t>(all, 1));
 }
 
-// What the kernel's policy placed of a piece of 2 MiB, of which `bytes` count.
+// Returns the bytes of a unit of 2 MiB that the kernel's policy placed, if `bytes` of the unit count.
 std::uint64_t by_kernel(const placement_report& report, std::size_t bytes) {
   return bytes * report.by_kernel_bytes / std::max<std::uint64_t>(report.placed_bytes, 1);
 }

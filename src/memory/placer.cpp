@@ -31,29 +31,30 @@ namespace situ::detail {
 namespace {
 
 constexpr std::size_t coarse_chunk = huge_page_bytes;
-constexpr std::size_t most_pages = coarse_chunk / page_bytes;  // of a chunk
+constexpr std::size_t most_pages = coarse_chunk / page_bytes;  // per chunk
 
-// How many processes may place in a memory at one pace (invariant 3): one for each of eight places, say. Fewer would
-// overshoot less often than they read: a reading is 64 KiB of pages' worth near a threshold.
+// The number of processes that may place in a memory at the same pace (invariant 3): one for each of eight places,
+// say. With fewer, readings would be rarer, but overshoot likelier: near a threshold a reading costs as much as 64 KiB
+// of pages.
 constexpr std::uint64_t paced_placers = 8;
 constexpr std::uint64_t coarse_room = paced_placers * coarse_chunk;  // from this room on
 
-// However much room there is, it is looked at again after so many bytes: others may be quicker than this process. A
-// reading takes some 10 us and these bytes take 16 ms, with the fastest faults measured (0.25 us for 4 KiB).
+// Whatever the room, it is read again after this many bytes: other processes may be faster than this one. A reading
+// takes some 10 us, and these bytes take 16 ms with the fastest faults measured (0.25 us for 4 KiB).
 constexpr std::uint64_t most_unread = std::uint64_t{128} << 20;
 
-// What no page is placed in, whatever is asked for: with less, the system looks for memory in earnest, and ends
-// processes where it finds none.
+// The part of a node that gets no page, whatever the threshold: with less free memory the system reclaims
+// aggressively, and kills processes if that fails.
 constexpr std::uint64_t kept_part = 64;
 constexpr std::uint64_t most_kept = std::uint64_t{512} << 20;
 
 constexpr std::uint64_t no_known_limit = std::numeric_limits<std::uint64_t>::max();
 
-// Pages of a chunk that are looked at. The first and the last are among them: where a node fills up amid a chunk, the
-// last is elsewhere.
+// The number of pages of a chunk whose node is checked. The first and the last are among them: if a node fills up amid
+// a chunk, the last one is elsewhere.
 constexpr std::size_t pages_asked = 8;
 
-// A kernel without NUMA has the same lines elsewhere.
+// A kernel without NUMA has the same lines in /proc/meminfo.
 std::array<char, 64> meminfo_path(std::uint32_t node) noexcept {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/sys/devices/system/node/node%u/meminfo", node);
@@ -69,7 +70,7 @@ ssize_t read_node_meminfo(std::uint32_t node, char* text, std::size_t bytes) noe
   return read;
 }
 
-// The high marks of its zones, in pages:
+// Returns the high watermarks of the node's zones, in bytes; the file has them in pages:
 //   Node 3, zone   Normal
 //     pages free     126105
 //           ...
@@ -93,7 +94,7 @@ int prefer_node(void* address, std::size_t bytes, std::uint32_t node) noexcept {
   constexpr std::uint32_t word_bits = 8 * sizeof(unsigned long);
   unsigned long mask[node_limit / word_bits] = {};
   mask[node / word_bits] = 1ul << (node % word_bits);
-  // The kernel takes one from the number of bits first.
+  // The kernel subtracts one from the number of bits first.
   return static_cast<int>(::syscall(SYS_mbind, address, bytes, MPOL_PREFERRED, mask, node + 2ul, 0));
 }
 
@@ -106,7 +107,7 @@ std::uint64_t part_of(std::uint64_t bytes, double fill) noexcept {
   return static_cast<std::uint64_t>(static_cast<double>(bytes) * fill);
 }
 
-// How many bytes of a node may be in use.
+// Returns the bytes of a node that may be in use.
 std::uint64_t limit_of(std::uint64_t total_bytes, double fill, std::uint64_t kept_free) noexcept {
   const std::uint64_t kept = std::max(std::min(total_bytes / kept_part, most_kept), kept_free);
   return std::min(part_of(total_bytes, fill), total_bytes - std::min(total_bytes, kept));
@@ -114,7 +115,7 @@ std::uint64_t limit_of(std::uint64_t total_bytes, double fill, std::uint64_t kep
 
 std::uint64_t difference(std::uint64_t more, std::uint64_t less) noexcept { return more > less ? more - less : 0; }
 
-// Adds bytes to what is used, unless that exceeds the threshold. Relaxed: nothing is published by the counter.
+// Adds bytes to the budget's use, unless that exceeds the threshold. Relaxed: the counter publishes nothing.
 bool reserve(byte_budget& budget, double fill, std::uint64_t bytes) noexcept {
   const std::uint64_t limit = part_of(budget.bytes.load(std::memory_order_relaxed), fill);
   std::uint64_t used = budget.used.load(std::memory_order_relaxed);
@@ -144,7 +145,7 @@ const placement_calls& system_placement_calls() noexcept {
       .touch = touch_pages,
       .move =
           [](std::size_t pages, void** addresses, const int* nodes, int* status) noexcept {
-            // Pages that others map, too, need the right to move (CAP_SYS_NICE).
+            // Pages that other processes map, too, can be moved only with CAP_SYS_NICE.
             const long moved = ::syscall(SYS_move_pages, 0, pages, addresses, nodes, status,
                                          nodes == nullptr ? MPOL_MF_MOVE : MPOL_MF_MOVE_ALL);
             if (nodes == nullptr || moved == 0 || errno != EPERM) return static_cast<int>(moved);
@@ -179,7 +180,7 @@ int placer::find_kernel_policy() const {
   return found == nullptr ? 0 : found->mode;
 }
 
-// One whole node after the other, each with the same threshold; else nothing.
+// Returns the nodes of an ordering of single whole nodes with equal thresholds; an empty list for any other ordering.
 std::vector<std::uint32_t> placer::nodes_for_kernel() const {
   std::vector<std::uint32_t> nodes;
   for (const memory& each : memories_) {
@@ -211,7 +212,7 @@ std::size_t placer::find_or_add_node(std::uint32_t number) {
   return nodes_.size() - 1;
 }
 
-// One call of place(): what it has read and chosen so far.
+// The state of one call of place(): its readings and choices so far.
 class placer::placement {
  public:
   placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge, promise_map* notes,
@@ -224,19 +225,19 @@ class placer::placement {
     bool is_there = false;
     std::uint64_t total_bytes = 0;
     std::uint64_t used_bytes = 0;
-    std::uint64_t placed_since = 0;    // by this call
-    std::uint64_t promised_bytes = 0;  // of the node, before it was read
-    std::uint64_t promised_since = 0;  // by this call
-    std::uint64_t own_bytes = 0;       // of what was promised: of the range that moves
+    std::uint64_t placed_since = 0;    // bytes placed by this call
+    std::uint64_t promised_bytes = 0;  // promised on the node before the reading
+    std::uint64_t promised_since = 0;  // bytes promised by this call
+    std::uint64_t own_bytes = 0;       // the part of promised_bytes that belongs to the moving range
   };
   struct choice {
     std::size_t memory;
     std::size_t step;
     std::size_t bytes;
-    std::size_t reserved = 0;  // of these in its budget, or in its node's sum, by this call
+    std::size_t reserved = 0;  // bytes that this call has reserved in the budget, or in the node's sum
   };
-  // Whether a memory is looked at: one that had no room is again before there is said to be none; one that gave no page
-  // although it showed room is not.
+  // The state of a memory in the search. A `full` one is read again before the call reports no room; a `dry` one,
+  // which gave no page although it showed room, is not.
   enum class gate : std::uint8_t { open, full, dry };
   enum class binding : std::uint8_t { done, not_allowed, refused };
 
@@ -272,7 +273,7 @@ class placer::placement {
   [[nodiscard]] bool make_pages(std::size_t bytes);
   void count(const choice& to);
   void correct(const choice& to);
-  // How many of these pages exist on another node than they should; they come first then.
+  // Counts the pages that exist on another node than they should, and moves their addresses to the front.
   [[nodiscard]] std::size_t find_elsewhere(void** addresses, std::size_t pages, std::uint32_t node);
   [[nodiscard]] bool has_room_for(std::size_t index, std::uint64_t bytes);
   void leave_policy_of_step(const choice& to) const noexcept;
@@ -281,7 +282,7 @@ class placer::placement {
 
   [[nodiscard]] const spill_memory& what(std::size_t index) const noexcept { return by_.memories_[index].what; }
   [[nodiscard]] std::size_t left() const noexcept { return bytes_ - at_; }
-  // Up to the next multiple of a chunk's size.
+  // Returns the bytes up to the next multiple of a chunk's size.
   [[nodiscard]] std::size_t chunk_from_here(std::size_t size) const noexcept {
     const std::size_t beyond = reinterpret_cast<std::uintptr_t>(address_ + at_) % size;
     return std::min(size - beyond, left());
@@ -293,18 +294,18 @@ class placer::placement {
   huge_page_maker* const huge_;  // null: none
   promise_map* const notes_;     // null: pages are made
   const when_full policy_;
-  bool moves_ = false;  // pages exist
-  bool plans_ = false;  // memories are chosen, and nothing has moved yet: a reading does not show what has been chosen
+  bool moves_ = false;  // the pages exist already
+  bool plans_ = false;  // memories are being chosen and nothing has moved: readings do not show choices
   bool has_settled_ = false;
-  int read_error_ = 0;  // of the last node that could not be read
+  int read_error_ = 0;  // errno of the last node that could not be read
   std::size_t at_ = 0;
-  promise_map* own_ = nullptr;       // has what is promised of the pages that move
-  std::vector<held_bytes> held_;     // by the pages that move, as far as it has not been taken again
+  promise_map* own_ = nullptr;       // the promises of the moving pages
+  std::vector<held_bytes> held_;     // budget bytes of the moving pages that were not taken again
   std::vector<reading> readings_;    // of nodes_
-  std::vector<std::uint64_t> room_;  // of memories_: as last computed
+  std::vector<std::uint64_t> room_;  // of memories_: last computed room
   std::vector<gate> gates_;          // of memories_
-  bool is_kernels_ = false;          // what is promised comes by the kernel's policy
-  bool is_beyond_ = false;           // the last memory takes what no memory has room for
+  bool is_kernels_ = false;          // promised pages come by the kernel's policy
+  bool is_beyond_ = false;           // the last memory takes pages that no memory has room for
   bool can_prefer_ = true;
   bool can_populate_ = true;
   placement_report report_;
@@ -341,22 +342,22 @@ placement_report placer::placement::run() {
   return std::move(report_);
 }
 
-// The kernel's policy knows nothing of promises (invariant 8). That some have come true is not looked up here: it would
-// cost each placement a look at all of them, and without the policy the pages go the same way.
+// The kernel's policy does not consider promises (invariant 8). This does not check which of them exist by now: each
+// placement would have to look at all of them, and without the policy the pages go to the same memories.
 bool placer::placement::is_nothing_promised() const noexcept {
   for (std::size_t i = 0; i < by_.nodes_.size(); ++i)
     if (promised_now(i) != 0) return false;
   return true;
 }
 
-// As far as it goes along this ordering and has room. A huge page is no page by a policy (MADV_COLLAPSE takes it from
-// the node of the small ones): it is made where there is room for many, as it is below.
+// Lets the kernel place as long as it follows this ordering and has room. A huge page does not follow the policy
+// (MADV_COLLAPSE takes it from the node of the small ones): it is made if there is room for many, as below.
 void placer::placement::leave_to_kernel() {
   const kernel_placement done =
       place_by_kernel(address_, bytes_, by_.kernel_nodes_, by_.memories_.front().what.fill, by_.calls_,
                       [this](std::byte* chunk, std::size_t bytes) {
                         if (huge_ == nullptr || bytes != huge_page_bytes) return;
-                        reopen();  // what was read does not know of the chunks since
+                        reopen();  // the readings do not include the chunks since
                         if (const std::optional<choice> next = find_room(); next && next->bytes == huge_page_bytes)
                           huge_->make(chunk);
                       });
@@ -373,7 +374,7 @@ void placer::placement::leave_to_kernel() {
 
 // --- choosing ---
 
-// Before there is said to be no room, all is looked at once more: others may have given memory back.
+// Before the call reports no room, it reads all memories once more: other processes may have freed memory.
 std::optional<placer::placement::choice> placer::placement::choose() {
   for (bool is_second_look = false;;) {
     std::optional<choice> found = find_room();
@@ -387,7 +388,7 @@ std::optional<placer::placement::choice> placer::placement::choose() {
   }
 }
 
-// From its budget, or from what may be promised of its node. False where others have been quicker.
+// Reserves the bytes in the budget, or in the node's sum of promises. Returns false if others were quicker.
 bool placer::placement::take(choice& to) {
   const spill_memory& memory = what(to.memory);
   to.reserved = to.bytes;
@@ -406,7 +407,7 @@ std::uint64_t* placer::placement::held_of(const byte_budget* budget) noexcept {
   return nullptr;
 }
 
-// The last memory, until it has nothing left. Nothing: the report says why.
+// Chooses the last memory, until it has nothing left. On nullopt the report has the reason.
 std::optional<placer::placement::choice> placer::placement::choose_beyond() {
   std::optional<choice> last = last_allowed();
   if (!last) {
@@ -464,7 +465,7 @@ std::optional<placer::placement::choice> placer::placement::last_allowed() const
   return std::nullopt;
 }
 
-// How many bytes it takes up to its threshold, 0 where they are less than `least`.
+// Returns the bytes that the memory takes up to its threshold, 0 if they are less than `least`.
 std::uint64_t placer::placement::room(std::size_t index, std::size_t least) {
   const memory& from = by_.memories_[index];
   if (!report_.memories[index].is_allowed || gates_[index] != gate::open) return 0;
@@ -476,8 +477,7 @@ std::uint64_t placer::placement::room(std::size_t index, std::size_t least) {
   std::uint64_t now = room_of_node(index);
   if (now < coarse_room && promised_now(from.node) != 0 && !has_settled_) {
     has_settled_ = true;
-    by_.promised_->settle(
-        by_.calls_.residence);  // before the reading: what is touched in between counts twice, not never
+    by_.promised_->settle(by_.calls_.residence);  // before the reading: pages touched in between count twice, not never
     readings_[from.node].is_there = false;
     now = room_of_node(index);
   }
@@ -485,7 +485,7 @@ std::uint64_t placer::placement::room(std::size_t index, std::size_t least) {
   return now;
 }
 
-// By a reading that serves.
+// Returns the room of a node by a reading that is still valid.
 std::uint64_t placer::placement::room_of_node(std::size_t index) {
   const std::size_t node = by_.memories_[index].node;
   const reading& last = readings_[node];
@@ -499,7 +499,8 @@ std::uint64_t placer::placement::promised_now(std::size_t node_index) const noex
   return by_.promised_->sums().bytes[by_.nodes_[node_index].number].load(std::memory_order_relaxed);
 }
 
-// Before pages are promised, their bytes are in the node's sum, and never beyond its room: others promise, too.
+// Adds the bytes of pages to the node's sum before they are promised, and never beyond its room, since others promise,
+// too.
 bool placer::placement::reserve_promise(const choice& to) noexcept {
   if (notes_ == nullptr) return true;
   const std::size_t node = by_.memories_[to.memory].node;
@@ -523,7 +524,7 @@ void placer::placement::withdraw(const choice& to) noexcept {
   }
 }
 
-// Whether the next chunk is beyond what a reading serves for (invariant 3).
+// Returns whether the next chunk exceeds the use of a reading (invariant 3).
 bool placer::placement::is_old(const reading& last, std::uint64_t shown) const noexcept {
   if (plans_) return false;
   const std::uint64_t since = last.placed_since + last.promised_since;
@@ -531,21 +532,22 @@ bool placer::placement::is_old(const reading& last, std::uint64_t shown) const n
   return since != 0 && since + next > std::min(shown / paced_placers, most_unread);
 }
 
-// At the last reading.
+// Returns the room at the last reading.
 std::uint64_t placer::placement::shown_room(std::size_t index) const noexcept {
   const reading& last = readings_[by_.memories_[index].node];
   const std::uint64_t kept_free = by_.nodes_[by_.memories_[index].node].kept_free;
   return difference(limit_of(last.total_bytes, is_beyond_ ? 1.0 : what(index).fill, kept_free), last.used_bytes);
 }
 
-// A node that is gone is full. One that could not be read counts as full, too, but nobody is told so (read_error_).
+// Reads a node. A node that has disappeared is full. A node that could not be read counts as full, too, but the error
+// is kept (read_error_).
 void placer::placement::read(std::size_t node_index) {
   ++report_.meminfo_reads;
   errno = 0;
   reading now{.is_there = true,
               .placed_since = plans_ ? readings_[node_index].placed_since : 0,
               .promised_bytes = promised_now(node_index)};
-  // After the sum: what others settle in between is no room yet, rather than room twice.
+  // Read after the sum: bytes that others settle in between do not count as room yet, rather than twice.
   if (own_ != nullptr) now.own_bytes = own_->promised_bytes(address_, bytes_, by_.nodes_[node_index].number);
   if (const std::optional<memory_use> use = use_of_node(by_.nodes_[node_index].number, by_.calls_)) {
     now.total_bytes = use->total_bytes;
@@ -563,7 +565,7 @@ void placer::placement::reopen() noexcept {
 
 // --- placing ---
 
-// False where nothing more is to be placed. pre: the chunk's bytes are in its budget, or in its node's sum.
+// Places a chunk. Returns false if the call must end. pre: the chunk's bytes are in its budget, or in its node's sum.
 bool placer::placement::put(const choice& to) {
   const binding bound = prefer(to);
   if (bound == binding::done && realize(to)) {
@@ -575,7 +577,7 @@ bool placer::placement::put(const choice& to) {
   return bound == binding::not_allowed;
 }
 
-// By making its pages, or by a note of what whoever touches them will get.
+// Makes the chunk's pages, or records their promise.
 bool placer::placement::realize(const choice& to) {
   if (notes_ != nullptr) {
     if (what(to.memory).budget == nullptr) notes_->note(address_ + at_, to.bytes, what(to.memory).node);
@@ -604,12 +606,13 @@ placer::placement::binding placer::placement::prefer(const choice& to) {
 }
 
 bool placer::placement::make_pages(std::size_t bytes) {
-  if (huge_ != nullptr && bytes == huge_page_bytes) huge_->make(address_ + at_);  // what it leaves is made below
+  // pages that it does not make are made below
+  if (huge_ != nullptr && bytes == huge_page_bytes) huge_->make(address_ + at_);
   while (can_populate_) {
     if (by_.calls_.advise(address_ + at_, bytes, MADV_POPULATE_WRITE) == 0) return true;
     if (errno == EINTR) continue;
     const int reason = errno;
-    // Of an old kernel, which does not know how to make no page either; or of a range that may not be written.
+    // EINVAL means an old kernel, which rejects an empty range, too; or a range that may not be written.
     can_populate_ = reason != EINVAL || by_.calls_.advise(address_ + at_, 0, MADV_POPULATE_WRITE) == 0;
     if (can_populate_) {
       refuse(reason);
@@ -649,20 +652,22 @@ void placer::placement::correct(const choice& to) {
   report_.memories[to.memory].elsewhere_bytes += remain * page_bytes;
 }
 
-// Pages of a chunk to its memory, where that has room. How many remain where they are; they come first then.
+// Moves pages of a chunk to its memory, if that has room. Returns the number that remain elsewhere; their addresses
+// come first then.
 std::size_t placer::placement::take_home(const choice& to, void** astray, std::size_t pages) {
   const std::uint32_t node = what(to.memory).node;
   if (!has_room_for(to.memory, pages * page_bytes)) return pages;
   std::array<int, most_pages> nodes;
   std::array<int, most_pages> status;
   nodes.fill(static_cast<int>(node));
-  // Its status is none: for a page of a huge one that has been moved with another, it is an error.
+  // The status is not used to count them: for a page of a huge one that has been moved with another page, it is an
+  // error.
   by_.calls_.move(pages, astray, nodes.data(), status.data());
   const bool is_held = std::any_of(status.begin(), status.begin() + static_cast<std::ptrdiff_t>(pages),
                                    [](int each) { return each == -EACCES; });
   const std::size_t remain = find_elsewhere(astray, pages, node);
   if (remain != 0 && is_held) report_.is_held = true;
-  if (remain != 0 && !is_held) gates_[to.memory] = gate::dry;  // it keeps what it shows as free for itself
+  if (remain != 0 && !is_held) gates_[to.memory] = gate::dry;  // it withholds memory that it shows as free
   return remain;
 }
 
@@ -678,7 +683,7 @@ std::size_t placer::placement::find_elsewhere(void** addresses, std::size_t page
   return found;
 }
 
-// Now, by a reading. What a budget has reserved has room.
+// Returns whether a memory has room now, by a new reading. Bytes reserved in a budget have room.
 bool placer::placement::has_room_for(std::size_t index, std::uint64_t bytes) {
   const memory& from = by_.memories_[index];
   if (from.what.budget != nullptr || !by_.nodes_[from.node].is_told) return true;
@@ -688,7 +693,7 @@ bool placer::placement::has_room_for(std::size_t index, std::uint64_t bytes) {
   return true;
 }
 
-// The chunk's pages exist and stay where they are: only invariant 7 needs a policy now. A refusal costs one mapping.
+// The chunk's pages exist and stay on their nodes: only invariant 7 needs a policy now. A refusal costs one mapping.
 void placer::placement::leave_policy_of_step(const choice& to) const noexcept {
   const std::uint32_t node = what(by_.steps_[to.step].begin).node;
   if (can_prefer_ && node != what(to.memory).node) by_.calls_.prefer(address_ + at_, to.bytes, node);
@@ -725,7 +730,7 @@ placement_report placer::placement::run_move(std::vector<held_bytes> held, promi
   return std::move(report_);
 }
 
-// The report shows what the memories hold without what was chosen.
+// Withdraws a plan. The report then shows the contents of the memories without the choices.
 void placer::placement::give_plan_up(const std::vector<choice>& plan) noexcept {
   for (const choice& to : plan) withdraw(to);
   for (reading& each : readings_) each.placed_since = 0;
@@ -751,7 +756,7 @@ void placer::placement::move_chunk(const choice& to) {
   row.elsewhere_bytes += remain * page_bytes;
 }
 
-// Of the next bytes. 0 where pages are made: none is there yet.
+// Returns how many of the next bytes are on a node. 0 if pages are made: none exists yet.
 std::uint64_t placer::placement::bytes_here_on(std::uint32_t node, std::size_t bytes) const {
   if (!moves_) return 0;
   const page_locations found = locate_pages(address_ + at_, bytes, by_.calls_);

@@ -20,7 +20,7 @@ constexpr std::size_t bytes_of(std::uint32_t cell) noexcept { return (cell & pag
 
 }  // namespace
 
-// relaxed, all of it: counts.
+// All accesses are relaxed: the cells are counts.
 void promise_map::note(const std::byte* address, std::size_t bytes, std::uint32_t node) noexcept {
   const auto from = reinterpret_cast<std::uintptr_t>(address);
   const std::uintptr_t end = from + bytes;
@@ -62,7 +62,7 @@ void promise_map::settle(residence_call residence) noexcept {
 
 void promise_map::settle_cells(std::size_t first, std::size_t end, residence_call residence) noexcept {
   std::array<unsigned char, huge_page_bytes / page_bytes> resident{};
-  // What changes while the kernel answers is left for the next time.
+  // Cells that change while the kernel answers are left for the next call.
   std::array<std::uint32_t, looked_at_once> before{};
   for (std::size_t i = first; i < end; ++i) before[i - first] = cells_[i].load(std::memory_order_relaxed);
   const std::uintptr_t start = start_of(first);
@@ -78,7 +78,7 @@ void promise_map::settle_cells(std::size_t first, std::size_t end, residence_cal
   }
 }
 
-// The sum follows what a cell was changed by.
+// Subtracts from the sum the bytes by which a cell was decreased.
 void promise_map::count_down(std::uint32_t from, std::uint32_t to) noexcept {
   const std::uint64_t bytes = bytes_of(from) - bytes_of(to);
   if (bytes == 0) return;

@@ -14,12 +14,12 @@ namespace situ::detail {
 namespace {
 
 constexpr std::uint64_t extent_step = 1u << 20;  // extents grow by this, or by an eighth
-// what is taken from the budget at once: the counter is shared by all places
+// bytes taken from the budget at once, since all places share its counter
 constexpr std::uint64_t charge_step = 1u << 20;
-constexpr std::uint64_t charge_slack = 4u << 20;  // what is kept before it goes back
+constexpr std::uint64_t charge_slack = 4u << 20;  // unused charge that is kept; more is returned
 
-constexpr std::uint64_t most_kept_bytes = 96u << 20;  // free memory that a place keeps
-constexpr std::uint64_t kept_part_of_budget = 8;  // no more than this part of the budget is kept by all places together
+constexpr std::uint64_t most_kept_bytes = 96u << 20;  // limit on the free memory that a place keeps
+constexpr std::uint64_t kept_part_of_budget = 8;      // all places together keep at most this part of the budget
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
   return (value + step - 1) / step * step;
@@ -30,13 +30,14 @@ std::uint64_t capacity_of(const job_control& control, std::uint64_t heap_offset)
   return heap_offset >= slice ? 0 : (slice - heap_offset) & ~(chunk_bytes - 1);
 }
 
-// What one place keeps, another cannot have: where the budget is small, little is kept.
+// Returns the free memory to keep. Memory that one place keeps is not available to others: with a small budget, little
+// is kept.
 std::uint64_t kept_bytes(const job_control& control) noexcept {
   if (control.memory_budget == 0) return most_kept_bytes;
   return std::min(most_kept_bytes, control.memory_budget / kept_part_of_budget / control.places_here);
 }
 
-// Whether the kernel gives huge pages to memory files; "never" and "deny" are the refusals.
+// Returns whether the kernel gives huge pages to memory files; "never" and "deny" mean that it does not.
 bool read_huge_pages_available() {
   std::ifstream setting{"/sys/kernel/mm/transparent_hugepage/shmem_enabled"};
   const std::string text{std::istreambuf_iterator<char>{setting}, {}};
@@ -48,7 +49,7 @@ heap_map map_of(const place_context& context, std::uintptr_t place) noexcept {
 }
 
 std::uint32_t open_chunks_of(const place_context& context, std::uintptr_t place) noexcept {
-  // acquire: pairs with open(); the metadata of what is open reads at least as written before that.
+  // acquire: pairs with open(); the metadata of the open part is at least as new as the extent.
   return static_cast<std::uint32_t>(
       context.job->slot(static_cast<std::uint32_t>(place)).extent.load(std::memory_order_acquire) >> chunk_shift);
 }
@@ -97,7 +98,7 @@ void* segment::allocate_huge(std::size_t bytes, std::size_t alignment) noexcept 
   if (huge_page_bytes_ == 0) huge_pages_available_ = read_huge_pages_available();
   huge_page_bytes_ += rounded;
   if (arena_for_all_ != heap::plain) return block;  // its pages exist
-  // wishes both: statistics tell whether the kernel grants them
+  // Both calls are only hints: statistics tell whether the kernel grants them.
   if (huge_pages_available_) {
     madvise(block, rounded, MADV_HUGEPAGE);
   } else {
@@ -197,7 +198,7 @@ void segment::uncharge(std::uint64_t bytes) noexcept {
   control_.opened_bytes.fetch_sub(excess, std::memory_order_relaxed);
 }
 
-// Of a part of a huge page the kernel would keep all, and say that it had not.
+// A unit may be a huge page: for a part of one the kernel would keep the page and still report success.
 bool segment::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
   if ((offset | bytes) % control_.file_unit != 0) return false;
   if (madvise(reinterpret_cast<void*>(heap_address_ + offset), bytes, MADV_REMOVE) != 0) return false;
@@ -205,7 +206,7 @@ bool segment::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
   return true;
 }
 
-// The intents that every machine has, both ways, do not push each other out of `known` ones.
+// Checks that the intents that every machine has, with and without populate, have different entries in `known_`.
 static constexpr bool have_their_own(std::size_t places) {
   std::uint64_t taken = 0;
   for (const intent& what : intents_everywhere)
@@ -229,7 +230,7 @@ unsigned segment::arena_for(const intent& what, bool populate) {
 
 bool segment::place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept {
   auto* const memory = reinterpret_cast<std::byte*>(heap_address_ + offset);
-  // The heap's free memory is poisoned, and pages may be made by touching them.
+  // The heap's free memory is poisoned, and the placement may make pages by touching them.
   ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
   const bool is_placed = placed_->place(arena, memory, bytes, huge_pages_);
   ASAN_POISON_MEMORY_REGION(memory, bytes);

@@ -12,7 +12,7 @@ std::uint64_t segment_promises::metadata_bytes(const job_control& control) noexc
   return (cells * sizeof(promise_map::cell) + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-// Zeros are a map without promises; to construct one would touch its pages.
+// Zeroed cells are a map without promises; constructing them would touch their pages.
 promise_map segment_promises::map_of(std::uint32_t place, std::uint64_t bytes) noexcept {
   const std::uintptr_t heap = base_ + (std::uintptr_t{place} << control_.slice_shift) + heap_offset_;
   const std::uintptr_t cells = heap - heap_map::metadata_bytes(control_.slice_shift) - metadata_bytes(control_);

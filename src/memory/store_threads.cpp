@@ -74,7 +74,7 @@ void store_threads::run() {
 }
 
 int carry_whole(int file, store_threads::request& one) noexcept {
-  const file_size_signal_held held;  // the file may have been longer than the limit before
+  const file_size_signal_held held;  // the limit may be below the file's present length
   while (one.bytes != 0) {
     const auto offset = static_cast<off_t>(one.offset);
     const ssize_t done = one.to == backing_store::direction::read ? ::pread(file, one.memory, one.bytes, offset)
