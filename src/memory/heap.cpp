@@ -124,9 +124,8 @@ std::uint32_t heap::new_slab(arena& in, unsigned size_class) noexcept {
     const std::uint32_t rest = sizes.blocks - i * 64;
     word.taken = rest >= 64 ? 0 : ~std::uint64_t{0} << rest;
     word.live.store(0, std::memory_order_relaxed);
-    word.remote.store(
-        0,
-        std::memory_order_relaxed);  // a block that two places freed at once left a bit: it must not free the next one
+    // A block that two places freed at once has left a bit: it must not free the next block.
+    word.remote.store(0, std::memory_order_relaxed);
   }
   const chunk_kind kind = in.number == plain ? chunk_kind::slab : chunk_kind::placed_slab;
   for (std::uint32_t i = 0; i < sizes.chunks; ++i)

@@ -163,7 +163,7 @@ enum class free_status : std::uint8_t {
   already_free,
 };
 
-// The result of find_block.
+// The result of heap_map::find.
 struct block {
   std::uintptr_t start = 0;
   std::uint64_t size = 0;  // the size class, or the requested size if larger than every class
@@ -204,7 +204,8 @@ struct heap_map {
     if (entry.kind == chunk_kind::large) return {0, offset == 0};
     return index_of(offset, size_classes[entry.size_class].reciprocal);
   }
-  // find() and free_remote() may be called at any place. `open_chunks`, the owner's extent, bounds the search.
+  // find() returns the block that holds an address; free_remote() frees a block for its owner to take back. Any place
+  // may call them. `open_chunks`, the owner's extent, bounds the search.
   [[nodiscard]] std::optional<block> find(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
   free_status free_remote(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
 

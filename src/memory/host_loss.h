@@ -13,7 +13,8 @@ namespace situ::detail {
 
 // Marks all places of `host` that have not ended as lost, in one step for this host's places: a place told of one of
 // these losses is told of all. If `host` is another host, nothing more is expected from its server. pre: the job has
-// several hosts. cost: a system call for each sleeping place, and a step for each place of the host.
+// several hosts.
+// cost: a system call for each sleeping place, and a step for each place of the host.
 void mark_host_lost(job_control& control, std::uint16_t host, std::string_view reason) noexcept;
 
 // Forgets the address of that host's server, whatever the state of its places.

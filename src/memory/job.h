@@ -79,8 +79,8 @@ struct alignas(64) place_slot {
   std::atomic<std::int32_t> pid{0};      // 0: the place is a thread of a process that another slot names
   std::atomic<std::uint64_t> extent{0};  // bytes open from heap_offset on; the owner writes it; only grows
   std::atomic<std::uint32_t> reason_claimed{0};
-  std::atomic<std::int32_t> exit_code{
-      -1};             // the result of situ::launch's body, for a launcher that cannot ask the kernel; -1: none yet
+  // The result of situ::launch's body, for a launcher that cannot ask the kernel; -1: none yet.
+  std::atomic<std::int32_t> exit_code{-1};
   char reason[488]{};  // written once, before state becomes lost
 
   // 1 + the place whose objects this place or its agent is copying; 0: none. See reading_guard.

@@ -16,8 +16,8 @@ namespace {
 // Waits for readers of this place's objects. A read never waits, so this ends soon; a reader that was killed during a
 // read ends it by its state.
 void await_readers(job_control& control, std::uint32_t self) noexcept {
-  std::atomic_thread_fence(
-      std::memory_order_seq_cst);  // orders the read of the new epoch before those of the marks, see reading_guard
+  // orders the read of the new epoch before those of the marks, see reading_guard
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
     const place_slot& slot = control.slot(i);
     while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 &&

@@ -163,7 +163,8 @@ class placer {
   // Chooses a memory for each page, from which the page comes when it is first touched. `notes` must belong to the
   // promises that the placer was made with; the code that frees the pages withdraws their promises there. In a memory
   // with a budget the bytes count as used at once. If the call ends for want of room, the bytes before that point stay
-  // promised. pre: as of place. cost: 1 to 2 us for 2 MiB, and a reading now and then; the faults come later.
+  // promised. pre: as of place.
+  // cost: 1 to 2 us for 2 MiB, and a reading now and then; the faults come later.
   [[nodiscard]] placement_report promise(void* address, std::size_t bytes, promise_map& notes) const {
     return promise(address, bytes, notes, policy_);
   }
@@ -174,8 +175,8 @@ class placer {
   // placed bytes. Pages that are on the chosen node already need no room there, nor do the bytes in budgets that these
   // pages hold (`held`): the report takes over those it needs, the rest is released. Nor do promises of the range in
   // `notes` (null: there are none), which are withdrawn once all memories are chosen. pre: whole pages of one mapping;
-  // notes belong to the promises that the placer was made with. cost: 0.1 us for a page that stays, about 1 us for one
-  // that moves.
+  // notes belong to the promises that the placer was made with.
+  // cost: 0.1 us for a page that stays, about 1 us for one that moves.
   [[nodiscard]] placement_report move(void* address, std::size_t bytes, std::vector<held_bytes> held = {},
                                       promise_map* notes = nullptr) const;
   // Returns the kernel's policy that equals this ordering from all processors that the thread which made the placer

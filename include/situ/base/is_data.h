@@ -8,8 +8,9 @@
 namespace situ {
 
 // True for trivially copyable classes that hold no address, so that their bytes are their value. Most are recognised
-// automatically; specialise it for a class if a compile error asks for it: template <> inline constexpr bool
-// situ::is_data<T> = true.
+// automatically. Specialise it for your own class if a compile error asks for that:
+//
+//   template <> inline constexpr bool situ::is_data<T> = true;
 template <class T>
 inline constexpr bool is_data = false;
 template <class T>

@@ -1,6 +1,6 @@
 // The log of Situ's libraries, which print nothing themselves. The default sink writes warnings and errors to standard
-// error; set_log_sink replaces it. Process-wide and thread-safe: any thread may call the sink, also two at once. cost:
-// a lock, a copy of the sink, and the sink's own cost.
+// error; set_log_sink replaces it. Process-wide and thread-safe: any thread may call the sink, also two at once.
+// cost: a lock, a copy of the sink, and the sink's own cost.
 #pragma once
 
 #include <situ/base/detail/abi.h>

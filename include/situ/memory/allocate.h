@@ -82,7 +82,8 @@ constexpr void check_allocated() {
 
 // Allocates `n` objects of type T in this place's segment; their values are indeterminate, as from std::malloc. n == 0
 // allocates a distinct block, too. Errors: out_of_memory (the place goes on), bad_argument for an alignment that is no
-// power of two, no_runtime. cost: about 6 ns up to 64 KiB.
+// power of two, no_runtime.
+// cost: about 6 ns up to 64 KiB.
 template <class T>
 [[nodiscard]] ptr<T> allocate(std::size_t n = 1, allocation how = {}) {
   detail::check_allocated<T>();
@@ -114,8 +115,8 @@ template <class T>
 
 // Deallocates a block, at any place; null does nothing. A block of another place is queued for its owner, which takes
 // it back when it next runs short. Errors: bad_address if `block` is not the start of a live block (freed twice,
-// foreign, or an address inside a block), no_runtime. cost: about 6 ns for a block of this place; for another place's,
-// one atomic operation on a line of the owner's.
+// foreign, or an address inside a block), no_runtime.
+// cost: about 6 ns for a block of this place; for another place's, one atomic operation on a line of the owner's.
 template <class T>
 void deallocate(ptr<T> block) {
   detail::deallocate_bytes(const_cast<std::remove_cv_t<T>*>(block.local()));

@@ -30,7 +30,8 @@ struct kept_intent {
 }  // namespace detail
 
 // A standard allocator for the calling place's segment. All instances are equal: each can deallocate what another one
-// has allocated. Throws out_of_memory. cost: as situ::allocate.
+// has allocated. Throws out_of_memory.
+// cost: as situ::allocate.
 template <class T>
 struct allocator {
   // Member types for std::allocator_traits.
@@ -57,7 +58,8 @@ struct allocator {
 
 // A standard allocator for the memories of an intent. All instances are equal, whatever their intents: a container
 // that is moved or swapped keeps its elements, and takes its intent along. Holds a pointer. Throws as situ::allocate
-// with an intent. cost: as that.
+// with an intent.
+// cost: as that.
 template <class T>
 class intent_allocator {
  public:

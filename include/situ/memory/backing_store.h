@@ -5,8 +5,8 @@
 // A store is a range of bytes, zero until written unless the store says otherwise. Transfers run asynchronously. Each
 // transfer belongs to a queue, and a caller waits for a queue as a whole. Offsets, sizes and addresses are multiples
 // of page_bytes. Concurrent transfers may read the same bytes, but none may write bytes that another one reads or
-// writes. A store serves one user (a context, an array), and one thread at a time calls it. cost: of a read or write,
-// that of the medium; starting one must not wait for it, unless too many are in progress.
+// writes. A store serves one user (a context, an array), and one thread at a time calls it.
+// cost: of a read or write, that of the medium; starting one must not wait for it, unless too many are in progress.
 #pragma once
 
 #include <situ/machine/intent.h>

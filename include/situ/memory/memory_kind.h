@@ -1,13 +1,13 @@
 // A memory_kind says what kind of pages memory has. It is the one description for segments of a job, datasets and
 // slots of stencils, stores, staged arrays and the memories of a place tree. `situ run --memory` takes its text form:
 //
-//   kind         as it is written       what its pages are
+//   kind         text form              pages
 //   kernel       ""                     the system's; the kernel chooses
 //   node         "node:1"               from that NUMA node
 //   intent       "intent:bandwidth"     along the ordering of an intent
 //   huge pages   "huge"                 reserved huge pages (nr_hugepages)
 //   a file       "file:/scratch"        without a name in that folder, or of that name and unlinked at once
-//   a device     "device:/dev/dax0.0"   its memory as it is, zeroed: a DAX character device
+//   a device     "device:/dev/dax0.0"   the device's own memory, zeroed: a DAX character device
 //
 // A value that reserves nothing: the function that allocates the memory reports what is not available. After a fork,
 // parent and child share pages of the last three kinds.

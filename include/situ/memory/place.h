@@ -1,5 +1,5 @@
-// A place: a memory partition and the workers attached to it, named by its index in the job. A value type. cost: an
-// integer's.
+// A place: a memory partition and the workers attached to it, named by its index in the job. A value type.
+// cost: an integer's.
 #pragma once
 
 #include <compare>

@@ -38,7 +38,8 @@ namespace detail {
 // Returns where the pages of a block of this place's segment are now, as the kernel reports it. For memories with a
 // budget it returns the chosen memory. `block` must be the result of an allocation. Errors: bad_address if it is no
 // live block of this place, not_supported if the kernel does not tell (a container that forbids move_pages),
-// no_runtime. cost: about 0.1 us for 4 KiB.
+// no_runtime.
+// cost: about 0.1 us for 4 KiB.
 template <class T>
 [[nodiscard]] memory_placement placement(ptr<T> block) {
   return detail::placement_of(const_cast<std::remove_cv_t<T>*>(block.local()));

@@ -1,6 +1,6 @@
 // situ::ptr<T>: a global pointer. Eight bytes, a plain address; dereferences directly on the same host. Trivially
-// copyable; arithmetic, comparison and hash as for T*. Thread-safe as a T* is. cost: that of a T*; place() and
-// is_here() a few instructions more.
+// copyable; arithmetic, comparison and hash as for T*. Thread-safe as a T* is.
+// cost: that of a T*; place() and is_here() a few instructions more.
 #pragma once
 
 #include <situ/base/is_data.h>

@@ -84,8 +84,8 @@ void write_value(std::byte* to, const T& value) noexcept {
 #if defined(SITU_DETAIL_CLEARS_PADDING)
   } else {
     std::memcpy(to, &value, sizeof(T));
-    __builtin_clear_padding(
-        reinterpret_cast<T*>(to));  // stores bytes only; the compiler cannot assume an alignment of `to`
+    // stores bytes only; the compiler cannot assume an alignment of `to`
+    __builtin_clear_padding(reinterpret_cast<T*>(to));
 #else
   } else if constexpr (std::is_bounded_array_v<T>) {
     for (std::size_t i = 0; i < std::extent_v<T>; ++i) write_value(to + i * sizeof(value[0]), value[i]);
