@@ -43,14 +43,14 @@ class output_file {
   std::string buffer_;
 };
 
-// Puts a file in the place of another in one step: readers see the whole of the old one or of the new one. The new one
-// is written beside it, at PATH.PID; it is made at once, so that a path that cannot be written costs no work. A
-// symbolic link stays, and its target is replaced. A path that is no regular file (a device, a pipe) is written itself.
+// Replaces a file atomically: readers see the whole old file or the whole new one. The new file is written next to the
+// old one, at PATH.PID; it is created at once, so that an unwritable path fails before any work is done. A symbolic
+// link stays, and its target is replaced. A path that is no regular file (a device, a pipe) is written directly.
 class replaced_file {
  public:
   // Throws bad_file if it cannot be made.
   explicit replaced_file(const std::string& path);
-  // Without publish(), the old file is what it was.
+  // Without publish(), leaves the old file unchanged.
   ~replaced_file();
   replaced_file(const replaced_file&) = delete;
   replaced_file& operator=(const replaced_file&) = delete;
@@ -60,7 +60,7 @@ class replaced_file {
 
  private:
   std::string path_;
-  std::string unfinished_;  // empty: the path is written itself
+  std::string unfinished_;  // empty: the path is written directly
   output_file file_;
 };
 

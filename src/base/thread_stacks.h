@@ -36,7 +36,7 @@ class watched_stack {
   watched_stack& operator=(const watched_stack&) = delete;
 
  private:
-  void* fault_stack_ = nullptr;  // ours
+  void* fault_stack_ = nullptr;  // the alternate stack that this object has allocated
 };
 
 }  // namespace situ::detail

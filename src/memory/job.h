@@ -14,10 +14,10 @@
 // follow the address of each host's server and the barrier rounds of each host.
 //
 // The kind of the file's memory can be chosen (page_file.h); on a device, whose size is fixed, there may be a gap
-// before the control block. Slices are sparse: a page exists once it is touched. The size is sealed, so no place can
-// truncate the file while others use it. The footer holds the offset of the control block, for a process that has only
-// the descriptor. Thread-safe: everything shared is atomic; the comment of a field names its writer. The ends of
-// places are handled in liveness.h.
+// before the control block. Slices are sparse: a page exists once it is touched. The size of a memory file is sealed,
+// so no place can truncate it while others use it. The footer holds the offset of the control block, for a process
+// that has only the descriptor. Thread-safe: everything shared is atomic; the comment of a field names its writer. The
+// ends of places are handled in liveness.h.
 #pragma once
 
 #include <situ/base/detail/signal_word.h>

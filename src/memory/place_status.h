@@ -30,7 +30,7 @@ namespace situ::detail {
 
 struct alignas(64) wait_record {
   std::atomic<std::uint64_t> state{0};     // 0: free; else a number << 8 | wait_kind
-  std::atomic<std::uint64_t> since_ns{0};  // 0: not known yet, since the place was not idle since the wait began
+  std::atomic<std::uint64_t> since_ns{0};  // start of the wait; 0: not stamped yet (invariant 2)
   std::atomic<std::uint64_t> subject{0};
   std::atomic<std::uint64_t> number{0};
   std::atomic<std::uint32_t> peer{0};
@@ -103,7 +103,7 @@ class status_writer {
   [[nodiscard]] team_record* open_team(std::uint64_t id, std::uint32_t members) noexcept;
 
  private:
-  struct unnamed {  // the names of a record that is not stamped yet; both are constants of the program
+  struct unnamed {  // names of a record that is not stamped yet; both are constants of the program
     std::source_location where;
     const char* task = nullptr;
   };
