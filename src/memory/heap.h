@@ -7,8 +7,8 @@
 //   bins[class] --> magazine: up to 60 free blocks, last freed first out --(refill, flush)--> slabs with free blocks
 //
 // Bins and runs exist once per *arena*: the plain arena, for whose pages the kernel chooses the memory, and one for
-// each way of placing pages that the program has used. A placed arena takes its runs from the plain one in units of 2
-// MiB, which the backing then places. It returns unused runs to the plain arena, unplaced.
+// each way of placing pages that the program has used. A placed arena takes its runs from the plain one in units of
+// 2 MiB, which the backing then places. It returns unused runs to the plain arena, unplaced.
 //
 // The magazine makes a pair of calls short (no search, and the block is warm in the cache) and updates the slabs'
 // counts in batches. All metadata of a block is out of line, in the bits of heap_map: the heap never writes to free
