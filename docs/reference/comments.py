@@ -24,7 +24,7 @@ def as_sentences(line, is_first):
     line = re.sub(HOUSE_WORD, lambda found: f'\n\n@par {HOUSE[found.group(1)]}\n', ''.join(parts))
     if is_first and line.startswith('Throws'):
         return line
-    return re.sub(r'(?:^|(?<=[.)]) )(?=Throws )', '\n\n@par Errors\n', line)
+    return re.sub(r'(?:^|(?<=[.)]) )(?=Throws( |$))', '\n\n@par Errors\n', line)
 
 
 def as_paragraphs(lines):

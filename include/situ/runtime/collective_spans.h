@@ -212,8 +212,8 @@ template <class T, std::size_t Extent, class Operation>
       members, [&] { return detail::begin_inclusive_scan_span<T>(values, std::move(operation), members, where); });
 }
 
-// Computes, at member i, in place, operation(...) element by element over `identity` and the spans of members 0 ..
-// i-1.
+// Computes, at member i, in place, operation(...) element by element over `identity` and the spans of
+// members 0 to i-1.
 template <class T, std::size_t Extent, class Operation>
   requires(!std::is_const_v<T>)
 void exclusive_scan(std::span<T, Extent> values, Operation operation, std::type_identity_t<T> identity,
