@@ -35,7 +35,7 @@ void append(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
   to.insert(to.end(), begin, begin + bytes);
 }
 
-// "host1 and host3 have 4096, host2 has 65536"
+// Returns "host1, host3 have 0x1000; host2 has 0x10000", or nothing if all hosts have the same value.
 template <class Of>
 [[nodiscard]] std::string differences(std::span<const host_record> records, Of of) {
   std::map<std::uint64_t, std::vector<std::string_view>> who;
