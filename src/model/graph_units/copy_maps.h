@@ -1,13 +1,13 @@
-// The two copy maps of the graph-copy unit (section 4.5 of the paper): which object has got which copy.
+// The two copy maps of the graph-copy unit (section 4.5 of the paper). A copy map finds the copy of an object.
 //
-// Both lie in one static buffer of the memory tile, in two halves: originals in the first, copies at the same offset in
-// the second.
+// Each map uses one static buffer of the memory tile, in two halves: the first half holds originals, the second half
+// holds each original's copy at the same offset.
 //
 //   linear   originals one after the other in the order of their copies; a search reads them up to the one sought
 //   hash     2^(ceil(log2 objects) + 1) slots, H3 hashing, linear probing; the first half is zeroed before each copy
 //
-// A search says what it found and when it was done; insert() puts what the last search did not find. The values are
-// numbers of copies, which stand for the addresses of the paper. Not thread-safe.
+// A search returns its result and the time when it is done; insert() stores the original that the last search did not
+// find. The values are numbers of copies, which stand for the addresses of the paper. Not thread-safe.
 #pragma once
 
 #include "model/graph_units/ports.h"
@@ -21,12 +21,12 @@ namespace situ::model {
 
 enum class map_kind : std::uint8_t { linear, hash };
 
-// The static buffer, and what the map's own logic takes.
+// The static buffer, and the parameters of the map's logic.
 struct map_buffer {
   std::uintptr_t address = 0;
-  std::uint64_t entries = std::uint64_t{1} << 24;  // of each half: assumed, the paper gives no size
-  std::uint64_t matrix = 1;        // which of the family of H3: hardware fixes one, the paper does not say which
-  std::uintptr_t memory_base = 0;  // addresses are hashed as offsets from here, so that runs are alike
+  std::uint64_t entries = std::uint64_t{1} << 24;  // per half: assumed, the paper gives no size
+  std::uint64_t matrix = 1;        // selects an H3 function: hardware fixes one, the paper does not say which
+  std::uintptr_t memory_base = 0;  // addresses are hashed as offsets from this base, so that runs are alike
 };
 
 class unit_copy_map {
@@ -37,13 +37,13 @@ class unit_copy_map {
     time_ps done = 0;
   };
   virtual ~unit_copy_map() = default;
-  // Empties it for a graph of so many objects. Throws out_of_memory where the buffer is too small.
+  // Empties the map for a graph of `objects` objects. Throws out_of_memory if the buffer is too small.
   virtual time_ps begin(std::uint64_t objects, time_ps now) = 0;
   virtual found find(std::uintptr_t original, time_ps now) = 0;
-  // pre: the last find() was of this original, and found nothing. Throws bad_argument where it is full: then the graph
-  // has more objects than were measured.
+  // Stores the copy of `original`. pre: the last find() was for this original, and found nothing. Throws bad_argument
+  // if the map is full: the graph then has more objects than were measured.
   virtual time_ps insert(std::uintptr_t original, std::uint32_t copy, time_ps now) = 0;
-  // Entries of the first half that searches have read.
+  // Returns how many entries of the first half searches have read.
   [[nodiscard]] std::uint64_t probes() const noexcept { return probes_; }
 
  protected:
@@ -75,19 +75,19 @@ class searched_map final : public unit_copy_map {
     std::uint64_t position;
     std::uint32_t copy;
   };
-  // Where a search would stop: the model needs no search to know.
+  // The position at which a search for each original would stop. The model looks it up instead of searching.
   std::unordered_map<std::uintptr_t, entry> entries_;
 };
 
 class hashed_map final : public unit_copy_map {
  public:
-  // hash_time: of one hash and its comparison, all that is not an access.
+  // hash_time: the time of one hash and its comparison, without the accesses.
   hashed_map(unit_memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time);
   time_ps begin(std::uint64_t objects, time_ps now) override;
   found find(std::uintptr_t original, time_ps now) override;
   time_ps insert(std::uintptr_t original, std::uint32_t copy, time_ps now) override;
   [[nodiscard]] std::uint64_t slots() const noexcept { return keys_.size(); }
-  // H3 of Carter and Wegman, with 64 bits in and 32 out.
+  // Returns the H3 hash (Carter and Wegman) of 64 bits in 32 bits.
   [[nodiscard]] std::uint32_t hash(std::uint64_t value) const noexcept;
 
  private:
@@ -95,7 +95,7 @@ class hashed_map final : public unit_copy_map {
   std::array<std::uint32_t, 64> columns_;
   std::vector<std::uintptr_t> keys_;  // 0: empty
   std::vector<std::uint32_t> copies_;
-  std::uint64_t free_slot_ = 0;  // where the last search ended
+  std::uint64_t free_slot_ = 0;  // the empty slot at which the last search ended
   std::uint64_t used_ = 0;
 };
 

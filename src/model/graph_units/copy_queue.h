@@ -1,8 +1,8 @@
-// The queue before a graph-copy unit: 16 requests (5.2), served one after the other. A request to a full queue has to
-// be made again: the back-pressure that spares software a lock (3.2).
+// The queue in front of a graph-copy unit: it holds 16 requests (5.2), and the unit serves them in order. The caller
+// must repeat a request that finds the queue full: this back-pressure spares software a lock (3.2).
 //
-// For an executor of events: submit() at the time of a request, start_next() at the time that next_start() names. The
-// queue's place is free from the moment when the unit begins with a request. Not thread-safe.
+// An event-driven executor calls submit() at the time of a request, and start_next() at the time that next_start()
+// returns. A request frees its entry in the queue when the unit begins to serve it. Not thread-safe.
 #pragma once
 
 #include "model/graph_units/graph_copy_unit.h"
@@ -13,7 +13,8 @@
 
 namespace situ::model {
 
-// The allocations that stand for a software copy's, one an object, after each copy by hardware (6.1): the cores' time.
+// Models the cores' time for allocations that stand for those of a software copy: one per object, after each copy by
+// hardware (6.1).
 struct dummy_allocations {
   bool are_made = true;
   time_ps each = 0;
@@ -26,16 +27,16 @@ class copy_queue {
   static constexpr std::size_t places = 16;
   struct counters {
     std::uint64_t requests = 0;
-    std::uint64_t refused = 0;  // found the queue full
-    time_ps waiting = 0;        // of all requests, from submit() to the start
-    time_ps busy = 0;           // of the unit
+    std::uint64_t refused = 0;  // requests that found the queue full
+    time_ps waiting = 0;        // sum over all requests, from submit() to the start
+    time_ps busy = 0;           // time during which the unit copied
   };
 
-  // unit: it must outlive the queue.
+  // unit: must outlive the queue.
   explicit copy_queue(graph_copy_unit& unit) noexcept : unit_{unit} {}
 
-  // False where the queue is full: then ask again at next_start(). `ticket` names the request in what start_next()
-  // returns.
+  // Appends a request. Returns false if the queue is full: the caller may retry at next_start(). start_next() returns
+  // `ticket` with the result of this request.
   [[nodiscard]] bool submit(const copy_request& request, std::uint64_t ticket, time_ps now) {
     if (waiting_.size() == places) {
       ++counters_.refused;
@@ -45,7 +46,7 @@ class copy_queue {
     waiting_.push_back({request, ticket, now});
     return true;
   }
-  // When the unit begins with the request at the front; no_time where there is none.
+  // Returns when the unit begins with the request at the front; no_time if the queue is empty.
   [[nodiscard]] time_ps next_start() const noexcept {
     return waiting_.empty() ? no_time : std::max(waiting_.front().since, free_from_);
   }
@@ -53,8 +54,8 @@ class copy_queue {
     std::uint64_t ticket = 0;
     copy_result result;
   };
-  // Copies the graph at the front. Throws what graph_copy_unit::copy() throws; the request is then gone. pre: there is
-  // a request.
+  // Copies the graph of the request at the front. If graph_copy_unit::copy() throws, the exception is passed on and the
+  // request is removed. pre: the queue is not empty.
   served start_next() {
     const time_ps start = next_start();
     const entry first = waiting_.front();

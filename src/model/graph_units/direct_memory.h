@@ -1,4 +1,4 @@
-// A memory on its own, with nobody else at it: what figure 8 of NEMESYS was measured on, bare metal on the memory tile.
+// A memory without contention: the set-up on which figure 8 of NEMESYS was measured, bare metal on the memory tile.
 // Posts cost nothing.
 #pragma once
 

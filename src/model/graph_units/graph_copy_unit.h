@@ -1,26 +1,26 @@
 // The graph-copy unit of the memory tile (NMA; sections 4.4.3 to 4.6 of the paper): copies an object graph in memory,
 // depth first, without a stack.
 //
-// A state machine, algorithm 1 of the paper: Advance to an object that is met for the first time, CopyWord by word,
-// Retreat to its parent. Three things are read into it: line 45 takes element i (the paper's has no index), a null
-// pointer is copied without a search, and the root's copy is where Retreat ends.
+// The unit is a state machine, algorithm 1 of the paper: Advance to an object that is met for the first time, CopyWord
+// by word, Retreat to its parent. This implementation reads three things into the algorithm: line 45 takes element i
+// (the paper's line has no index), a null pointer is copied without a search, and Retreat ends at the root's copy.
 //
 // Invariants
-//   1. What a suspended object needs to go on lies in the transition words of its copy: parent, offset, index. Nothing
-//      else is kept for it, and the original is only read.
+//   1. The transition words of a suspended object's copy (parent, offset, index) hold all state that the unit needs to
+//      resume the object. The unit keeps no other state for it, and only reads the original.
 //   2. An object is in the copy map from the moment when it has a copy, so cycles end.
-//   3. Copies lie in the destination in the order in which they were met, each where its alignment allows.
+//   3. Copies are stored in the destination in the order in which their objects were met, each at its alignment.
 //
 // Situ's objects have no header. So the words that the paper keeps there (vptr, parent_src, parent_dst, offset, index)
-// lie beside the copy, and each access to them costs what it would cost in the object. Time: every access of the unit's
-// own state is waited for; data goes through a line buffer, and its writes are posted.
+// are stored next to the copy, and each access to them costs what it would cost in the object. Time: the unit waits for
+// every access to its own state; data goes through a line buffer, and its writes are posted.
 //
 //   object met     vptr, class, size, mask: 4 reads; its map entry 2, parent 2, vptr 1: 5 writes
-//   going on       2 reads of the parent, 1 of the offset, 4 as above for the parent's mask; 1 write of the pointer
+//   resuming       2 reads of the parent, 1 of the offset, 4 as above for the parent's mask; 1 write of the pointer
 //   suspending     2 writes: offset, index
 //
-// Example: an object without words, and a memory that takes 26 cycles: 4 + 5 + 1 accesses (its parent is null) and
-// three states of 4 cycles (Advance, the end of its words, Retreat) are 272 cycles. Not thread-safe.
+// Example: for an object without words, and a memory that takes 26 cycles, 4 + 5 + 1 accesses (its parent is null) and
+// three states of 4 cycles (Advance, the end of its words, Retreat) take 272 cycles. Not thread-safe.
 #pragma once
 
 #include <situ/graph/detail/arena.h>
@@ -38,52 +38,54 @@ namespace situ::model {
 
 struct copy_unit_timing {
   time_ps period = 10'000;             // 100 MHz: table 2
-  std::uint64_t state_cycles = 4;      // of a state, and of a word in the line buffer: 4 to 10 a word (5.3.1)
-  std::uint64_t next_line_cycles = 6;  // more for the first word of the next line: likewise
-  std::uint64_t line_bytes = 32;       // of the line buffer: assumed, as the L2's
-  std::uint64_t mask_entries = 16;     // in a word of 32 bits: two bits each (4.3)
-  std::uint64_t hash_cycles = 4;       // assumed: H3 is a few gates; the 0.4 us of 5.3.3 include it
+  std::uint64_t state_cycles = 4;      // per state, and per word in the line buffer: 4 to 10 a word (5.3.1)
+  std::uint64_t next_line_cycles = 6;  // added for the first word of the next line (5.3.1)
+  std::uint64_t line_bytes = 32;       // length of the line buffer: assumed, as the L2's
+  std::uint64_t mask_entries = 16;     // per word of 32 bits: two bits each (4.3)
+  std::uint64_t hash_cycles = 4;       // assumed: H3 is a few gates; the 0.4 us of 5.3.3 include the hash
 };
 
 struct copy_request {
   const void* root = nullptr;
   const detail::type_descriptor* type = nullptr;
-  // Copied after it with the same copy map (section 6.2), so that what they share is shared; may be null.
+  // Further roots, copied after `root` with the same copy map (section 6.2), so that sharing between roots is kept. A
+  // root may be null.
   std::span<const detail::graph_root> more_roots{};
   std::byte* destination = nullptr;
   std::uint64_t destination_bytes = 0;
-  // Where the copy will lie at last, if not there: a later DMA moves it (4.2), and pointers are made for that place.
-  // Aligned as `destination` is.
+  // The address to which a later DMA moves the copy (4.2); pointers in the copy are made for that address. If null, the
+  // copy stays at `destination`. Must have the alignment of `destination`.
   const std::byte* final_address = nullptr;
-  std::uint64_t objects = 0;  // as measured; hashing needs it
+  std::uint64_t objects = 0;  // as measured; the hashed map needs the number
   map_kind map = map_kind::hash;
 };
 
 struct copy_result {
-  void* root = nullptr;  // of the copy, where it will lie at last
+  void* root = nullptr;  // the root's copy, at its final address
   std::vector<void*> more_roots;
-  std::uint64_t objects = 0;     // without the blocks of arrays
-  std::uint64_t arrays = 0;      // blocks that are not empty
-  std::uint64_t bytes = 0;       // of the destination that are used
-  std::uint64_t probes = 0;      // entries of the copy map that searches have read
-  std::uint64_t mask_words = 0;  // fetched beyond each object's first
+  std::uint64_t objects = 0;     // excludes the blocks of arrays
+  std::uint64_t arrays = 0;      // nonempty blocks of arrays
+  std::uint64_t bytes = 0;       // used bytes of the destination
+  std::uint64_t probes = 0;      // copy map entries that searches have read
+  std::uint64_t mask_words = 0;  // mask words fetched beyond each object's first
   time_ps begin = 0;
   time_ps end = 0;
 };
 
 class graph_copy_unit {
  public:
-  // memory: where graphs and the copy map lie. It must outlive the unit.
+  // memory: the memory that holds the graphs and the copy map. It must outlive the unit.
   graph_copy_unit(unit_memory_port& memory, map_buffer buffer = {}, copy_unit_timing timing = {}, word_sizes words = {},
                   tagged_types tagged = {});
 
-  // Copies now, and says when that is done. Throws out_of_memory where the destination or the copy map is too small,
-  // not_supported for types that the mask cannot describe, bad_argument for an object whose header names no type, one
-  // that is met first by a pointer to its first part, and a final address aligned otherwise; the destination's bytes
-  // are then unspecified. pre: root and destination are set; the graph does not change meanwhile.
+  // Copies the graph from `now` on, and returns the result with its end time. Throws out_of_memory if the destination
+  // or the copy map is too small; not_supported for types that the mask cannot describe; bad_argument for an object
+  // whose header names no type, for an object that is met first by a pointer to its first part, and for a final address
+  // of another alignment. The destination's bytes are unspecified after an exception. pre: root and destination are
+  // set; the graph does not change during the call.
   copy_result copy(const copy_request& request, time_ps now);
   [[nodiscard]] const copy_unit_timing& timing() const noexcept { return timing_; }
-  // Of the last copy: visit(type, offset in the destination) for each object, without the blocks of arrays.
+  // Calls visit(type, offset in the destination) for each object of the last copy, without the blocks of arrays.
   template <class Visit>
   void visit_objects(Visit visit) const {
     for (const copied_object& object : objects_)
@@ -98,11 +100,11 @@ class graph_copy_unit {
     std::byte* copy = nullptr;
     const unit_layout* layout = nullptr;
     std::uint32_t parent = no_object;  // parent_src and parent_dst: two words
-    std::uint32_t offset = 0;          // of the pointer or array where it is suspended, as an index of its words
-    std::uint64_t index = 0;           // within the array
+    std::uint32_t offset = 0;          // index of the word (pointer or array) at which the object is suspended
+    std::uint64_t index = 0;           // element index within the array
   };
   enum class state : std::uint8_t { advance, retreat, copy_word, done };
-  // An array while its elements are gone through.
+  // An array whose elements the unit is copying.
   struct array_view {
     const std::byte* source;
     std::byte* copy;
@@ -123,13 +125,13 @@ class graph_copy_unit {
   void create_array(const layout_word& word);
   [[nodiscard]] array_view view_array(const layout_word& word);
   void clear_transients(const array_view& array);
-  // Whether the pointer at `from` is done: null, or to an object that has a copy. Else the target is what to advance
-  // to.
+  // Returns whether the pointer at `from` needs no descent: it is null, or its target already has a copy. Otherwise the
+  // unit must advance to the target.
   bool copy_known_pointer(const std::byte* from, std::byte* to, const detail::type_descriptor& target);
 
   std::byte* create(std::uint64_t bytes, std::uint64_t alignment);
   void set_pointer(std::byte* at, const std::byte* copy) const;
-  // Bytes of the source, which the memory has.
+  // Puts the memory's view of the source's bytes in place.
   [[nodiscard]] const std::byte* seen(const std::byte* at, std::uint64_t bytes) {
     memory_.see(address_of(at), bytes, false);
     return at;
@@ -142,8 +144,8 @@ class graph_copy_unit {
   void write_word(const void* address);
   void read_class(const copied_object& object);
   void fetch_mask(std::uint64_t entry);
-  void stream(const std::byte* address);                        // data of the line at this address is wanted next
-  void take_words(const std::byte* from, std::uint64_t bytes);  // each through the line buffer
+  void stream(const std::byte* address);                        // starts to fetch the line of this address
+  void take_words(const std::byte* from, std::uint64_t bytes);  // passes each word through the line buffer
 
   unit_memory_port& memory_;
   copy_unit_timing timing_;
@@ -153,7 +155,7 @@ class graph_copy_unit {
   hashed_map hashed_;
   unit_copy_map* map_ = nullptr;
 
-  // of the copy under way
+  // state of the copy in progress
   copy_request request_;
   copy_result result_;
   std::vector<copied_object> objects_;
@@ -165,7 +167,7 @@ class graph_copy_unit {
   std::uint64_t index_ = 0;
   const std::byte* target_ = nullptr;
   const detail::type_descriptor* target_type_ = nullptr;
-  // the line buffer, and the mask word that is held
+  // the line buffer, and the current mask word
   static constexpr std::uintptr_t no_line = ~std::uintptr_t{0};
   std::uintptr_t line_ = no_line;
   time_ps next_line_ready_ = 0;

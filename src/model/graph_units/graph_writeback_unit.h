@@ -1,15 +1,15 @@
-// The graph-writeback-and-dispatch unit beside a tile's cache (NCA; 4.4.2): walks a graph, has every line of each
-// object and array written back, counts objects and bytes, and then spawns the receiver's task.
+// The graph-writeback-and-dispatch unit next to a tile's cache (NCA; 4.4.2). The unit walks a graph, has every line of
+// each object and array written back, counts objects and bytes, and then spawns the receiver's task.
 //
-// The walk goes through the cache, and keeps the objects that it has yet to visit on a stack in the tile's local
-// memory. The paper calls it breadth first; the stack makes the order that of its pops. An object:
+// The walk accesses objects through the cache, and keeps pending objects on a stack in the tile's local memory. The
+// paper calls the walk breadth first; with the stack the order is that of the stack's pops. For an object:
 //
-//   pop, read its mark; where that is this walk's: nothing more
+//   pop, read its mark; if the mark is this walk's, the object is finished
 //   write the mark (so its first line is modified), read its class and size; a write-back for each of its lines
 //   read each pointer and push it; for each array, a write-back for each line of its elements, then their pointers
 //
-// Marks lie beside our objects, which have no header; the accesses go to the object's first line, as they do there.
-// Not thread-safe.
+// Situ's objects have no header, so marks are stored separately; the accesses to them go to the object's first line, as
+// they do in the paper. Not thread-safe.
 #pragma once
 
 #include <situ/graph/detail/arena.h>
@@ -27,44 +27,45 @@ namespace situ::model {
 
 struct writeback_unit_timing {
   time_ps period = 20'000;            // 50 MHz: table 2
-  std::uint64_t state_cycles = 1;     // assumed: of a word looked at, a command given
-  std::uint64_t metadata_bytes = 64;  // assumed: of M, which goes by DMA with the task
+  std::uint64_t state_cycles = 1;     // assumed: per word read and per command issued
+  std::uint64_t metadata_bytes = 64;  // assumed: size of M, which DMA carries with the task
 };
 
-// The stack, in the tile's local memory.
+// The stack of pending objects, in the tile's local memory.
 struct outstanding_stack {
   std::uintptr_t address = 0;
   std::uint64_t entries = std::uint64_t{1} << 16;  // assumed: the paper says only that it is static
 };
 
 struct writeback_result {
-  std::uint64_t objects = 0;  // without the blocks of arrays
-  std::uint64_t arrays = 0;   // blocks that are not empty
-  std::uint64_t bytes = 0;    // of objects and blocks
-  // A destination of so many bytes holds the copy, whatever order it is made in.
+  std::uint64_t objects = 0;  // excludes the blocks of arrays
+  std::uint64_t arrays = 0;   // nonempty blocks of arrays
+  std::uint64_t bytes = 0;    // total size of objects and blocks
+  // Size in bytes of a destination that holds the copy in any order of its objects.
   std::uint64_t room_bytes = 0;
-  std::uint64_t finalizers = 0;      // objects that hold arrays, which a copy's owner may change
+  std::uint64_t finalizers = 0;      // objects that hold arrays: the copy's owner may change these
   std::uint32_t alignment = 8;       // the strictest of any object or block
-  std::uint64_t lines = 0;           // that were asked to be written back
-  std::uint64_t modified_lines = 0;  // that were
-  std::uint64_t deepest_stack = 0;   // entries
+  std::uint64_t lines = 0;           // lines with a write-back command
+  std::uint64_t modified_lines = 0;  // lines that were dirty and went to memory
+  std::uint64_t deepest_stack = 0;   // in entries
   time_ps begin = 0;
   time_ps end = 0;
 };
 
 class graph_writeback_unit {
  public:
-  // cache, local: they must outlive the unit.
+  // cache, local: must outlive the unit.
   graph_writeback_unit(cache_port& cache, unit_memory_port& local, outstanding_stack stack = {},
                        writeback_unit_timing timing = {}, word_sizes words = {}, tagged_types tagged = {}) noexcept
       : cache_{cache}, local_{local}, stack_{stack}, timing_{timing}, words_{words}, layouts_{tagged} {}
 
-  // Writes the graph back and measures it. Throws out_of_memory where the stack is too small, and as
-  // graph_copy_unit::copy() for its types. pre: root is not null.
+  // Writes the graph back and measures it. Throws out_of_memory if the stack is too small. Throws what
+  // graph_copy_unit::copy() throws for types that it refuses. pre: root is not null.
   writeback_result write_back(const void* root, const detail::type_descriptor& type, time_ps now);
-  // The same of several roots, null ones left out; what they share is written back once.
+  // Does the same for several roots and skips null roots; objects that roots share are written back once.
   writeback_result write_back(std::span<const detail::graph_root> roots, time_ps now);
-  // Stores objects and bytes in M, moves it to a tile by DMA and spawns the task there. Returns when that begins.
+  // Stores the numbers of objects and bytes in M, moves M to a tile by DMA and spawns the task there. Returns when the
+  // task begins.
   time_ps dispatch(network_port& network, std::uint32_t tile, time_ps now);
 
  private:

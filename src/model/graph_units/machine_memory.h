@@ -1,14 +1,15 @@
-// A memory of a modelled machine, as a unit beside it sees it: its accesses wait for whoever else uses the memory, and
-// others wait for them. With nobody else there they take what they take at a direct_memory.
+// A memory of a modelled machine, as seen by a unit next to it: the unit's accesses and those of the memory's other
+// users wait for each other. Without contention accesses take the same time as at a direct_memory.
 //
-// 1. An access takes the times of unit_memory_timing, not those that the machine's file has for cores' bursts.
-// 2. Posts that follow each other within a line are gathered. They go to memory as one write when a post lies
-//    elsewhere, or behind the next other access: what the unit waits for goes first.
-// 3. A range is an access for each 256 bytes (assumed), the first of which has the whole's start: nobody waits for all
-//    of it, and alone it takes as long as in one.
+// 1. An access takes the times of unit_memory_timing, not those that the machine's file gives for cores' bursts.
+// 2. Consecutive posts within a line are gathered. The memory writes them as one access when a post to another place
+//    follows, or after the unit's next other access, since that access goes first: the unit waits for it.
+// 3. A range is split into accesses of 256 bytes (assumed), and the first access has the start time of the whole range.
+//    So other users need not wait for the whole range, and without contention the range takes as long as in one access.
 //
-// In a run of a program (`around`), each access is asked for when its time has come. Without that, whoever asks later
-// for a time within an operation is behind what the memory's calendar still knows (docs/design/model.md).
+// In a run of a program (`around`), the unit asks for each access when the access's time has come. Without `around`, a
+// later request for a time within an operation takes the gaps that the memory's calendar still knows
+// (docs/design/model.md).
 #pragma once
 
 #include "model/graph_units/ports.h"
@@ -56,7 +57,7 @@ class machine_memory final : public unit_memory_port {
     }
   }
 
-  // What is gathered goes behind the first piece.
+  // Splits an access into pieces. Gathered posts are written after the first piece.
   template <class Times>
   time_ps in_pieces(Times times, std::uintptr_t address, std::uint64_t bytes, bool writes, time_ps now) {
     const std::uint64_t first = std::min(bytes, piece_bytes);
@@ -74,7 +75,7 @@ class machine_memory final : public unit_memory_port {
     if (around_ != nullptr) around_->take_turn(now);
     return machine_.memory_access(memory_, address, bytes, writes, now, times);
   }
-  // Nobody waits for it.
+  // Writes the gathered posts; the unit does not wait for the write.
   void write_gathered(time_ps now) {
     const std::uint64_t bytes = gathered_end_ - gathered_begin_;
     if (bytes != 0) (void)access(gathered_begin_, bytes, true, now, timing_.write(bytes));
@@ -86,7 +87,7 @@ class machine_memory final : public unit_memory_port {
   std::uint32_t memory_;
   unit_memory_timing timing_;
   unit_surroundings* around_;
-  std::uintptr_t gathered_begin_ = 0;  // the posts that are not written yet; none: both 0
+  std::uintptr_t gathered_begin_ = 0;  // the posts not yet written; both 0 if there are no such posts
   std::uintptr_t gathered_end_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The ports of the units beside a tile's cache, over a modelled machine. machine_memory.h has that of a memory.
+// The ports of the units next to a tile's cache, on a modelled machine. machine_memory.h has the port of a memory.
 #pragma once
 
 #include "model/graph_units/ports.h"
@@ -8,11 +8,10 @@
 
 namespace situ::model {
 
-// The outermost cache of a tile: accesses begin there. In a run of a program (`around`), when their time has come.
+// The port to the outermost cache of a tile. In a run of a program (`around`), accesses begin when their time has come.
 class tile_cache_port final : public cache_port {
  public:
-  // The machine, and what is around, must outlive this. command: what a write-back or invalidation takes that finds
-  // nothing to do.
+  // machine, around: must outlive the port. command: the time of a write-back or invalidation that finds nothing to do.
   tile_cache_port(modelled_machine& machine, std::uint32_t tile, time_ps command, unit_surroundings* around = nullptr)
       : machine_{machine},
         tile_{tile},
@@ -29,7 +28,8 @@ class tile_cache_port final : public cache_port {
     take_turn(now);
     return machine_.tile_access(tile_, address, bytes, true, now);
   }
-  // The unit waits until a modified line is in memory: one at a time goes through the adapter in any case.
+  // Writes the line back. The unit waits until a modified line is in memory: the adapter carries one line at a time in
+  // any case.
   written_line write_back(std::uintptr_t address, time_ps now) override {
     take_turn(now);
     const modelled_machine::line_operation did = machine_.operate_on_line(tile_, address, true, false, now);

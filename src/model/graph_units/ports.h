@@ -1,8 +1,9 @@
-// What the graph units are wired to: a memory beside them, the caches and the local memory of their tile, the network.
+// The ports of the graph units: to the memory next to them, to the caches and the local memory of their tile, and to
+// the network.
 //
-// A port says when an access that begins at `now` is done, and counts it. The bytes themselves are this process's own:
-// ports only tell the time. A modelled machine implements them over its parts (machine_memory.h); direct_memory.h is
-// the memory alone. Not thread-safe.
+// A port returns when an access that begins at `now` is done, and counts the access. Ports model time alone: the bytes
+// are in this process's memory. machine_memory.h implements a port on the parts of a modelled machine; direct_memory.h
+// models the memory alone. Not thread-safe.
 #pragma once
 
 #include "model/parts/time.h"
@@ -11,18 +12,18 @@
 
 namespace situ::model {
 
-// What the memory beside a graph unit takes for the unit's accesses, which are of words and not of lines.
+// The times of a graph unit's accesses at the memory next to the unit. These accesses are of words, not of lines.
 //
 //   an access that is waited for   first word `read_cycles` or `write_cycles`, each further word one cycle
 //   a range zeroed                 `clear_start_cycles`, then a cycle a word
 //   a range moved                  a read and a write of one word, then two cycles a word: one data path
 //
-// Any of them keeps others out for `occupied_cycles` and a cycle a word.
+// Each of these accesses occupies the memory for `occupied_cycles` and one cycle a word.
 struct unit_memory_timing {
-  time_ps period = 10'000;               // 100 MHz: table 2
-  std::uint64_t bytes_per_cycle = 4;     // a word of 32 bits: arrays take 2 cycles a word, one in and one out (5.3.2)
-  std::uint64_t read_cycles = 26;        // calibrated: 20 to 30 for a pointer mask (5.3.1); 2.8 us and 7.4 us fix 26
-  std::uint64_t write_cycles = 26;       // calibrated with it: no write of the unit's own state is posted
+  time_ps period = 10'000;            // 100 MHz: table 2
+  std::uint64_t bytes_per_cycle = 4;  // a word of 32 bits: arrays take 2 cycles a word, one in and one out (5.3.2)
+  std::uint64_t read_cycles = 26;     // calibrated: 20 to 30 for a pointer mask (5.3.1); 2.8 us and 7.4 us fix 26
+  std::uint64_t write_cycles = 26;  // calibrated together with read_cycles: no write of the unit's own state is posted
   std::uint64_t clear_start_cycles = 8;  // calibrated: hashing takes 0.4 us more at length 1 (5.3.3)
   // assumed: as for the start of zeroing. Figure 8 allows up to 11: a line of 8 words goes in and out in 38 cycles.
   std::uint64_t occupied_cycles = 8;
@@ -45,7 +46,7 @@ struct unit_memory_timing {
   }
 };
 
-// What went through a port.
+// The traffic of a port.
 struct port_traffic {
   std::uint64_t reads = 0;
   std::uint64_t read_bytes = 0;
@@ -54,23 +55,24 @@ struct port_traffic {
   friend bool operator==(const port_traffic&, const port_traffic&) = default;
 };
 
-// A run of a program in which a unit works: others go first where they are earlier, and see other bytes than it does.
+// A run of a program in which a unit works. Cores and other units with earlier events go first, and may see other bytes
+// than the unit.
 class unit_surroundings {
  public:
   virtual ~unit_surroundings() = default;
-  // Returns when nobody has anything left to do before `now`.
+  // Returns when no core or other unit has an event before `now`.
   virtual void take_turn(time_ps now) = 0;
-  // Puts the bytes in place that the memory has, or that a tile sees through its cache.
+  // Puts the bytes in place that the memory holds, or that a tile sees through its cache.
   virtual void see_memory(std::uintptr_t address, std::uint64_t bytes, bool writes) = 0;
   virtual void see_cache(std::uint32_t tile, std::uintptr_t address, std::uint64_t bytes) = 0;
 };
 
-// A memory, past all caches.
+// The port to a memory, past all caches.
 class unit_memory_port {
  public:
   virtual ~unit_memory_port() = default;
 
-  // Accesses that are waited for: the time when the bytes are there, or are written. pre: bytes > 0.
+  // Returns when the bytes are read or written; the unit waits for the access. pre: bytes > 0.
   time_ps read(std::uintptr_t address, std::uint64_t bytes, time_ps now) {
     count_read(bytes);
     return read_at(address, bytes, now);
@@ -79,12 +81,12 @@ class unit_memory_port {
     count_write(bytes);
     return write_at(address, bytes, now);
   }
-  // A write that nobody waits for: the memory's time, not the unit's.
+  // Starts a write. The write takes the memory's time; the unit does not wait for it.
   void post(std::uintptr_t address, std::uint64_t bytes, time_ps now) {
     count_write(bytes);
     post_at(address, bytes, now);
   }
-  // Zeroes a range, as fast as the memory takes words.
+  // Zeroes a range at the rate at which the memory takes words.
   time_ps clear(std::uintptr_t address, std::uint64_t bytes, time_ps now) {
     count_write(bytes);
     return clear_at(address, bytes, now);
@@ -95,7 +97,7 @@ class unit_memory_port {
     count_write(bytes);
     return copy_at(from, to, bytes, now);
   }
-  // Before the unit touches the bytes themselves: has those put in place that it would find there.
+  // Puts the bytes in place that the unit would find in the memory. The unit calls it before it touches the bytes.
   virtual void see(std::uintptr_t /*address*/, std::uint64_t /*bytes*/, bool /*writes*/) {}
   [[nodiscard]] const port_traffic& traffic() const noexcept { return traffic_; }
 
@@ -117,32 +119,32 @@ class unit_memory_port {
   port_traffic traffic_;
 };
 
-// The cache of a tile, as a unit beside it sees it. Lines are named by any address in them.
+// The cache of a tile, as seen by a unit next to it. Any address in a line names the line.
 class cache_port {
  public:
   virtual ~cache_port() = default;
   [[nodiscard]] virtual std::uint32_t line_bytes() const noexcept = 0;
-  // Through the cache, from or to one line; returns when done.
+  // Reads or writes bytes of one line through the cache; returns when the access is done.
   virtual time_ps read(std::uintptr_t address, std::uint32_t bytes, time_ps now) = 0;
   virtual time_ps write(std::uintptr_t address, std::uint32_t bytes, time_ps now) = 0;
-  // A line that is modified goes to memory and stays; any other costs the command alone.
+  // Writes a modified line to memory and keeps it in the cache; for any other line only the command costs time.
   struct written_line {
     time_ps done = 0;
     bool was_modified = false;
   };
   virtual written_line write_back(std::uintptr_t address, time_ps now) = 0;
-  // The line leaves the cache; what was modified in it is lost.
+  // Drops the line from the cache; modified bytes are lost.
   virtual time_ps invalidate(std::uintptr_t address, time_ps now) = 0;
-  // As of unit_memory_port; to read.
+  // Does the same as unit_memory_port::see(), for reads.
   virtual void see(std::uintptr_t /*address*/, std::uint64_t /*bytes*/) {}
 };
 
-// What leaves a tile through its network adapter.
+// The port to the network, through the tile's network adapter.
 class network_port {
  public:
   virtual ~network_port() = default;
-  // A task with `bytes` of data, moved by DMA into the local memory of another tile, spawned there when it has arrived.
-  // Returns when that is.
+  // Moves `bytes` of data by DMA into the local memory of another tile, and spawns a task there when the data has
+  // arrived. Returns the time of arrival.
   virtual time_ps spawn_with_data(std::uint32_t tile, std::uint64_t bytes, time_ps now) = 0;
 };
 
