@@ -1,18 +1,19 @@
-// Which branches a core foresees. The executor tells of basic blocks, so what is foreseen is a block's successor, as a
-// branch target buffer does it; that a branch is taken or not is the same question.
+// The branch predictor of a core. The executor reports basic blocks, so the predictor predicts a block's successor, as
+// a branch target buffer does. The prediction of a branch as taken or not taken is the same question.
 //
-// As in TAGE (Seznec and Michaud, 2006): a table by the block alone, and three by the block and the path that led to
-// it, of the last 4, 16 and 64 blocks. The longest path that knows the block counts. Where it was wrong, the next
-// longer one learns the successor. A block that no table knows is foreseen: most end in one way.
+// As in TAGE (Seznec and Michaud, 2006), one table is indexed by the block alone, and three tables by the block and the
+// path that led to it, of the last 4, 16 and 64 blocks. The longest path that knows the block predicts. If its
+// prediction was wrong, the next longer path learns the successor. A block that no table knows counts as predicted:
+// most blocks end in one way.
 //
-// Worked example: a loop of four turns, the blocks B B B B E, again and again. By the block alone B is followed by B,
-// and the end is missed each time. Paths of 4 blocks tell the fourth B from the others: from the second or third time
-// on all are foreseen.
+// Worked example: a loop of four turns runs the blocks B B B B E, again and again. Indexed by the block alone, B is
+// followed by B, and the end is mispredicted each time. Paths of 4 blocks tell the fourth B from the others: from the
+// second or third round on every block is predicted.
 //
-// Blind spots: a real core's tables are other ones, and larger or smaller (here 4 of 8192 entries); returns and
-// calls through pointers are foreseen in the same tables.
+// Blind spots: a real core has other tables, larger or smaller (here 4 of 8192 entries); the same tables predict
+// returns and calls through pointers.
 //
-// Not thread-safe. cost: a look into four tables.
+// Not thread-safe. cost: a lookup in four tables.
 #pragma once
 
 #include <array>
@@ -28,7 +29,8 @@ class branch_predictor {
     for (auto& table : tables_) table.resize(entries);
   }
 
-  // The core goes on to this block. False where it had foreseen another one. pre: block is not 0.
+  // Records that the core goes to this block. Returns false if the predictor predicted another block. pre: block is not
+  // 0.
   bool go_to(std::uint64_t block) noexcept {
     const bool foreseen = last_ == 0 || follow(block);
     const std::uint64_t mixed = block * 0x9e3779b97f4a7c15ULL;
@@ -79,7 +81,7 @@ class branch_predictor {
       of.trust = 0;
     }
   }
-  // Another block's entry goes where it has lost trust.
+  // Replaces another block's entry once that entry has lost its trust.
   static void enter(entry& of, std::uint64_t tag, std::uint64_t block) noexcept {
     if (of.tag == tag) return;
     if (of.tag == 0 || of.trust <= 0) {

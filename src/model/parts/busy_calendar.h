@@ -1,18 +1,17 @@
-// When a part that serves one request at a time (a bus, a link, a memory's channel) is busy.
+// The times at which a part that serves one request at a time (a bus, a link, a memory's channel) is busy.
 //
 // A request takes the first gap that is long enough, so requests may come a little out of time order: a core that the
-// executor runs ahead of another reserves the future, and the other still finds the gap before it.
+// executor runs ahead of another core reserves the future, and the other core still finds the gap before it.
 //
-// Worked example: take(100, 30) -> 100; take(110, 30) -> 130, it waits 20; take(300, 10) -> 300; take(150, 40) -> 160,
-// in the gap 160..300.
+// Worked example: take(100, 30) -> 100; take(110, 30) -> 130, the request waits 20; take(300, 10) -> 300; take(150, 40)
+// -> 160, in the gap 160..300.
 //
 // Invariants
-//   1. Intervals are disjoint, do not touch, and are sorted; `kept` of them are known, from the oldest, behind newest_
-//   in
-//      the ring, to the newest. Those that nobody took are empty, at 0.
+//   1. Intervals are disjoint, do not touch, and are sorted. The ring holds `kept` of them, from the oldest, behind
+//      newest_ in the ring, to the newest. Unused intervals are empty, at 0.
 //   2. free_from() is the end of the newest.
-//   3. When one more would be needed, the oldest is forgotten with the gap before it: whoever comes as late as that
-//      begins behind it.
+//   3. When one more interval is needed, the oldest is forgotten with the gap before it: a request for an earlier time
+//      begins after the forgotten interval.
 //
 // Not thread-safe: a modelled machine runs in one thread. cost: a few comparisons; no allocation.
 #pragma once
@@ -26,11 +25,11 @@
 
 namespace situ::model {
 
-// The times alone: for who counts requests in another way.
+// The busy times alone, for parts that count their requests themselves.
 class busy_times {
  public:
-  // Takes `length` of the resource's time, from `from` on or the first moment after it that is free for so long.
-  // Returns when it begins. pre: length > 0.
+  // Reserves the resource for `length`, at `from` or at the first later time at which it is free for that long. Returns
+  // when the reservation begins. pre: length > 0.
   time_ps take(time_ps from, time_ps length) noexcept {
     if (from >= free_from_) [[likely]] {
       append(from, length);
@@ -41,10 +40,11 @@ class busy_times {
     return begin;
   }
 
-  // Lengthens what was taken until `until` by `more`, as far as nothing else is in the way. Returns by how much.
+  // Lengthens the reservation that ends at `until` by up to `more`, as far as no later reservation is in the way.
+  // Returns the time added.
   time_ps lengthen(time_ps until, time_ps more) noexcept {
     for (std::size_t i = kept; i-- > 0;) {
-      if (at(i).end != until) continue;  // joined with what follows at once: that is in the way
+      if (at(i).end != until) continue;  // joined with the reservation that follows: no room
       const time_ps limit = i + 1 < kept ? at(i + 1).begin - 1 : no_time;
       const time_ps end = std::min(limit, at(i).end + more);
       const time_ps added = end - at(i).end;
@@ -55,9 +55,10 @@ class busy_times {
     return 0;
   }
 
-  // The end of the last thing known.
+  // Returns the end of the last reservation.
   [[nodiscard]] time_ps free_from() const noexcept { return free_from_; }
-  // How long requests waited, since the beginning or reset(): that sets it to zero; what is reserved stays.
+  // Returns how long requests have waited since the beginning or reset(), which sets this sum to zero and keeps the
+  // reservations.
   [[nodiscard]] time_ps waited() const noexcept { return waited_; }
   void reset() noexcept { waited_ = 0; }
 
@@ -68,7 +69,7 @@ class busy_times {
     time_ps end;
   };
 
-  // From the oldest on.
+  // Returns the i-th oldest interval.
   [[nodiscard]] interval& at(std::size_t i) noexcept { return ring_[(newest_ + 1 + i) % kept]; }
 
   // pre: begin >= free_from_.
@@ -79,14 +80,14 @@ class busy_times {
       ring_[newest_].end = free_from_;
       return;
     }
-    newest_ = (newest_ + 1) % kept;  // in the place of the oldest
+    newest_ = (newest_ + 1) % kept;  // replaces the oldest
     forgotten_ = std::max(forgotten_, ring_[newest_].end);
     ring_[newest_] = {begin, free_from_};
   }
 
   [[gnu::noinline]] time_ps take_gap(time_ps from, time_ps length) noexcept {
     std::size_t i = kept;
-    while (i > 0 && at(i - 1).end > from) --i;  // the first that ends after `from`
+    while (i > 0 && at(i - 1).end > from) --i;  // the first interval that ends after `from`
     time_ps begin = from;
     for (; i < kept && at(i).begin < begin + length; ++i) begin = std::max(begin, at(i).end);
     if (i == kept) {
@@ -97,7 +98,7 @@ class busy_times {
     return begin;
   }
 
-  // Before interval i, which begins behind it; joins neighbours that it touches.
+  // Inserts before interval i, which begins later; joins the new interval with neighbours that it touches.
   void insert(std::size_t i, time_ps begin, time_ps length) noexcept {
     const bool joins_next = at(i).begin == begin + length;
     const bool joins_last = i > 0 && at(i - 1).end == begin;
@@ -109,7 +110,7 @@ class busy_times {
       at(i).begin = begin;
     } else if (joins_last) {
       at(i - 1).end = begin + length;
-    } else if (i == 0) {  // it would be the one to be forgotten
+    } else if (i == 0) {  // the new interval itself is the oldest, and is forgotten
       forgotten_ = begin + length;
     } else {
       forgotten_ = std::max(forgotten_, at(0).end);
@@ -128,22 +129,22 @@ class busy_times {
 // The busy times of one resource, with its counters.
 class busy_calendar {
  public:
-  // As busy_times; what takes no time begins at once.
+  // Does the same as busy_times::take(); a request of length 0 begins at once.
   time_ps take(time_ps from, time_ps length) noexcept {
     ++uses_;
     if (length == 0) return from;
     busy_ += length;
     return times_.take(from, length);
   }
-  // For a packet that stands.
+  // Lengthens the reservation of a packet that stands.
   void lengthen(time_ps until, time_ps more) noexcept { busy_ += times_.lengthen(until, more); }
 
   [[nodiscard]] time_ps free_from() const noexcept { return times_.free_from(); }
-  // Sums since the beginning or reset(): times taken, requests, and how long these waited.
+  // Sums since the beginning or reset(): time reserved, number of requests, time that requests waited.
   [[nodiscard]] time_ps busy() const noexcept { return busy_; }
   [[nodiscard]] std::uint64_t uses() const noexcept { return uses_; }
   [[nodiscard]] time_ps waited() const noexcept { return times_.waited(); }
-  // Sets the sums to zero; what is reserved stays.
+  // Sets the sums to zero; reservations stay.
   void reset() noexcept {
     busy_ = uses_ = 0;
     times_.reset();

@@ -1,4 +1,4 @@
-// C-AMAT: the average time of a memory access where accesses overlap.
+// C-AMAT: the average time of a memory access when accesses overlap.
 //
 // Sun and Wang, Concurrent average memory access time (IEEE Computer 2014), as Evaluating GPGPU memory performance
 // through the C-AMAT model (MCHPC 2017, sections 2.2 and 3) uses it:
@@ -6,12 +6,12 @@
 //   two parameters   C-AMAT = T / C        cycles with an access outstanding, accesses
 //   five parameters  C-AMAT = H / CH + pMR * pAMP / CM
 //
-// H is the hit time that each access begins with. A *pure miss cycle* is one of a miss while no access is in its hit
-// time; a pure miss is an access that has one. CH and CM are how many accesses are in their hit time, or in pure miss
-// cycles, on average over the time in which any is.
+// H is the hit time with which each access begins. A *pure miss cycle* is a cycle of a miss in which no access is in
+// its hit time; a pure miss is an access with a pure miss cycle. CH and CM are the average numbers of accesses that are
+// in their hit time, or in pure miss cycles, over the time in which there is at least one.
 //
-// Time here is in any unit, cycles or picoseconds. Not thread-safe. cost: a few additions for an access that overlaps
-// with no other, the log of what is outstanding for the rest.
+// Time may have any unit, cycles or picoseconds. Not thread-safe. cost: a few additions for an access that overlaps
+// with no other access, logarithmic in the outstanding accesses for the rest.
 #pragma once
 
 #include "model/parts/time.h"
@@ -28,13 +28,13 @@ namespace situ::model {
 struct camat_figures {
   std::uint64_t accesses = 0;
   std::uint64_t active = 0;       // time with an access outstanding
-  std::uint64_t hit_time = 0;     // summed over accesses
+  std::uint64_t hit_time = 0;     // sum over all accesses
   std::uint64_t hit_active = 0;   // time with an access in its hit time
-  std::uint64_t pure_misses = 0;  // accesses
-  std::uint64_t pure_time = 0;    // pure miss time summed over accesses
-  std::uint64_t pure_active = 0;  // time with a pure miss
+  std::uint64_t pure_misses = 0;  // number of accesses with a pure miss cycle
+  std::uint64_t pure_time = 0;    // pure miss time, sum over all accesses
+  std::uint64_t pure_active = 0;  // time with an access in pure miss cycles
 
-  // The five parameters; 0 where nothing was counted.
+  // The five parameters; 0 if nothing was counted.
   [[nodiscard]] double hit_time_each() const noexcept { return ratio(hit_time, accesses); }              // H
   [[nodiscard]] double hit_concurrency() const noexcept { return ratio(hit_time, hit_active); }          // CH
   [[nodiscard]] double pure_miss_rate() const noexcept { return ratio(pure_misses, accesses); }          // pMR
@@ -51,13 +51,13 @@ struct camat_figures {
   }
 };
 
-// Follows the accesses of one part. pre: they come in the order of their begin; one that comes late counts from the
-// latest begin on.
+// Measures the accesses of one part. pre: accesses are added in the order of their begin; an access that is added late
+// counts from the latest begin on.
 class camat_meter {
  public:
-  // An access that begins, is in its hit time for `hit`, and then, if it misses, waits for `miss`.
+  // Adds an access that begins at `begin`, is in its hit time for `hit`, and then, if it misses, waits for `miss`.
   void add(time_ps begin, time_ps hit, time_ps miss);
-  // The figures once all that was added is over.
+  // Returns the figures for the time when all added accesses are over.
   [[nodiscard]] camat_figures figures() const;
   void reset();
 
@@ -66,13 +66,13 @@ class camat_meter {
   struct event {
     time_ps at;
     edge what;
-    std::uint64_t miss;     // of hit_ends: how long it waits then
-    time_ps pure_at_begin;  // of miss_ends: pure_active when its miss began
+    std::uint64_t miss;     // for hit_ends: how long the access waits after its hit time
+    time_ps pure_at_begin;  // for miss_ends: pure_active when the miss began
     [[nodiscard]] bool operator>(const event& other) const noexcept {
       return at != other.at ? at > other.at : what > other.what;
     }
   };
-  // An access while nothing else was outstanding when it began: most are over when the next one comes.
+  // An access that began while no other access was outstanding. Most such accesses end before the next one begins.
   struct lone_access {
     time_ps begin = 0;
     time_ps hit = 0;
@@ -85,7 +85,7 @@ class camat_meter {
   void move_to(time_ps at);
 
   camat_figures sums_;
-  lone_access lone_;  // only while there are no events
+  lone_access lone_;  // used only while there are no events
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   time_ps now_ = 0;
   std::uint64_t hitting_ = 0;

@@ -1,20 +1,21 @@
-// Which loads wait for which: a load that needs a value which another load brings cannot begin before that is there.
+// Finds which loads wait for which: a load that needs a value from another load cannot begin before that value arrives.
 // The executor sees addresses and values, not registers, so a dependence is found by value.
 //
-// 1. A pointer: the address lies within an object of up to 1 KiB at a value of 8 bytes that a recent load has brought
-//    (or up to 64 bytes before it). Of several such loads, the last to bring it counts: a copy of the pointer that was
-//    stored and loaded again is not there earlier than itself.
-// 2. An index: a load in the code whose addresses have followed the values of another load as base + scale * value, as
-//    the indirect memory prefetcher of Yu et al. (MICRO 2015) learns it: two pairs give scale (1 to 256 bytes) and
-//    base, and from the third on it counts. A load with a constant stride needs no index.
+// 1. A pointer: the address is in an object of up to 1 KiB at a value of 8 bytes that a recent load returned (or up to
+//    64 bytes before the value). If several loads returned the value, the last of them counts: a copy of the pointer
+//    that was stored and loaded again does not arrive earlier than its own load.
+// 2. An index: a load in code whose addresses have followed the values of another load as base + scale * value, learnt
+//    as by the indirect memory prefetcher of Yu et al. (MICRO 2015): two pairs give scale (1 to 256 bytes) and base,
+//    and from the third pair on the dependence counts. A load with a constant stride needs no index.
 //
-// Blind spots: values that are computed on (hashed, masked, added to one another) before they are an address; pointers
-// that more than `remembered` loads lie behind; base addresses that change every time. Such loads begin too early.
-// An array of equally spaced pointers or indices into itself makes loads wait that need not. Conditions are not seen.
+// Blind spots: values that the program computes on (hashed, masked, added to one another) before they become an
+// address; pointers that were loaded more than `remembered` loads ago; base addresses that change every time. Such
+// loads begin too early. With an array of equally spaced pointers or of indices into itself, loads wait without need.
+// Conditions are not seen.
 //
-// Worked example: `i = next[i]` at one place in the code, next at 1000 with 4 bytes each. Values 7, 3, 9: addresses
-// 1028, 1012, 1036: (1012 - 1028) / (3 - 7) = 4 and 1012 - 4 * 3 = 1000; the third address is 1000 + 4 * 9, and so that
-// load waits for the one that brought 9, as do all that follow.
+// Worked example: `i = next[i]` is at one place in the code, next at 1000 with 4 bytes each. Values 7, 3, 9 give
+// addresses 1028, 1012, 1036: (1012 - 1028) / (3 - 7) = 4 and 1012 - 4 * 3 = 1000; the third address is 1000 + 4 * 9.
+// So that load, and each load that follows, waits for the load that returned the value, here 9.
 //
 // Not thread-safe. cost: linear in `remembered` for each load.
 #pragma once
@@ -32,7 +33,7 @@ class load_dependence {
  public:
   static constexpr std::size_t remembered = 16;  // loads whose values may become addresses
 
-  // When the address of an access by this code is known, if it is executed at `now`.
+  // Returns when the address of an access by this code is known, if the access is executed at `now`.
   [[nodiscard]] time_ps known(std::uint64_t address, std::uint64_t code, time_ps now) noexcept {
     time_ps at = std::max(now, by_pointer(address, now));
     if (code == 0) return at;
@@ -40,15 +41,15 @@ class load_dependence {
     follow(address, code);
     return at;
   }
-  // When all loads behind the first `before` ones are there, as far back as they are remembered.
+  // Returns when all loads after the first `before` ones have arrived, as far back as loads are remembered.
   [[nodiscard]] time_ps ready_since(std::uint64_t before, time_ps now) const noexcept {
     for (std::uint64_t n = count_; n > before && n + remembered > count_; --n)
       now = std::max(now, loads_[(n - 1) % remembered].ready);
     return now;
   }
-  // How many loads there were.
+  // Returns the number of loads so far.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
-  // A load has brought `value`, there at `ready`.
+  // Records a load that returned `value`, which arrives at `ready`.
   void loaded(std::uint64_t value, std::uint32_t bytes, std::uint64_t code, time_ps ready) noexcept {
     const std::size_t i = count_++ % remembered;
     loads_[i] = {code, value, ready, bytes == 8 && value >= first_page};
@@ -58,10 +59,10 @@ class load_dependence {
  private:
   static constexpr std::uint64_t object_bytes = 1024;
   static constexpr std::uint64_t before_bytes = 64;
-  static constexpr std::uint64_t first_page = 4096;  // below it there are no objects
+  static constexpr std::uint64_t first_page = 4096;  // no objects are at addresses below it
   static constexpr std::int64_t most_scale = 256;
-  static constexpr std::size_t producers = 4;  // of the newest loads, among which an index is looked for
-  static constexpr std::uint8_t tries = 64;    // then code is taken for one that has no index
+  static constexpr std::size_t producers = 4;  // number of newest loads that are searched for an index
+  static constexpr std::uint8_t tries = 64;    // failures after which code is taken to have no index
   struct load {
     std::uint64_t code = 0;
     std::uint64_t value = 0;
@@ -72,13 +73,13 @@ class load_dependence {
     std::uint64_t code = 0;
     std::uint64_t value = 0;
   };
-  // What is known of the addresses of one place in the code.
+  // The history of the addresses of one place in the code.
   struct consumer {
     std::uint64_t code = 0;
     std::uint64_t last = 0;
     std::int64_t stride = 0;
     bool is_stream = false;
-    std::array<pair, producers> before;  // newest loads when it was last executed
+    std::array<pair, producers> before;  // newest loads when the code was last executed
     std::uint64_t producer = 0;          // 0: none found
     std::uint64_t base = 0;
     std::int64_t scale = 0;
@@ -97,7 +98,7 @@ class load_dependence {
     if (c.code != code) c = {.code = code, .before = {}};
     return c;
   }
-  // The n-th newest load.
+  // Returns the n-th newest load.
   [[nodiscard]] const load& newest(std::size_t n) const noexcept {
     return loads_[(count_ + remembered - 1 - n) % remembered];
   }
@@ -111,7 +112,7 @@ class load_dependence {
     }
     return now;
   }
-  // Learns from an access: after it has been looked at.
+  // Learns from an access, after known() has used the older state.
   void follow(std::uint64_t address, std::uint64_t code) noexcept {
     consumer& c = consumer_of(code);
     const auto stride = static_cast<std::int64_t>(address - c.last);

@@ -1,10 +1,10 @@
 // A machine's file with some of its figures changed: `situ model run --set l2.size=64KiB`.
 //
-// Settings are put into the text, before anybody reads it: what checks the file checks them, and names the line. A
-// value of texts needs no quotes: 64KiB stands for "64KiB". Keys are
+// Settings are put into the text before the text is parsed: the checks of the file also check the settings, and name
+// the line. A text value needs no quotes: 64KiB stands for "64KiB". Keys are
 //
 //   l2.size         of the node with that id
-//   link.latency    of the file's link; where it has several, link0.latency, link1.latency
+//   link.latency    of the file's link; if the file has several, link0.latency, link1.latency
 //   coherence       of the machine, before its first node
 //
 // cost: linear in the text, for each setting.
@@ -16,8 +16,9 @@
 
 namespace situ::model {
 
-// The text with each of `settings`, "KEY=VALUE". Throws bad_argument for what is not of that form, for a key whose node
-// the text does not have, naming those that it has, and for one whose value goes over several lines.
+// Returns the text with each of `settings`, "KEY=VALUE", applied. Throws bad_argument for a setting of another form,
+// for a key whose node the text does not have (the message lists the text's nodes), and for a key whose value in the
+// text spans several lines.
 [[nodiscard]] std::string apply_settings(std::string_view text, std::string_view file_name,
                                          const std::vector<std::string>& settings);
 

@@ -1,14 +1,14 @@
-// What the model needs to know of a machine, read out of its tree. docs/design/machine.md has the keys of machine
-// files.
+// The figures of a machine that the model needs, read from the machine's tree. docs/design/machine.md has the keys of
+// machine files.
 //
 // A *tile* is a coherence domain: cores, their caches, a bus and a network adapter, and perhaps a memory of its own. A
-// tree with groups that say `coherence` has a tile for each; a machine without such groups is one tile. A memory tile
+// tree with groups that give `coherence` has a tile per group; a machine without such groups is one tile. A memory tile
 // is a group without cores.
 //
-// The latency of a cache or a tile-local memory is as a core sees it, from its load to its use; a memory behind a
-// network has an access time of its own, and what a core sees is the sum of the way.
+// The latency of a cache or a tile-local memory is the time from a core's load to its use. A memory behind a network
+// has an access time of its own, and the core sees the sum of the times on the way.
 //
-// A value. cost of making one: linear in the tree.
+// machine_spec is a value type. cost of making one: linear in the tree.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -32,17 +32,17 @@ struct tlb_spec {
   time_ps walk_time = 0;
 };
 
-// A core's clock and what instructions cost besides their accesses.
+// A core's clock, and the cost of its instructions without their accesses.
 struct core_spec {
   std::string name;  // "core 3"
   std::uint32_t tile = 0;
   time_ps period = 0;
-  machine::instruction_cycles cycles;     // of each class
+  machine::instruction_cycles cycles;     // cycles of each class
   double width = 0;                       // instructions of several classes a cycle; 0: their cycles add up
-  std::uint32_t window = 0;               // instructions under way; 0: it waits for each read
-  std::uint32_t store_buffer = 1;         // of one with a window: stores that wait for their lines
-  tlb_spec itlb;                          // of its instructions
-  tlb_spec dtlb;                          // of its other accesses
+  std::uint32_t window = 0;               // instructions in flight; 0: the core waits for each read
+  std::uint32_t store_buffer = 1;         // for a core with a window: stores that wait for their lines
+  tlb_spec itlb;                          // for instructions
+  tlb_spec dtlb;                          // for other accesses
   std::vector<std::uint32_t> data_path;   // caches from the nearest on
   std::vector<std::uint32_t> fetch_path;  // the same for instructions
 };
@@ -56,14 +56,14 @@ struct cache_spec {
   std::uint32_t sets = 0;
   std::uint32_t ways = 0;
   std::uint32_t line_bytes = 0;
-  time_ps hit_time = 0;  // as a core sees it
+  time_ps hit_time = 0;  // from a core's load to its use
   bool write_through = false;
   bool allocates_on_write = true;
-  std::uint32_t outstanding = 0;       // misses under way at a time; 0: as many as come
-  std::uint32_t prefetch_streams = 0;  // that its prefetcher follows; 0: it has none
-  std::uint32_t prefetch_lines = 0;    // how far ahead
-  std::uint64_t prefetch_page = 0;     // bytes beyond whose end it does not go
-  std::vector<std::uint32_t> cores;    // whose path it lies in
+  std::uint32_t outstanding = 0;       // misses in flight at a time; 0: no limit
+  std::uint32_t prefetch_streams = 0;  // streams that the prefetcher follows; 0: no prefetcher
+  std::uint32_t prefetch_lines = 0;    // lines that it fetches ahead
+  std::uint64_t prefetch_page = 0;     // page size in bytes; the prefetcher stops at the end of a page
+  std::vector<std::uint32_t> cores;    // cores whose path includes the cache
 };
 
 // A coherence domain.
@@ -76,10 +76,10 @@ struct tile_spec {
   std::uint32_t local_memory = none;  // its tile-local memory
   bool is_snooped = true;             // its caches see each other's writes
   time_ps bus_period = 0;             // 0: nothing contends for a bus
-  std::uint32_t bus_bytes = 0;        // of one beat
+  std::uint32_t bus_bytes = 0;        // width of one beat
   bool has_adapter = false;
-  time_ps adapter_time = 0;               // of one pass
-  std::uint32_t adapter_outstanding = 1;  // operations under way at a time
+  time_ps adapter_time = 0;               // time of one pass
+  std::uint32_t adapter_outstanding = 1;  // operations in flight at a time
 };
 
 // One memory.
@@ -87,54 +87,55 @@ struct memory_spec {
   std::string name;  // "dram 0", "scratchpad 3"
   machine::memory_kind kind = machine::memory_kind::dram;
   std::uint64_t bytes = 0;
-  std::uint32_t tile = none;  // whose tile-local memory it is
-  std::uint32_t x = 0;        // where its tile stands on the mesh
+  std::uint32_t tile = none;  // the tile whose local memory it is; none: shared
+  std::uint32_t x = 0;        // position of its tile on the mesh
   std::uint32_t y = 0;
-  time_ps adapter_time = 0;            // of one pass of the network adapter beside it
+  time_ps adapter_time = 0;            // time of one pass through the memory's network adapter
   time_ps access_time = 0;             // from a request at its controller to the first bytes
-  time_ps occupancy = 0;               // how long a burst keeps its channel
-  std::uint32_t burst_bytes = 0;       // of one access; longer ones go on at the bandwidth
-  std::uint64_t bytes_per_second = 0;  // of one channel while a burst goes on
+  time_ps occupancy = 0;               // time for which a burst occupies its channel
+  std::uint32_t burst_bytes = 0;       // size of one access; longer accesses continue at the bandwidth
+  std::uint64_t bytes_per_second = 0;  // bandwidth of one channel for bytes beyond the first burst
   std::uint32_t channels = 1;          // interleaved by bursts
 };
 
-// A 2-D mesh or torus between tiles; no columns where there is none.
+// A 2-D mesh or torus between tiles; columns is 0 if there is no mesh.
 struct mesh_spec {
   std::uint32_t columns = 0;
   std::uint32_t rows = 0;
-  bool is_torus = false;         // its ends are neighbours
-  std::uint32_t flit_bytes = 0;  // what a link carries in a cycle
-  time_ps period = 0;            // of a link
-  time_ps hop_time = 0;          // of a packet's head, from router to router
+  bool is_torus = false;         // the ends of rows and columns are neighbours
+  std::uint32_t flit_bytes = 0;  // bytes that a link carries in a cycle
+  time_ps period = 0;            // cycle of a link
+  time_ps hop_time = 0;          // time of a packet's head from router to router
 };
 
-// Something that works beside the cores: a device of the tree.
+// A device of the tree, which works next to the cores.
 struct accelerator_spec {
   std::string name;  // "graph copy unit 0"
   machine::device_kind kind = machine::device_kind::other;
   std::uint32_t x = 0;
   std::uint32_t y = 0;
-  std::uint32_t tile = none;    // of a compute tile
-  std::uint32_t memory = none;  // near which memory it stands
+  std::uint32_t tile = none;    // its compute tile, or none
+  std::uint32_t memory = none;  // the memory next to the device
   time_ps period = 0;
-  std::uint32_t entries = 0;  // of its FIFO
+  std::uint32_t entries = 0;  // entries of its FIFO
 };
 
 // The whole machine. Indices (none: no such part) count within their vector.
 struct machine_spec {
   std::string name;
   std::string description;
-  bool coherent = true;  // there is one tile, or caches are coherent between tiles
+  bool coherent = true;  // true if there is one tile, or caches are coherent between tiles
   std::vector<core_spec> cores;
   std::vector<cache_spec> caches;
   std::vector<tile_spec> tiles;
   std::vector<memory_spec> memories;
   mesh_spec mesh;
-  mesh_spec control;  // for messages alone: as many columns and rows; none: the mesh carries them
+  mesh_spec control;  // for messages alone, with equal columns and rows; if absent, `mesh` carries messages
   std::vector<accelerator_spec> accelerators;
 
-  // Checks and completes what a tree says. `where[node]`, if given, says where the node stands in its file. Throws
-  // bad_file for a missing figure or an impossible geometry, naming the node, what is wrong and what is allowed.
+  // Makes a specification from a tree, checks and completes it. `where[node]`, if given, is the node's position in its
+  // file. Throws bad_file for a missing figure or an impossible geometry; the message names the node, the error and the
+  // allowed values.
   [[nodiscard]] static machine_spec from(const machine::tree& described, const std::vector<std::string>& where = {});
 };
 

@@ -1,4 +1,4 @@
-// What a modelled_machine holds, for the files that carry out its operations.
+// The state of a modelled_machine, for the source files that implement its operations.
 #pragma once
 
 #include "model/parts/camat.h"
@@ -23,17 +23,17 @@
 namespace situ::model {
 
 struct modelled_machine::impl {
-  // Of the request packet of a load or an atomic: an address. The paper's words have 4 bytes.
+  // Payload of the request packet of a load or an atomic: an address. The paper's words have 4 bytes.
   static constexpr std::uint32_t request_bytes = 4;
-  // Of a packet's payload, at most (assumed: 000 says nothing of its network).
+  // Largest payload of a packet (assumed: 000 says nothing of its network).
   static constexpr std::uint32_t packet_bytes = 256;
 
-  // Of a core that goes on past a miss.
+  // The state of a core that continues past a miss.
   struct ahead {
     instruction_window window;
     load_dependence dependence;
-    time_ps settled = 0;                  // the core asks for nothing before that
-    std::uint64_t loads_till_branch = 0;  // before its last branch
+    time_ps settled = 0;                  // the core makes no request for an earlier time
+    std::uint64_t loads_till_branch = 0;  // number of loads before its last branch
     wrong_paths asked_ahead;
   };
   struct cache_state;
@@ -46,7 +46,7 @@ struct modelled_machine::impl {
     std::uint32_t tile = 0;
     miss_registers under_way;
     stream_prefetcher prefetcher;
-    cache_state* next = nullptr;  // the cache behind it
+    cache_state* next = nullptr;  // the next cache outwards
     std::uint32_t level = 1;
     bool write_through = false;
     bool allocates_on_write = false;
@@ -55,12 +55,12 @@ struct modelled_machine::impl {
     std::uint64_t evictions = 0;
     std::uint64_t write_backs = 0;
     std::uint64_t invalidations = 0;
-    time_ps miss_time = 0;            // of a first cache: waited for its read misses
-    std::uint64_t waited_misses = 0;  // and how many of them
+    time_ps miss_time = 0;            // for a first cache: time that the core waited for read misses
+    std::uint64_t waited_misses = 0;  // number of these misses
     std::uint64_t prefetches = 0;
-    camat_meter meter;          // of the others, and of a first cache whose core goes on past a miss
-    bool is_met_ahead = false;  // such a first cache
-    bool is_used = false;       // it has had a line: caches of cores that nobody runs on need not be asked for theirs
+    camat_meter meter;          // for other caches, and for a first cache whose core continues past a miss
+    bool is_met_ahead = false;  // whether this is such a first cache
+    bool is_used = false;       // has ever held a line; caches of idle cores are not asked for lines
   };
   struct core_state {
     std::uint32_t tile = 0;
@@ -68,17 +68,17 @@ struct modelled_machine::impl {
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
     std::uint64_t fetches = 0;
-    time_ps waited = 0;                   // by all of them, beyond the hit time of the first cache
-    time_ps store_free = 0;               // when its write buffer is empty
-    std::vector<cache_state*> data_path;  // as its spec has them
+    time_ps waited = 0;                   // by all accesses, beyond the hit time of the first cache
+    time_ps store_free = 0;               // when the core's write buffer is empty
+    std::vector<cache_state*> data_path;  // in the order of the core's spec
     std::vector<cache_state*> fetch_path;
-    cache_state* first_data = nullptr;  // where these paths begin
+    cache_state* first_data = nullptr;  // the first caches of these paths
     cache_state* first_fetch = nullptr;
-    bool has_registers = false;       // a cache of theirs has a limit of misses under way, or a prefetcher
-    std::vector<cache_state*> peers;  // caches of its tile that hold data and are not on its path, once they are used
+    bool has_registers = false;       // a cache of these paths has a limit of misses in flight, or a prefetcher
+    std::vector<cache_state*> peers;  // used data caches of the tile that are not on the core's path
     tlb itlb;
     tlb dtlb;
-    std::unique_ptr<ahead> past_misses;  // none: it waits for each read
+    std::unique_ptr<ahead> past_misses;  // null if the core waits for each read
   };
   struct range {
     std::uint64_t begin;
@@ -86,11 +86,11 @@ struct modelled_machine::impl {
     std::uint32_t memory;
     bool cacheable;
   };
-  // Where an address lies, as a tile sees it.
+  // The memory of an address, as a tile sees it.
   struct home {
     std::uint32_t memory;
     bool cacheable;
-    bool own;  // the tile's own memory
+    bool own;  // true for the tile's own memory
   };
   struct memory_routes {
     mesh::route_index there = 0;
@@ -100,17 +100,17 @@ struct modelled_machine::impl {
     tile_bus bus;
     network_adapter adapter;
     grid_position at;
-    std::vector<cache_state*> used_caches;  // that have had a line
-    std::uint64_t last_begin = 0;           // the bytes that home_of() was last asked for, and where they lie
+    std::vector<cache_state*> used_caches;  // caches that have held a line
+    std::uint64_t last_begin = 0;           // the range that home_of() last found, and its home
     std::uint64_t last_bytes = 0;
     home last_home{};
-    std::vector<memory_routes> routes;  // to each memory, where there is a mesh
+    std::vector<memory_routes> routes;  // to each memory; empty without a mesh
   };
-  // What the other caches of a tile had of a line.
+  // The state of a line in the other caches of a tile.
   struct found_at_peers {
     bool any = false;
     bool dirty = false;
-    time_ps time = 0;  // to get it from there
+    time_ps time = 0;  // time to get the line from a peer
   };
 
   explicit impl(machine_spec from);
@@ -152,7 +152,7 @@ struct modelled_machine::impl {
   time_ps remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address, std::uint32_t bytes,
                         bool is_write, time_ps now);
   time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
-  // Nothing of the network is between them.
+  // Returns whether tile and memory share a router, so that no part of the network is between them.
   [[nodiscard]] static bool is_beside(const tile_state& tile, const memory_spec& memory) noexcept {
     return tile.at == grid_position{memory.x, memory.y};
   }
@@ -181,11 +181,11 @@ struct modelled_machine::impl {
 
   machine_spec spec;
   std::vector<core_state> cores;
-  std::vector<cache_state> caches;  // they stay where they are: others point to them
+  std::vector<cache_state> caches;  // never reallocated: other objects point to elements
   std::vector<tile_state> tiles;
   std::vector<memory_controller> memories;
   std::optional<mesh> network;
-  std::optional<mesh> control;  // for messages, where they do not go over the network
+  std::optional<mesh> control;  // for messages, if they do not use `network`
   std::vector<range> ranges;    // sorted, disjoint
   line_observer* observer = nullptr;
 };

@@ -1,13 +1,14 @@
 // A memory and its controller: channels that serve one burst at a time, interleaved by bursts.
 //
-// An access of up to a burst takes access_time, and keeps its channel for `occupancy`; each byte beyond goes on at the
-// channel's bandwidth, and keeps it for that time, too. With several channels a longer access is cut into bursts.
+// An access of up to a burst takes access_time, and occupies its channel for `occupancy`; each further byte takes its
+// time at the channel's bandwidth, and occupies the channel for that time, too. With several channels a longer access
+// is split into bursts.
 //
-// Worked example (one channel, access time and occupancy 540 ns, bursts of 32 bytes, 400 MB/s): a line of 32 bytes at 0
-// is there at 540 ns; a second one asked for at 100 ns begins at 540 and is there at 1080 ns. 96 bytes take 540 + 64 /
-// 0.4 = 700 ns.
+// Worked example (one channel, access time and occupancy 540 ns, bursts of 32 bytes, 400 MB/s): a line of 32 bytes
+// requested at 0 arrives at 540 ns; a second line requested at 100 ns begins at 540 and arrives at 1080 ns. 96 bytes
+// take 540 + 64 / 0.4 = 700 ns.
 //
-// Not thread-safe. cost: a busy_calendar an access.
+// Not thread-safe. cost: one busy_calendar reservation an access.
 #pragma once
 
 #include "model/parts/busy_calendar.h"
@@ -27,12 +28,14 @@ class memory_controller {
  public:
   explicit memory_controller(const memory_spec& spec) : spec_{spec}, channels_(spec.channels) {}
 
-  // Reads or writes bytes that the controller is asked for at `now`. Returns when the last is there. pre: bytes > 0.
+  // Reads or writes bytes; the request reaches the controller at `now`. Returns when the last byte is done. pre: bytes
+  // > 0.
   time_ps access(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now) noexcept {
     count(bytes, write);
     return carry_out(address, bytes, now);
   }
-  // The same for a unit that stands beside the memory: counted apart, too. `own`: its times, if not the memory's.
+  // Does the same for a unit next to the memory, and also counts the access in the unit counters. `own`: the unit's
+  // times, if they differ from the memory's.
   time_ps access_by_unit(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
                          const std::optional<access_times>& own = {}) noexcept {
     const time_ps before = busy();

@@ -1,19 +1,19 @@
-// A two-dimensional mesh of routers, or a torus: packets of flits go by columns first, then by rows (XY), on a torus
-// the shorter way around, and keep each link on their way for as long as their flits take (wormhole).
+// A two-dimensional mesh of routers, or a torus. Packets of flits are routed by columns first, then by rows (XY), on a
+// torus the shorter way around, and occupy each link on their way for as long as their flits take (wormhole).
 //
-// A packet is a head flit and its payload. Its head enters the first link when that is free, the next one hop time
-// later, and so on; the last link leads from the last router to its tile. Where a link is taken, the head waits, and
-// the link behind it is kept so much longer. Uncontended, a packet of f flits over h hops takes h * hop_time + f *
-// period.
+// A packet is a head flit and its payload. Its head enters the first link when that link is free, the next link one hop
+// time later, and so on; the last link leads from the last router to its tile. If a link is busy, the head waits, and
+// the packet keeps the previous link for the time of the wait. Uncontended, a packet of f flits over h hops takes h *
+// hop_time + f * period.
 //
-// Worked example (period 20 ns, hop time 60 ns, links of 4 bytes): 32 bytes are 9 flits; from 0,0 to 1,1 they take
-// 2 * 60 + 9 * 20 = 300 ns. A second such packet that starts from 0,0 at the same time has its head in the first link
-// 9 * 20 = 180 ns later, and is there at 480 ns.
+// Worked example (period 20 ns, hop time 60 ns, links of 4 bytes): 32 bytes are 9 flits; from 0,0 to 1,1 they take 2 *
+// 60 + 9 * 20 = 300 ns. A second such packet that starts from 0,0 at the same time has its head in the first link 9 *
+// 20 = 180 ns later, and arrives at 480 ns.
 //
-// The links between two places are found once, and what a link has carried is summed up from the pairs of places when
-// somebody asks: a packet that finds its links free takes an entry in the times of each, and no more.
+// The links between two places are found once. The counters of a link are computed from those of the pairs of places
+// when a caller asks: a packet that finds its links free costs one entry in the times of each link, and no more.
 //
-// Not thread-safe. cost: busy_times a hop; memory of the places' square.
+// Not thread-safe. cost: one busy_times reservation a hop; memory is quadratic in the places.
 #pragma once
 
 #include "model/parts/busy_calendar.h"
@@ -27,7 +27,7 @@
 
 namespace situ::model {
 
-// A router's place.
+// The position of a router.
 struct grid_position {
   std::uint32_t x = 0;
   std::uint32_t y = 0;
@@ -36,24 +36,24 @@ struct grid_position {
 
 class mesh {
  public:
-  // label: what its links are called in counters, before their places; empty for the only one.
+  // label: prefix of the links' names in counters, before their positions; empty for the only mesh.
   explicit mesh(const mesh_spec& spec, std::string label = {});
 
-  // Sends a packet of `bytes` of payload at `now`; returns when its last flit has arrived. From a place to itself
-  // nothing moves. pre: both lie on the mesh.
+  // Sends a packet of `bytes` of payload at `now`; returns when its last flit has arrived. A packet from a place to
+  // itself takes no time. pre: both positions are on the mesh.
   time_ps send(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
 
-  // The same over a route: that between two places, from then on.
+  // Does the same over a route. route_between() returns the route between two places, which stays valid.
   using route_index = std::uint32_t;
   [[nodiscard]] route_index route_between(grid_position from, grid_position to);
   time_ps send(route_index over, std::uint32_t bytes, time_ps now) noexcept;
 
-  // Links between routers on the way.
+  // Returns the number of links between routers on the way.
   [[nodiscard]] std::uint32_t hops(grid_position from, grid_position to) const noexcept;
-  // A head and its payload.
+  // Returns the number of flits of a packet: a head and its payload.
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const noexcept { return 1 + flit_bytes_.ceil(bytes); }
 
-  // One entry for each link over which anything went: packets, flits, busy and waiting time.
+  // Appends an entry for each link that carried a packet: packets, flits, busy and waiting time.
   void append_counters(std::vector<part_counters>& to) const;
   void reset_counters() noexcept;
 
@@ -61,10 +61,10 @@ class mesh {
   enum direction : std::uint8_t { east, west, north, south, to_tile, directions };
   struct one_link {
     busy_times times;
-    time_ps stood = 0;  // how long packets kept it that could not go on
+    time_ps stood = 0;  // time for which blocked packets kept the link
   };
-  // From a place to another: its links are route_links_[first_link] and those behind; none before somebody asks for it,
-  // and from a place to itself.
+  // The route from a place to another: its links are route_links_[first_link] and the following ones. A route has no
+  // links before its first use, or if it leads from a place to itself.
   struct route {
     std::uint32_t first_link = 0;
     std::uint32_t links = 0;
@@ -76,7 +76,7 @@ class mesh {
   mesh_spec spec_;
   std::string label_;
   rounded_up_division flit_bytes_;
-  std::vector<one_link> links_;  // of a router, by direction; of all, row by row
+  std::vector<one_link> links_;  // by router, row by row, then by direction
   std::vector<route> routes_;    // from each place to each
   std::vector<std::uint32_t> route_links_;
 };

@@ -1,15 +1,15 @@
-// The misses that a cache has under way at a time: its miss status holding registers (Kroft, ISCA 1981), also called
-// line fill buffers. A miss takes one from its request until its line is there; where all are taken it waits.
+// The misses that a cache has in flight: its miss status holding registers (Kroft, ISCA 1981), also called line fill
+// buffers. A miss takes a register from its request until its line arrives; if all registers are taken, the miss waits.
 //
-// The tags have a line from its request on, so an access to one that is still on its way hits; arrival() says when the
-// bytes are there. Requests may come out of the order of time (a load whose address another load has to bring first is
-// asked for a later time), so registers are intervals of time, not flags.
+// The tags have a line from its request on, so an access to a line in flight hits; arrival() returns when the bytes
+// arrive. Requests may come out of time order (a load whose address comes from another load is requested for a later
+// time), so registers are intervals of time, not flags.
 //
-// Worked example (two registers, misses of 100): one at 0 and one at 10 begin at once and are there at 100 and 110; a
-// third at 20 begins at 100. One that is asked for 300 keeps none of the two till then.
+// Worked example (two registers, misses of 100): misses at 0 and at 10 begin at once and complete at 100 and 110; a
+// third miss at 20 begins at 100. A miss that is requested for 300 occupies neither register before 300.
 //
-// Not thread-safe. cost: a comparison where no miss is under way, two binary searches where one is, and a step for each
-// that ends or begins until one is free; arrival() is linear in the misses that are not over.
+// Not thread-safe. cost: a comparison if no miss is in flight; otherwise two binary searches, and a step for each miss
+// that ends or begins until a register is free. arrival() is linear in the misses that are not over.
 #pragma once
 
 #include "model/parts/time.h"
@@ -23,15 +23,15 @@ namespace situ::model {
 
 class miss_registers {
  public:
-  // 0: misses have no limit, and nothing is remembered of them.
+  // count: number of registers; 0 means that misses have no limit, and that none are recorded.
   explicit miss_registers(std::uint32_t count) : count_{count}, forget_at_{count} {}
 
-  // When a miss that comes at `now` gets a register.
+  // Returns when a miss that occurs at `now` gets a register.
   [[nodiscard]] time_ps begin_of(time_ps now) const noexcept {
     if (count_ == 0 || now >= last_end_ || ends_.size() < count_) return now;
     return first_free(now);
   }
-  // Whether one is free at `now`.
+  // Returns whether a register is free at `now`.
   [[nodiscard]] bool has_free(time_ps now) const noexcept {
     if (count_ == 0 || now >= last_end_ || ends_.size() < count_) return true;
     const auto ended = std::ranges::upper_bound(ends_, now) - ends_.begin();
@@ -39,12 +39,12 @@ class miss_registers {
     return begun - ended < static_cast<std::ptrdiff_t>(count_);
   }
 
-  // The line is on its way from `begin` to `end`. `settled`: nothing will be asked for an earlier time.
+  // Records that the line is in flight from `begin` to `end`. `settled`: no later request is for an earlier time.
   void take(std::uint64_t line, time_ps begin, time_ps end, time_ps settled) {
     if (count_ != 0) keep(line, begin, end, settled);
   }
 
-  // When a line that the tags have is there: `now`, or later where it is on its way.
+  // Returns when a line that the tags have arrives: `now`, or later if the line is in flight.
   [[nodiscard]] time_ps arrival(std::uint64_t line, time_ps now) const noexcept {
     if (now >= last_end_) return now;
     for (const arriving& each : lines_)
@@ -60,7 +60,7 @@ class miss_registers {
   [[gnu::noinline]] time_ps first_free(time_ps now) const noexcept {
     auto end = std::ranges::upper_bound(ends_, now);
     auto begin = std::ranges::upper_bound(begins_, now);
-    // Taken are as many as have begun, less those that have ended.
+    // The number of taken registers is that of the misses that have begun, less those that have ended.
     while ((begin - begins_.begin()) - (end - ends_.begin()) >= static_cast<std::ptrdiff_t>(count_)) {
       now = *end;
       while (end != ends_.end() && *end == now) ++end;
@@ -75,13 +75,14 @@ class miss_registers {
     insert(begins_, begin);
     last_end_ = std::max(last_end_, end);
   }
-  // Most come in the order of time.
+  // Inserts from the back, since most times come in order.
   static void insert(std::vector<time_ps>& sorted, time_ps at) {
     auto place = sorted.end();
     while (place != sorted.begin() && *(place - 1) > at) --place;
     sorted.insert(place, at);
   }
-  // Misses that are over, whose begins are among the earliest. Seldom: a count of new ones from time to time.
+  // Removes the misses that ended by `settled`, and as many of the earliest begins. keep() calls it once per `count_`
+  // new misses.
   void forget(time_ps settled) {
     std::erase_if(lines_, [&](const arriving& each) { return each.end <= settled; });
     const auto over = std::ranges::upper_bound(ends_, settled) - ends_.begin();
@@ -91,9 +92,9 @@ class miss_registers {
   }
 
   std::uint32_t count_;
-  std::size_t forget_at_;        // so many misses
-  std::vector<arriving> lines_;  // under way, and some that are over
-  std::vector<time_ps> ends_;    // of the same, sorted
+  std::size_t forget_at_;        // size of lines_ at which keep() calls forget()
+  std::vector<arriving> lines_;  // misses in flight, and some that are over
+  std::vector<time_ps> ends_;    // ends of the same misses, sorted
   std::vector<time_ps> begins_;
   time_ps last_end_ = 0;
 };

@@ -1,15 +1,14 @@
-// A machine made of the parts: what an access costs at the time when it happens, and what each part has counted.
+// A machine made of the parts: models the time of each access when the access happens, and counts events in each part.
 //
-// Times are exact as long as requests come in the order of their time; where the executor runs a core ahead of others,
-// a request takes the first gap that fits (busy_calendar.h). A core waits for its reads and atomics; its writes go
-// through a buffer of one entry where the first cache writes through. docs/design/model.md has the whole way of an
-// access, worked out.
+// Times are exact while requests come in time order; when the executor runs a core ahead of others, a request takes the
+// first gap that fits (busy_calendar.h). A core waits for its reads and atomics; its writes go through a buffer of one
+// entry if the first cache writes through. docs/design/model.md describes the whole way of an access, with an example.
 //
-// An executor may look into a core's first cache itself: first_data_cache(core).hit(line) is the whole of a read hit,
-// which costs hit_time and may be counted with count_hits(). All else is access().
+// An executor may look into a core's first cache itself: first_data_cache(core).hit(line) does all of a read hit, which
+// costs hit_time and may be counted with count_hits(). All other accesses go through access().
 //
-// Not thread-safe: a modelled machine runs in one thread. cost: a hit in a first cache a few nanoseconds, a way through
-// bus, mesh and memory about a hundred.
+// Not thread-safe: a modelled machine runs in one thread. cost: a few nanoseconds for a hit in a first cache, about a
+// hundred for an access through bus, mesh and memory.
 #pragma once
 
 #include "model/parts/camat.h"
@@ -26,15 +25,15 @@
 
 namespace situ::model {
 
-// What happened to a line of a tile's outermost cache.
+// An event of a line of a tile's outermost cache.
 enum class line_event : std::uint8_t {
-  written_back,  // its dirty bytes, if any, went to memory, by order of a core; the line stays
-  evicted,       // it left, and its dirty bytes, if any, went to memory
-  invalidated,   // it left, and its dirty bytes, if any, are lost
+  written_back,  // a core ordered its dirty bytes, if any, to memory; the line stays
+  evicted,       // the line left, and its dirty bytes, if any, went to memory
+  invalidated,   // the line left, and its dirty bytes, if any, are lost
 };
 
-// Who wants to know of lines that leave or reach memory: a coherence_shadow, above all. `line` is an address divided by
-// the cache's line_bytes(). Called before the time that it takes is known.
+// An observer of lines that leave or reach memory, such as a coherence_shadow. `line` is an address divided by the
+// cache's line_bytes(). The machine calls the observer before it knows the time of the event.
 class line_observer {
  public:
   virtual ~line_observer() = default;
@@ -42,7 +41,7 @@ class line_observer {
                        bool was_dirty) = 0;
 };
 
-// For map_range(): the tile-local memory of whatever tile asks, so that each tile has bytes of its own there.
+// For map_range(): the tile-local memory of the tile that makes an access, so that each tile has its own bytes there.
 inline constexpr std::uint32_t local_memory = none - 1;
 
 class modelled_machine {
@@ -57,64 +56,66 @@ class modelled_machine {
   [[nodiscard]] std::uint32_t tile_of(std::uint32_t core) const noexcept;
   [[nodiscard]] time_ps period(std::uint32_t core) const noexcept;
 
-  // Says where the bytes [begin, end) lie: an index into spec().memories, or local_memory. Later ranges cover earlier
-  // ones. Throws bad_argument for no such memory, or for an empty range.
+  // Maps the bytes [begin, end) to a memory: an index into spec().memories, or local_memory. Later ranges override
+  // earlier ones. Throws bad_argument if there is no such memory, or the range is empty.
   void map_range(std::uint64_t begin, std::uint64_t end, std::uint32_t memory, bool cacheable = true);
 
-  // One access of a core that begins at `now`. Returns when the core may go on. Accesses across lines are several, one
-  // after the other. Throws bad_argument for an address that no range holds. pre: bytes > 0.
+  // Models one access of a core that begins at `now`. Returns when the core may continue. An access across lines is
+  // several accesses, one after the other. Throws bad_argument for an address outside all ranges. pre: bytes > 0.
   time_ps access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
 
-  // Whether the core goes on past a miss (`window` in the machine's file): then access_ahead() takes the place of
-  // access(), and returns when the core may go on, which for most misses is at once. instruction_window.h and
-  // load_dependence.h say what it waits for. Throws as access() does.
+  // goes_ahead() returns whether the core continues past a miss (`window` in the machine's file). For such a core
+  // access_ahead() takes the place of access(), and returns when the core may continue, which for most misses is at
+  // once. instruction_window.h and load_dependence.h describe when the core waits. Throws as access() does.
   [[nodiscard]] bool goes_ahead(std::uint32_t core) const noexcept;
   time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now);
-  // The core comes to a branch, `instruction` of them before it. Where it has foreseen another way it goes on when the
-  // loads since the branch before are there, and `restart` later; what follows within its window has asked for lines
-  // meanwhile. Returns when it goes on. pre: goes_ahead().
+  // Models a branch of the core, after `instruction` instructions. After a misprediction the core continues `restart`
+  // after the loads since the previous branch have arrived; instructions within its window behind the branch have
+  // requested their lines in the meantime. Returns when the core continues. pre: goes_ahead().
   time_ps branch(std::uint32_t core, bool foreseen, std::uint64_t instruction, time_ps restart, time_ps now);
-  // When everything is done that the core has under way.
+  // Returns when all accesses that the core has in flight are done.
   time_ps wait_for_all(std::uint32_t core, time_ps now);
 
-  // The cache that a core's reads and writes meet first; pre: the core has one (has_data_cache).
+  // first_data_cache() returns the first cache for the core's reads and writes. pre: the core has one (has_data_cache).
   [[nodiscard]] bool has_data_cache(std::uint32_t core) const noexcept;
   [[nodiscard]] set_associative_cache& first_data_cache(std::uint32_t core) noexcept;
   [[nodiscard]] time_ps first_hit_time(std::uint32_t core) const noexcept;
-  // Read and write hits that the executor found by itself.
+  // Counts read and write hits that the executor found itself.
   void count_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) noexcept;
 
-  // The same of the cache that only its instructions meet first; pre: the core has one (has_instruction_cache). A core
-  // that has none fetches nothing, as far as an executor is concerned.
+  // Do the same for the first cache of the core's instructions alone. pre: the core has one (has_instruction_cache).
+  // For an executor, a core without such a cache fetches nothing.
   [[nodiscard]] bool has_instruction_cache(std::uint32_t core) const noexcept;
   [[nodiscard]] set_associative_cache& first_instruction_cache(std::uint32_t core) noexcept;
   [[nodiscard]] time_ps first_fetch_time(std::uint32_t core) const noexcept;
   void count_fetch_hits(std::uint32_t core, std::uint64_t lines) noexcept;
-  // When the core's ITLB has translated the address of a fetch, for an executor that looks into the instruction cache
-  // itself; access() does it by itself.
+  // Returns when the core's ITLB has translated the address of a fetch. Only an executor that looks into the
+  // instruction cache itself calls it; access() translates addresses itself.
   time_ps translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) noexcept;
 
-  // Operations of a core on all caches of its tile for the bytes [begin, end): dirty lines go to memory and stay; are
-  // dropped, with what is dirty; both. The core issues a command a line, or one for each line that is there where the
-  // range is larger than the cache. Returns when the last is done.
+  // Operate on all caches of the core's tile for the bytes [begin, end): write_back() writes dirty lines to memory and
+  // keeps them, invalidate() drops lines with their dirty bytes, flush() writes lines back and drops them. The core
+  // issues a command per line or, if the range is larger than the cache, one per line that is in the cache. Returns
+  // when the last line is done.
   time_ps write_back(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
   time_ps invalidate(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
   time_ps flush(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
 
-  // The bytes [begin, end) are new ones: what caches hold of those that were there before is gone, written or not.
-  // Takes no time, and no observer hears of it. Coherent caches keep what they have: it is memory's in any case.
+  // Declares the bytes [begin, end) as new: caches lose their lines of the earlier bytes, dirty or not. The call takes
+  // no modelled time and notifies no observer. Coherent caches keep their lines, which agree with memory in any case.
   void forget(std::uint64_t begin, std::uint64_t end);
 
-  // Work for another tile: `bytes` of arguments into its tile-local memory. Returns when they have arrived; the core is
-  // free at once, after the adapter took them (adapter_time).
+  // Sends work to another tile: `bytes` of arguments into the tile's local memory. Returns when the bytes have arrived;
+  // the core is free once the adapter has taken them (adapter_time).
   time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
-  // Copies bytes between two memories past the caches: by the adapter of the core's tile. Returns when the last byte is
-  // there; the core need not wait. Throws bad_argument for an address that no range holds.
+  // Copies bytes between two memories past the caches, by the adapter of the core's tile. Returns when the last byte
+  // has arrived; the core need not wait. Throws bad_argument for an address outside all ranges.
   time_ps dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes, time_ps now);
-  // The same packet by packet, for who lets others in between: step_dma() until it is over. Its bytes move by a step at
-  // `next`.
+  // A copy that is carried out packet by packet, for callers that let other requests in between: call step_dma() until
+  // the transfer is over. A step moves its bytes at `next`.
   struct dma_transfer {
-    std::uint32_t tile = none;  // whose adapter counts it; none: a unit beside the source asked for it
+    std::uint32_t tile =
+        none;  // the tile whose adapter counts the transfer; none: a unit next to the source asked for it
     std::uint32_t source = none;
     std::uint32_t target = none;
     std::uint64_t to = 0;
@@ -123,7 +124,7 @@ class modelled_machine {
     std::uint64_t at = 0;
     time_ps asked = 0;
     time_ps next = 0;  // when the next packet is read
-    time_ps done = 0;  // when the last one so far is there
+    time_ps done = 0;  // when the last packet so far arrives
     [[nodiscard]] bool is_over() const noexcept { return at == bytes; }
   };
   [[nodiscard]] dma_transfer begin_dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
@@ -131,41 +132,46 @@ class modelled_machine {
   [[nodiscard]] dma_transfer begin_dma_of_memory(std::uint32_t source, std::uint32_t target, std::uint64_t to,
                                                  std::uint64_t from, std::uint64_t bytes, time_ps now);
   void step_dma(dma_transfer& transfer);
-  // Reads and writes a word at the memory that holds it, past the caches. Returns when the old value is back.
+  // Reads and writes a word at its memory, past the caches. Returns when the old value is back.
   time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
 
-  // An access of a unit that stands beside a memory: neither network nor caches. Returns when it is done. `own`: where
-  // the unit's accesses take other times than the memory's; it is then at one channel, that of its first byte. Throws
-  // bad_argument for no such memory.
+  // Models an access of a unit next to a memory, through neither network nor caches. Returns when the access is done.
+  // `own`: the unit's times, if they differ from the memory's; the access then uses one channel, that of its first
+  // byte. Throws bad_argument if there is no such memory.
+  //
   time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
                         std::optional<access_times> own = {});
 
-  // --- for units beside the outermost cache of a tile: no first cache and no bus is on their way
-  // Bytes of one line; a line that is missed comes from its memory. cost of a hit: that of the cache. A tile's own
-  // memory, which no outer cache holds, is asked itself.
+  // --- for units next to the outermost cache of a tile: their accesses pass neither a first cache nor a bus
+  // Accesses bytes of one line; a missing line is fetched from its memory. A hit takes the cache's hit time. An access
+  // to a tile's own memory, which no outer cache holds, goes to that memory.
   time_ps tile_access(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, bool write, time_ps now);
-  // Writes the line back, drops it, or both. `done`: when its bytes are in memory; `now` where there is nothing to do.
+  // Writes the line back, drops it, or both. `done`: when the line's bytes are in memory; `now` if there is nothing to
+  // do.
   struct line_operation {
     time_ps done = 0;
     bool was_modified = false;
   };
   line_operation operate_on_line(std::uint32_t tile, std::uint64_t address, bool to_memory, bool drops, time_ps now);
   [[nodiscard]] std::uint32_t line_bytes_of_tile(std::uint32_t tile) const;
-  // Work for a tile, or for the unit beside a memory, sent by a unit of a tile or of a memory: when it has arrived.
+  // Sends work from a unit of a memory to a tile, or from a unit of a tile to the unit next to a memory. Returns the
+  // time of arrival.
   time_ps send_to_tile(std::uint32_t memory, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
   time_ps send_to_memory(std::uint32_t tile, std::uint32_t memory, std::uint32_t bytes, time_ps now);
 
-  // The memory that holds an address, as map_range() said it; for local_memory that of `tile`. Throws bad_argument.
+  // Returns the memory of an address by map_range(); for local_memory the local memory of `tile`. Throws bad_argument
+  // if no range holds the address.
   [[nodiscard]] std::uint32_t memory_of(std::uint64_t address, std::uint32_t tile) const;
 
-  // Who is told of the lines of each tile's outermost cache; nullptr: nobody. It must outlive the machine, or be unset.
+  // Sets the observer of each tile's outermost cache; nullptr removes it. The observer must outlive the machine, or be
+  // removed.
   void observe(line_observer* observer) noexcept;
 
-  // What every part has counted since the beginning or reset_counters().
+  // Returns the counts of every part since the beginning or reset_counters().
   [[nodiscard]] std::vector<part_counters> counters() const;
   void reset_counters() noexcept;
-  // C-AMAT of a cache, in picoseconds. Those of first caches count what the core waits for, which is for reads alone
-  // where they write through.
+  // Returns the C-AMAT figures of a cache, in picoseconds. The figures of a first cache count the core's waiting, which
+  // is for reads alone if the cache writes through.
   [[nodiscard]] camat_figures camat(std::uint32_t cache) const;
 
  private:

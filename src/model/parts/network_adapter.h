@@ -1,13 +1,15 @@
-// A tile's way to the network: operations of its cores on memories elsewhere, so many at a time, each for its whole
-// round trip; and what it has seen of them: the columns "NA usage" and "average cycles" of the NEMESYS paper's table 6.
+// A tile's network adapter: carries operations of the tile's cores on memories elsewhere, a fixed number at a time,
+// each for its whole round trip; and counts the columns "NA usage" and "average cycles" of table 6 of the NEMESYS
+// paper.
 //
 // Worked example (one operation at a time): a load begins at 0 and is back at 1400 ns; a store that comes at 500 begins
-// at 1400, and if it is done at 2400, was there for 1900 ns: 900 of them waiting.
+// at
+// 1400. If it is done at 2400, it took 1900 ns, of which it waited 900.
 //
-// Operations are served in the order of the calls, not of their times: how long one takes is known when it is done, so
-// there is no gap that a late one could take.
+// Operations are served in the order of the calls, not of their times: the length of an operation is known only when it
+// is done, so there is no gap that a late operation could take.
 //
-// Not thread-safe. cost: linear in the operations at a time.
+// Not thread-safe. cost: linear in the number of operations at a time.
 #pragma once
 
 #include "model/parts/counters.h"
@@ -28,23 +30,24 @@ class network_adapter {
   explicit network_adapter(const tile_spec& spec)
       : name_{spec.name}, pass_{spec.adapter_time}, free_from_(spec.adapter_outstanding, 0) {}
 
-  // One pass through it, in or out.
+  // Returns the time of one pass through the adapter, in or out.
   [[nodiscard]] time_ps pass() const noexcept { return pass_; }
 
-  // Carries out an operation that is asked for at `now`: run(begin) returns when it is done. Returns the same.
+  // Carries out an operation that is requested at `now`: run(begin) returns when the operation is done. Returns the
+  // same time.
   template <class Run>
   time_ps carry_out(operation what, std::uint64_t bytes, time_ps now, Run&& run) {
     time_ps& slot = *std::ranges::min_element(free_from_);
     const time_ps begin = std::max(now, slot);
     const time_ps done = run(begin);
     slot = done;
-    count(what, bytes, begin, done);  // a round trip; what it waited before is queueing
+    count(what, bytes, begin, done);  // the round trip; the wait before `begin` counts as queueing
     busy_ += done - begin;
     waited_ += begin - now;
     return done;
   }
 
-  // Counts what goes past the loads and stores: messages and DMA have a way of their own through it.
+  // Counts operations that bypass carry_out(): messages and DMA have a way of their own through the adapter.
   void count(operation what, std::uint64_t bytes, time_ps asked, time_ps done) noexcept {
     sums& sum = sums_[static_cast<std::size_t>(what)];
     ++sum.count;
@@ -79,11 +82,11 @@ class network_adapter {
   struct sums {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
-    time_ps time = 0;  // from asking to being done
+    time_ps time = 0;  // from request to completion
   };
   std::string name_;
   time_ps pass_;
-  std::vector<time_ps> free_from_;  // of each operation at a time
+  std::vector<time_ps> free_from_;  // of each slot for an operation
   sums sums_[static_cast<std::size_t>(operation::kinds)];
   time_ps busy_ = 0;
   time_ps waited_ = 0;

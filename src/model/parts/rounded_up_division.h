@@ -1,4 +1,5 @@
-// How many units of a fixed size hold so many bytes: a shift where the size is a power of two, as nearly all are.
+// Computes how many units of a fixed size hold a number of bytes: a shift if the size is a power of two, as nearly all
+// sizes are.
 #pragma once
 
 #include <bit>
@@ -8,7 +9,7 @@ namespace situ::model {
 
 class rounded_up_division {
  public:
-  // 0: nothing is held by any number of units, and ceil() is 0.
+  // unit: size of a unit in bytes; if it is 0, ceil() returns 0.
   explicit rounded_up_division(std::uint32_t unit) noexcept
       : unit_{unit}, shift_{std::has_single_bit(unit) ? std::countr_zero(unit) : no_shift} {}
 

@@ -1,13 +1,13 @@
-// Which lines a cache holds: tags, least recently used order, and two bits a line. No data: the bytes are the program's
-// own, or those of a coherence_shadow.
+// The lines that a cache holds: tags, least recently used order, and two bits a line. The cache holds no data: the
+// bytes are the program's own, or those of a coherence_shadow.
 //
 // Invariants
-//   1. The ways of a set stand in the order of their use, the last used first; free ways stand behind the others.
-//   2. An entry is line * 4 + bits; a free one is all ones, which no line is (lines are addresses divided by 16 or
-//   more).
+//   1. The ways of a set are in the order of their use, the last used first; free ways follow the used ones.
+//   2. An entry is line * 4 + bits; a free entry is all ones, which no line is (lines are addresses divided by 16 or
+//      more).
 //
-// A hit on the line used last in its set is a load, a shift and a comparison; on another way it moves that to the
-// front. Not thread-safe. cost: hits a handful of instructions, the rest linear in the ways.
+// A hit on the line used last in its set is a load, a shift and a comparison; a hit on another way moves the entry to
+// the front. Not thread-safe. cost: hits a handful of instructions, the rest linear in the ways.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -22,10 +22,10 @@
 
 namespace situ::model {
 
-// What a cache knows of a line besides that it is there.
+// The state of a line that a cache holds.
 struct line_state {
-  bool dirty = false;     // newer than what is below
-  bool writable = false;  // no other cache has it: it may be written without asking
+  bool dirty = false;     // newer than the next cache or memory
+  bool writable = false;  // no other cache has the line: a write needs no request
   friend bool operator==(const line_state&, const line_state&) = default;
 };
 
@@ -34,7 +34,7 @@ class set_associative_cache {
  public:
   static constexpr std::uint64_t no_line = ~std::uint64_t{0} >> 2;
 
-  // What left the cache to make room; line is no_line where nothing did.
+  // The line that was evicted to make room; `line` is no_line if no line was evicted.
   struct victim {
     std::uint64_t line = no_line;
     line_state state;
@@ -58,12 +58,12 @@ class set_associative_cache {
   [[nodiscard]] std::uint32_t sets() const noexcept { return mask_ + 1; }
   [[nodiscard]] std::uint32_t ways() const noexcept { return ways_; }
 
-  // Whether the line is there, for reading; it becomes the last used. Counts nothing.
+  // Returns whether the cache holds the line, for reading; the line becomes the last used. Counts nothing.
   [[nodiscard]] bool hit(std::uint64_t line) noexcept {
     std::uint64_t* const set = set_of(line);
     return set[0] >> 2 == line || find_behind(set, line);
   }
-  // Whether the line is there and may be written; it becomes the last used, and dirty.
+  // Returns whether the cache holds the line and it may be written; the line becomes the last used, and dirty.
   [[nodiscard]] bool hit_for_write(std::uint64_t line) noexcept {
     std::uint64_t* const set = set_of(line);
     if (set[0] >> 2 != line && !find_behind(set, line)) return false;
@@ -72,20 +72,20 @@ class set_associative_cache {
     return true;
   }
 
-  // All entries, set after set, as invariants 1 and 2 say; they stay where they are as long as the cache lives, also
-  // when it is moved. For executors that look at a set's first way themselves:
+  // Returns all entries, set after set, as invariants 1 and 2 say. Their address does not change while the cache lives,
+  // also when the cache is moved. For executors that look at a set's first way themselves:
   //   read hit   entries()[(line & (sets() - 1)) * ways()] >> 2 == line
   //   write hit  the same entry == (line << 2 | 3)
   [[nodiscard]] const std::uint64_t* entries() const noexcept { return entries_.data(); }
 
-  // Whether the line is there, without using it.
+  // Returns whether the cache holds the line, without using it.
   [[nodiscard]] bool holds(std::uint64_t line) const noexcept { return find(line) != nullptr; }
-  // What is known of a line; nothing of one that is not there.
+  // Returns the state of a line; a default state for a line that the cache does not hold.
   [[nodiscard]] line_state state(std::uint64_t line) const noexcept {
     const std::uint64_t* const entry = find(line);
     return entry == nullptr ? line_state{} : state_of(*entry);
   }
-  // Changes what is known of a line that is there. Returns whether it is.
+  // Changes the state of a line. Returns whether the cache holds it.
   bool set_state(std::uint64_t line, line_state now) noexcept {
     std::uint64_t* const entry = find(line);
     if (entry == nullptr) return false;
@@ -93,7 +93,7 @@ class set_associative_cache {
     return true;
   }
 
-  // Puts a line that is not there in front of its set, and returns what had to leave.
+  // Puts a line that the cache does not hold in front of its set, and returns the evicted line.
   victim fill(std::uint64_t line, line_state now) noexcept {
     SITU_ASSERT(2, !holds(line), "a line is filled only where it is not");
     std::uint64_t* const set = set_of(line);
@@ -102,7 +102,8 @@ class set_associative_cache {
     return last == free_entry ? victim{} : victim{last >> 2, state_of(last)};
   }
 
-  // Drops a line, dirty or not. Returns it as it was; it does not exist where it was not there.
+  // Drops a line, dirty or not. Returns the line and its old state; an empty victim if the cache does not hold the
+  // line.
   victim drop(std::uint64_t line) noexcept {
     std::uint64_t* const set = set_of(line);
     for (std::uint32_t i = 0; i < ways_; ++i) {
@@ -115,8 +116,8 @@ class set_associative_cache {
     return {};
   }
 
-  // Calls f(line, state) for each line that is there with first <= line <= last, in no order that means anything. f may
-  // drop or change the line. cost: the lines of the range or the entries of the cache, whichever are fewer.
+  // Calls f(line, state) for each held line with first <= line <= last, in no particular order. f may drop or change
+  // the line. cost: the lines of the range or the entries of the cache, whichever are fewer.
   template <class F>
   void for_each(std::uint64_t first, std::uint64_t last, F&& f) {
     if (last - first < entries_.size()) {
@@ -152,7 +153,7 @@ class set_associative_cache {
   [[nodiscard]] std::uint64_t* find(std::uint64_t line) noexcept {
     return const_cast<std::uint64_t*>(std::as_const(*this).find(line));
   }
-  // In a way behind the first: moves it to the front.
+  // Looks for the line in the ways after the first, and moves it to the front if found.
   bool find_behind(std::uint64_t* set, std::uint64_t line) noexcept {
     for (std::uint32_t i = 1; i < ways_; ++i) {
       if (set[i] >> 2 != line) continue;

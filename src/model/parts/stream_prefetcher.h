@@ -1,14 +1,14 @@
-// The prefetcher of a cache: it follows streams of lines with a constant stride, and says which lines to fetch ahead.
+// The prefetcher of a cache: it follows streams of lines with a constant stride, and returns the lines to fetch ahead.
 //
-// A stream is told from others by the 4 KiB that it goes through. Two equal strides, so three lines, make a stream;
-// then the next `lines` lines are wanted, less those that were asked for before; several streams that go on at a time
-// share these lines. Streams are replaced least recently
-// used first. A stride of one line is the next-line prefetcher's. Nothing is wanted beyond the end of the page, which
-// is of 4 KiB unless said otherwise; of a larger one, a stream goes on from one 4 KiB to the next.
+// A stream is identified by the 4 KiB of its lines. Two equal strides, so three lines, make a stream; then the
+// prefetcher wants the next `lines` lines, less those that it wanted before; several streams that are active at a time
+// share these lines. Streams are replaced least recently used first. A stride of one line gives a next-line prefetcher.
+// A stream stops at the end of its page, which has 4 KiB unless page_bytes says otherwise; in a larger page a stream
+// goes on from one 4 KiB to the next.
 //
 // Worked example (4 lines ahead): accesses to lines 10, 11, 12 of a page: at 12, lines 13 to 16 are wanted; at 13, line
-// 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28. Where another stream has gone on among the last accesses (as many
-// as streams are followed), each has two lines ahead.
+// 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28. If another stream was active among the last accesses (as many as
+//     streams are followed), each stream has two lines ahead.
 //
 // Not thread-safe. cost: linear in the streams.
 #pragma once
@@ -32,8 +32,8 @@ class stream_prefetcher {
 
   [[nodiscard]] bool exists() const noexcept { return !streams_.empty() && ahead_ > 0; }
 
-  // The cache was asked for a line. Calls fetch(line) for each that is wanted, the nearest first, until it returns
-  // false: that line, and those behind it, are wanted again next time. pre: exists().
+  // Records that the cache was asked for a line. Calls fetch(line) for each wanted line, the nearest first, until fetch
+  // returns false: that line, and those after it, are wanted again next time. pre: exists().
   template <class Fetch>
   void see(std::uint64_t line, Fetch&& fetch) {
     stream& s = stream_of(line);
@@ -48,7 +48,7 @@ class stream_prefetcher {
       return;
     }
     s.last = line;
-    // what it has passed by needs no fetching
+    // lines that the stream has passed need no fetching
     if (static_cast<std::int64_t>(s.next - line) / step < 1) s.next = line + static_cast<std::uint64_t>(step);
     s.goes_on = true;
     const auto ahead = static_cast<std::int64_t>(std::max<std::size_t>(1, ahead_ / streams_that_go_on()));
@@ -60,12 +60,12 @@ class stream_prefetcher {
 
  private:
   struct stream {
-    std::uint64_t part = ~std::uint64_t{0};  // which 4 KiB
+    std::uint64_t part = ~std::uint64_t{0};  // index of its 4 KiB
     std::uint64_t last = 0;
-    std::uint64_t next = 0;  // to be fetched
+    std::uint64_t next = 0;  // next line to fetch
     std::int64_t stride = 0;
     std::uint64_t used = 0;
-    bool goes_on = false;  // it has had two equal strides
+    bool goes_on = false;  // the stream has had two equal strides
   };
   [[nodiscard]] std::size_t streams_that_go_on() const noexcept {
     return static_cast<std::size_t>(std::ranges::count_if(

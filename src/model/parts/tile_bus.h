@@ -1,13 +1,13 @@
-// The bus of a tile, between its cores' first caches and all else: one transfer at a time.
+// The bus of a tile, between its cores' first caches and the rest of the machine: one transfer at a time.
 //
 // A transfer is a beat for the address and a beat for each width of its bytes. A read that has to wait for a memory
-// gives the bus free in between (a split transaction): it takes a beat for the address, and the others when the bytes
-// are there.
+// releases the bus in between (a split transaction): it takes a beat for the address, and the other beats when the
+// bytes arrive.
 //
-// Worked example (period 20 ns, 4 bytes a beat): a line of 16 bytes is 1 + 4 beats, 100 ns. Two cores that ask at 0
-// begin at 0 and at 100 ns.
+// Worked example (period 20 ns, 4 bytes a beat): a line of 16 bytes is 1 + 4 beats, 100 ns. The transfers of two cores
+// that ask at 0 begin at 0 and at 100 ns.
 //
-// Not thread-safe. cost: a busy_calendar a transfer.
+// Not thread-safe. cost: one busy_calendar reservation a transfer.
 #pragma once
 
 #include "model/parts/busy_calendar.h"
@@ -26,19 +26,20 @@ class tile_bus {
   explicit tile_bus(const tile_spec& spec)
       : name_{spec.name}, period_{spec.bus_period}, bytes_a_beat_{spec.bus_bytes} {}
 
-  // Address and bytes in one go, as for a hit or a write. Returns when it begins: later than `now` by the waiting.
+  // Transfers address and bytes at once, as for a hit or a write. Returns when the transfer begins: `now` plus the
+  // wait.
   time_ps transfer(std::uint32_t bytes, time_ps now) noexcept { return take(1 + beats(bytes), bytes, now); }
-  // The address alone. Returns when it begins.
+  // Transfers the address alone. Returns when the transfer begins.
   time_ps ask(time_ps now) noexcept { return take(1, 0, now); }
-  // The bytes that were asked for, the last of which would be there at `now`. Returns when it is.
+  // Transfers the requested bytes, the last of which could arrive at `now`. Returns when the last byte arrives.
   time_ps answer(std::uint32_t bytes, time_ps now) noexcept {
     const time_ps length = beats(bytes) * period_;
     return take(beats(bytes), bytes, now < length ? 0 : now - length) + length;
   }
-  // Keeps the bus for as long as an atomic access lasts. Returns when it begins.
+  // Occupies the bus for the length of an atomic access. Returns when the access begins.
   time_ps lock(time_ps length, time_ps now) noexcept { return period_ == 0 ? now : times_.take(now, length); }
 
-  // How long the address and so many bytes keep the bus.
+  // Returns the time for which the address and `bytes` bytes occupy the bus.
   [[nodiscard]] time_ps transfer_time(std::uint32_t bytes) const noexcept { return (1 + beats(bytes)) * period_; }
 
   [[nodiscard]] part_counters counters() const {

@@ -1,7 +1,7 @@
-// A core's translation lookaside buffer: which pages it can translate without a walk through the page table.
+// A core's translation lookaside buffer: the pages that the core can translate without a walk through the page table.
 //
-// It is looked into only where an access's page is not that of the access before: hits and misses count these looks. A
-// walk takes a fixed time; what it reads of the table is not modelled. There is one level.
+// An access looks up the buffer only if its page differs from that of the access before: hits and misses count these
+// lookups. A walk takes a fixed time; the walk's reads of the table are not modelled. The buffer has one level.
 //
 // Worked example, 2 entries of 2 ways, a walk of 30 ns: pages 1 1 2 1 3 2 are looked up 5 times, for 1 (30), 2 (30), 1,
 // 3 (30, in place of 2), 2 (30, in place of 1).
@@ -27,7 +27,7 @@ class tlb {
 
   [[nodiscard]] bool exists() const noexcept { return pages_.has_value(); }
 
-  // When an access that the core asks for at `now` has its address translated; `now` where there is no such buffer.
+  // Returns when the address of an access that the core makes at `now` is translated; `now` if there is no such buffer.
   [[nodiscard]] time_ps translate(std::uint64_t address, time_ps now) noexcept {
     if (!pages_) return now;
     const std::uint64_t page = pages_->line_of(address);
