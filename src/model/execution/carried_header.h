@@ -1,4 +1,4 @@
-// A message's header on its way, of whoever has written it.
+// A message's header in flight, sent by a core or a device.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,13 @@ struct carried_header {
   std::uint64_t value = 0;
   std::uint32_t target = 0;  // a place
   std::atomic<std::uint32_t>* sleeping = nullptr;
-  std::uint32_t core = 0;  // whose tile sends it
-  // what is written into the message as it arrives, where there is room for it
+  std::uint32_t core = 0;  // the core whose tile sends the header
+  // if `room` is not null, `words` are written there when the message arrives
   std::byte* room = nullptr;
   std::uint64_t words[2]{};
 };
 
-// Puts it on the network of the core's tile at `begin`, which is now.
+// Sends the header over the network of the core's tile at `begin`, which is the current time.
 void send_header(const carried_header& what, time_ps begin);
 
 }  // namespace situ::model

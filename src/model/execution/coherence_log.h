@@ -1,4 +1,4 @@
-// What a run without coherence did wrong: stale reads and lost writes, by the code that did them.
+// The coherence errors of a run: stale reads and lost writes, by the code that caused them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class coherence_log {
   void note(const coherence_report& found);
   [[nodiscard]] std::uint64_t stale_reads() const noexcept { return stale_reads_; }
   [[nodiscard]] std::uint64_t lost_writes() const noexcept { return lost_writes_; }
-  // A line a pair of places in the code, the most frequent first, with the first such address, both tiles, and both
-  // lines of the sources. Ends with a newline. cost: a process, where there is something to tell.
+  // Returns a line per pair of places in the code, the most frequent first, with the first address, both tiles, and
+  // both source lines. The text ends with a newline. cost: a process, if there are any errors.
   [[nodiscard]] std::string text() const;
 
  private:

@@ -1,19 +1,19 @@
-// Modelled time: cores with clocks, threads that run on them, and who runs next.
+// Modelled time: cores with clocks, threads that run on the cores, and the choice of the core that runs next.
 //
 // Invariants
-//   1. One host thread runs everything. `running` is the core whose thread runs; where the executor's own code runs,
-//      or no program has begun yet, it is `nobody`, for which nothing is counted and nothing is switched.
-//   2. What others can see (a miss, a first write to a line, an atomic, a wake-up, an event) happens in the order of
-//      time: a core does it only while no other core that has work, no timer and no event is earlier. Not in order are
-//      malloc and free, and what runs under a lock of the C library (hold_others).
-//   3. Between such points a core runs ahead of the others by at most a quantum; none where order is strict.
-//   4. A core has one running thread; others that are ready on it wait for it to sleep, to yield, or for its slice.
-//   5. Where tiles may see different bytes, those that the running thread has asked for are in place together when it
-//      uses them: an access to several lines gives no turn between them, and a copy of an object, which asks to read
-//      and then to write, reads once more if others have run in between.
+//   1. One host thread runs everything. `running` is the core whose thread runs; while the executor's own code runs, or
+//      no program has begun yet, `running` is `nobody`, for which nothing is counted and nothing is switched.
+//   2. Events that others can see (a miss, a first write to a line, an atomic, a wake-up, an event) happen in time
+//      order: a core causes one only while no other core with work, no timer and no event is earlier. Exceptions are
+//      malloc and free, and code that runs under a lock of the C library (hold_others).
+//   3. Between such points a core runs ahead of the others by at most a quantum, or not at all if order is strict.
+//   4. A core has one running thread; other ready threads wait until it sleeps, yields, or has used up its slice.
+//   5. If tiles may see different bytes, the bytes that the running thread has asked for are in place together when it
+//      uses them: an access to several lines gives no turn between the lines, and a copy of an object, which asks to
+//      read and then to write, reads once more if others have run in between.
 //   6. Every choice depends on clocks and numbers alone, so that each run is the same.
 //
-// The hooks of hooks.cpp look into the core's first cache by themselves (front_cache); all else is access().
+// The hooks of hooks.cpp look into the core's first cache themselves (front_cache); all other accesses use access().
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@
 #include "model/execution/fiber.h"
 #include "model/execution/memory_port.h"
 
-extern "C" const char __executable_start;  // NOLINT: the linker's name, of the program's first byte
-extern "C" const char etext;               // and of what follows its code
+extern "C" const char __executable_start;  // NOLINT: the linker's name of the program's first byte
+extern "C" const char etext;               // and of the end of its code
 
 namespace situ::model {
 
@@ -43,28 +43,29 @@ class branch_predictor;
 class time_profile;
 
 inline constexpr time_ps never = no_time;
-inline constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line: of a core without a first cache
-inline constexpr std::uint64_t switch_cycles = 500;           // of a core from one thread to another; assumed
+inline constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line: the entry of a core without a first cache
+inline constexpr std::uint64_t switch_cycles = 500;           // a core's switch from one thread to another; assumed
 inline constexpr std::uint64_t wake_cycles = 100;  // from the wake-up to the woken thread's first cycle; assumed
-inline constexpr std::uint32_t most_tiles = 1024;  // of a machine that programs run on; what memory is laid out for
+inline constexpr std::uint32_t most_tiles = 1024;  // limit for machines that run programs; memory is laid out for it
 
-// What the hooks touch comes first.
+// The fields that the hooks touch come first.
 struct core {
-  // Whether its DTLB is not needed for the address.
+  // Returns whether the address needs no lookup in the core's DTLB.
   [[nodiscard]] bool is_in_page(std::uintptr_t address) const noexcept { return address >> page_shift == page; }
-  // A read hit where the first way of its set holds it, a write hit where it may be written there, too.
+  // Returns whether the first way of the line's set holds the line and, for a write, allows writing.
   [[nodiscard]] bool hits_front(std::uintptr_t line, bool writes) const noexcept {
     const std::uint64_t entry = front[(line & set_mask) * ways];
     return writes ? entry == (line << 2 | front_cache::dirty_and_writable) : entry >> 2 == line;
   }
 
-  // The core goes through a basic block. What it accesses and fetches comes on top.
+  // Adds the cost of a basic block that the core executes, without its accesses and fetches.
   void add_block(const block_cost& cost) noexcept {
     ++blocks;
     clock += cost.picoseconds;
     instructions += cost.instructions;
   }
-  // Whether the line is in the first way of its set, in the core's instruction cache: then nothing is waited for.
+  // Returns whether the first way of the line's set in the core's instruction cache holds the line: the core then waits
+  // for nothing.
   [[nodiscard]] bool fetches_from_front(std::uint32_t line) const noexcept {
     return fetch_front[(line & fetch_set_mask) * fetch_ways] >> 2 == line;
   }
@@ -81,35 +82,36 @@ struct core {
   std::uintptr_t set_mask = 0;
   std::uint32_t ways = 1;
   std::uint32_t line_shift = 63;
-  std::uint32_t page_shift = 63;  // of the pages of its DTLB
-  std::uintptr_t page = 0;        // of its last access that went to the machine; none but 0 where there is no DTLB
+  std::uint32_t page_shift = 63;  // of the DTLB's pages
+  std::uintptr_t page = 0;        // page of its last access that went to the machine; always 0 without a DTLB
   std::uint32_t index = 0;
   time_ps hit_ps = 0;
-  block_cost* block_costs = nullptr;  // of the block at each byte of the program's code
-  std::uintptr_t text_bytes = 0;      // of that code, from __executable_start on, which the hook looks up itself
-  std::uint64_t hits[2] = {};         // reads, writes that the front has answered
+  block_cost* block_costs = nullptr;  // indexed by the byte of the program's code at which a block begins
+  std::uintptr_t text_bytes = 0;      // size of that code, from __executable_start on, which the hook looks up itself
+  std::uint64_t hits[2] = {};         // reads and writes that hit in the front
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
-  fetched_lines fetched;  // of the block before; those of all blocks are alike where the core fetches nothing
+  fetched_lines fetched;  // of the previous block; equal for all blocks if the core fetches nothing
 
-  const std::uint64_t* fetch_front = nullptr;  // front_cache of instructions; null: it fetches nothing
+  const std::uint64_t* fetch_front = nullptr;  // front_cache of instructions; null: the core fetches nothing
   std::uint32_t fetch_set_mask = 0;
   std::uint32_t fetch_ways = 1;
   std::uint32_t fetch_shift = 0;
-  std::uint32_t fetch_page_shift = 31;  // from lines to pages of its ITLB
-  std::uint32_t fetch_page = 0;         // of the last line; none but 0 where there is no ITLB
+  std::uint32_t fetch_page_shift = 31;  // shift from lines to the ITLB's pages
+  std::uint32_t fetch_page = 0;         // page of the last line; always 0 without an ITLB
   time_ps fetch_hit_ps = 0;
   std::uint64_t fetch_hits = 0;
-  std::uint64_t told_fetch_hits = 0;  // of these, what the machine has been told
-  time_ps fetch_ps = 0;               // what it has waited for lines that its instruction cache did not have
-  time_ps horizon = never;            // the earliest that others have to do
-  time_ps turn_end = never;           // a hit beyond it gives them their turn
+  std::uint64_t told_fetch_hits = 0;  // part of fetch_hits that the machine has been told of
+  time_ps fetch_ps = 0;               // time waited for lines that missed the instruction cache
+  time_ps horizon = never;            // time of the earliest work of others
+  time_ps turn_end = never;           // a hit beyond it gives others their turn
   time_ps period_ps = 1000;
   std::uint32_t tile = 0;
-  bool is_device = false;   // of a device: no core of the machine's, whose instructions and accesses take no time
-  bool goes_ahead = false;  // past a miss: all its accesses are the machine's
-  time_ps issue_ps = 0;     // of such a core: an access's part of its width, or what an integer instruction takes
-  branch_predictor* branches = nullptr;  // of one that foresees them: all its blocks are the engine's
+  bool is_device = false;   // belongs to a device, not to the machine: its instructions and accesses take no time
+  bool goes_ahead = false;  // continues past a miss: all its accesses go to the machine
+  time_ps issue_ps = 0;     // for such a core: an access's share of its width, or the time of an integer instruction
+  branch_predictor* branches =
+      nullptr;  // for a core that predicts branches: the engine handles all its blocks; else null
   time_ps mispredict_ps = 0;
   std::uint64_t mispredicted = 0;
   thread* current = nullptr;
@@ -117,9 +119,9 @@ struct core {
   time_ps slice_begin = 0;
   time_ps idle_since = 0;
 
-  std::uint64_t told_hits[2] = {};        // of `hits`, what the machine has been told
+  std::uint64_t told_hits[2] = {};        // part of `hits` that the machine has been told of
   std::uint64_t slow[access_kinds] = {};  // accesses that went to the machine, by access_kind
-  time_ps slow_ps = 0;                    // their time
+  time_ps slow_ps = 0;                    // time of these accesses
   time_ps idle_ps = 0;
   std::uint64_t switches = 0;
   std::uint32_t threads_here = 0;
@@ -130,7 +132,7 @@ extern constinit core* running;
 
 enum class thread_state : std::uint8_t { ready, sleeping, done };
 
-// What a thread has read last of watched addresses, and may be about to use.
+// A thread's last read of watched addresses, whose bytes it may be about to use.
 struct watched_read {
   std::uintptr_t address = 0;
   std::size_t bytes = 0;  // 0: nothing
@@ -144,13 +146,13 @@ struct thread {
   bool is_detached = false;
   bool has_begun = false;
   bool shows_stack = false;  // resumed only to print its stack
-  std::int64_t place = -1;   // of a Situ job; -1: none
+  std::int64_t place = -1;   // place of a Situ job; -1: none
   core* on = nullptr;
   lent_thread* host = nullptr;
-  const void* word = nullptr;  // sleeps on it
-  const char* waits_for = "";  // in words
+  const void* word = nullptr;  // the word on which the thread sleeps
+  const char* waits_for = "";  // the reason for the wait, as text
   time_ps wake_at = never;
-  std::uint64_t slept_at = 0;  // lonely wakes until then
+  std::uint64_t slept_at = 0;  // lonely_wakes_ when the thread went to sleep
   thread* joiner = nullptr;
   watched_read last_read;
   void* (*body)(void*) = nullptr;
@@ -161,11 +163,12 @@ struct thread {
 struct engine_options {
   time_ps quantum_ps = 1'000'000;
   bool is_strict = false;
-  bool profiles = false;     // where time goes, by function
-  std::string fast_forward;  // until this region begins accesses are not priced; empty: all are
+  bool profiles = false;     // records each function's time
+  std::string fast_forward;  // accesses are not priced until this region begins; empty: all accesses are priced
 };
 
-// Addresses of which tiles may see different bytes: each access to them is the machine's. Empty unless that is checked.
+// Addresses whose bytes may differ between tiles: each access to them goes to the machine. The range is empty unless
+// coherence is checked.
 struct watched_range {
   std::uintptr_t begin = 0;
   std::uintptr_t bytes = 0;
@@ -179,76 +182,79 @@ class engine {
   engine(std::unique_ptr<memory_port> machine, const engine_options& options);
   ~engine();
 
-  // The first thread; never returns.
+  // Starts the first thread; never returns.
   [[noreturn]] void begin(void (*body)());
   thread& start_thread(void* (*body)(void*), void* argument, std::size_t stack_bytes);
-  // A thread on a core of a device's own. It runs from the running core's time on, for ever.
+  // Starts a thread on a core of a device's own. The thread begins at the running core's time and never ends.
   thread& start_device(void* (*body)(void*), void* argument);
-  // The running thread ends.
+  // Ends the running thread.
   [[noreturn]] void end_thread(void* result);
   void* join(thread& ended);
-  // Nobody will join it.
+  // Declares that no thread will join this thread.
   void detach(thread& which);
 
-  // A place's slice of a job: [begin, end), its heap from `heap` on.
+  // Maps a place's slice of a job: the addresses [begin, end), with its heap from `heap` on.
   void map_slice(std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap, std::uintptr_t end);
-  // Of a machine whose tiles are not coherent: tiles see the bytes that they would see there, and what that makes of
-  // the program is counted. False where the machine is coherent.
+  // Begins to check coherence on a machine whose tiles are not coherent: tiles then see the bytes that they would see
+  // there, and `found` is called for each error of the program. Returns false if the machine is coherent.
   bool check_coherence(std::function<void(const coherence_report&)> found);
 
-  // Whether accesses are not priced yet: each takes what a hit in the first cache does, and no cache hears of it.
+  // Returns whether accesses are not priced yet: each access then takes the time of a hit in the first cache, and
+  // reaches no cache.
   [[nodiscard]] bool is_fast_forward() const noexcept { return fast_forward_; }
-  // A region begins.
+  // Ends the fast forward if this region is the one to wait for.
   void stop_fast_forward(std::string_view region) noexcept {
     fast_forward_ = fast_forward_ && region != options_.fast_forward;
   }
 
-  // --- of the running core
-  // Waits until no other has something earlier to do: invariant 2.
+  // --- for the running core
+  // Waits until no other core has earlier work: invariant 2.
   void take_turn();
-  // After a hit beyond quantum_end.
+  // Ends the quantum; called after a hit beyond quantum_end.
   void end_quantum();
-  // `at`: the code that asks, for reports.
+  // Accesses memory. `at`: the address of the accessing code, for reports.
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
-  // A block whose cost the core's table does not have yet. `code`: what follows the call of its hook.
+  // Begins a block whose cost the core's table does not have yet. `code`: the address after the call of the block's
+  // hook.
   void begin_new_block(std::uintptr_t code);
-  // The core comes to code in other lines than before. A hit in its instruction cache takes no time: the pipeline has
-  // asked ahead. A miss stops it.
+  // Fetches code in other lines than before. A hit in the instruction cache takes no time, since the pipeline has asked
+  // ahead. A miss stops the core.
   void fetch(fetched_lines lines, std::uintptr_t code);
-  void spend(time_ps time);  // time passes
-  void wait_for_all();       // what the core has under way is done
+  void spend(time_ps time);  // lets time pass
+  void wait_for_all();       // waits for the core's accesses in flight
   void yield();
-  // While the C library calls the program back under a lock of its own, nobody else may run: pairs of these.
+  // These pairs enclose calls from the C library to the program under a lock of the library's own: no other thread may
+  // run.
   void hold_others() noexcept { ++held_; }
   void release_others() noexcept { --held_; }
-  // Sleeps until woken or until `wake_at`; true where it was woken. `word`: what wake() names.
+  // Sleeps until woken or until `wake_at`; returns true if woken. `word`: the key that wake() names.
   bool sleep(const void* word, time_ps wake_at, const char* waits_for);
   std::uint32_t wake(const void* word, std::uint32_t count);
-  // The same at a time that an event has.
+  // Does the same at the time of an event.
   std::uint32_t wake_at(const void* word, std::uint32_t count, time_ps when);
   void move_to(core& target);
   void move_to_tile(std::uint32_t tile);  // to the core with the fewest threads
-  // Calls `what` when time has come to `when`, on nobody's core.
+  // Calls `what` at time `when`, on no core.
   void at(time_ps when, std::function<void()> what);
 
   [[nodiscard]] std::vector<core>& cores() noexcept { return cores_; }
   [[nodiscard]] const std::vector<thread*>& threads() const noexcept { return threads_; }
   [[nodiscard]] memory_port& machine() noexcept { return *machine_; }
   [[nodiscard]] thread& self() noexcept { return *self_; }
-  [[nodiscard]] const time_profile* profile() const noexcept { return profile_.get(); }  // null unless asked for
+  [[nodiscard]] const time_profile* profile() const noexcept { return profile_.get(); }  // null unless requested
   [[nodiscard]] thread* find(std::uintptr_t fs_base) noexcept;
-  // Where a place's threads run: places take the tiles that have cores, in turn.
+  // Returns the tile of a place's threads: places take the tiles that have cores, in turn.
   [[nodiscard]] std::uint32_t tile_of_place(std::uint32_t place) const noexcept {
     return tiles_[place % tiles_.size()];
   }
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
   [[nodiscard]] std::uint64_t switches() const noexcept { return switches_; }
-  // Calls `what`, outside of time, once no core has anything left to do before `first`, with the time that none has
-  // anything left before; it returns when it is to be called next. Nothing of the run depends on it.
+  // Calls `what`, outside of modelled time, once no core has work before `first`. The argument is the time before which
+  // no core has work; `what` returns the time of its next call. The call does not affect the run.
   void watch(std::function<time_ps(time_ps)> what, time_ps first);
-  // The same as soon as may be, whatever the time. For a signal handler on the host's one thread.
+  // Makes the next such call as soon as possible, at any time. A signal handler on the host's one thread may call it.
   void watch_soon() noexcept;
-  // Each thread that has not ended, with its place, core and stack, to standard error.
+  // Prints each thread that has not ended to standard error, with its place, core and stack.
   void print_threads();
 
  private:
@@ -289,7 +295,8 @@ class engine {
   void handle_due();
   void release_ended();
   void note_progress() noexcept { progress_at_ = lonely_wakes_; }
-  // Somebody has yet to wake whom nobody has seen wake since something has last changed.
+  // Returns whether an event is pending, or a sleeping thread's timer may still change something: a thread without a
+  // word, or one that has not woken since the last progress.
   [[nodiscard]] bool may_yet_change() const noexcept;
   [[noreturn]] void deadlock(const char* why);
   void mix(std::uint64_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
@@ -298,19 +305,19 @@ class engine {
   std::unique_ptr<time_profile> profile_;
   const engine_options options_;
   std::vector<core> cores_;
-  native_text native_text_;  // empty where no core fetches
+  native_text native_text_;  // empty if no core fetches
   std::vector<std::unique_ptr<branch_predictor>> branch_predictors_;
-  std::deque<core> device_cores_;  // with numbers behind those of the machine's cores
-  std::vector<core*> busy_;        // with a thread, in the order of their numbers
+  std::deque<core> device_cores_;  // numbered after the machine's cores
+  std::vector<core*> busy_;        // cores with a thread, in the order of their numbers
   std::vector<thread*> threads_;
-  std::vector<thread*> sleepers_;  // in the order in which they went to sleep
+  std::vector<thread*> sleepers_;  // in the order of falling asleep
   std::set<std::pair<time_ps, std::uint32_t>> timers_;
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::uint64_t next_event_ = 0;
   thread* self_ = nullptr;
-  std::vector<thread*> ended_;  // detached ones, whose storage may go once nobody runs on it
+  std::vector<thread*> ended_;  // detached threads, whose storage is freed once no thread runs on it
   thread* asks_for_stacks_ = nullptr;
-  std::vector<std::uint32_t> tiles_;  // that have cores
+  std::vector<std::uint32_t> tiles_;  // tiles that have cores
   std::uint64_t hash_ = 14695981039346656037ULL;
   std::uint64_t switches_ = 0;
   std::function<time_ps(time_ps)> watcher_;
@@ -319,13 +326,13 @@ class engine {
   bool checks_coherence_ = false;
   bool fast_forward_ = false;
   std::uint32_t held_ = 0;
-  std::uint64_t lonely_wakes_ = 0;  // timers that found everybody asleep
-  std::uint64_t progress_at_ = 0;   // how many there were when something has last changed
+  std::uint64_t lonely_wakes_ = 0;  // timers that expired while all threads slept
+  std::uint64_t progress_at_ = 0;   // lonely_wakes_ at the last change
 };
 
 extern engine* the_engine;
 
-// The executor's own code runs: nobody's accesses.
+// A scope in which the executor's own code runs: its accesses belong to no core.
 class outside_time {
  public:
   outside_time() noexcept : before_{running} { running = &nobody; }
@@ -337,11 +344,12 @@ class outside_time {
   core* before_;
 };
 
-// What is allocated outside of time lies apart for the executor and for the program (before main, and where it makes
-// its job), so that the program's memory does not move with what the executor needs: samples, a report.
+// Selects the allocator for memory that is allocated outside of modelled time. The executor and the program (before
+// main, and when it makes its job) have separate ones, so that the program's addresses do not depend on the executor's
+// needs: samples, a report.
 extern constinit bool executor_allocates;
 
-// The program's code runs, but nobody's accesses.
+// A scope in which the program's code runs, but its accesses belong to no core.
 class program_outside_time {
  public:
   program_outside_time() noexcept { executor_allocates = false; }

@@ -1,5 +1,6 @@
-// The smallest machine that programs can run on: equal cores, each with a direct-mapped cache over one memory without
-// contention. What a test of the executor counts by hand; for machines of a specification see the parts.
+// The smallest machine that can run programs: equal cores, each with a direct-mapped cache over one memory without
+// contention. Tests of the executor use it, since its times can be computed by hand; parts_machine.h makes machines
+// from specifications.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ class flat_machine final : public memory_port {
   }
   time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
                  time_ps now) override;
-  // Its memory is coherent, and a message takes two accesses.
+  // The machine's memory is coherent, and a message takes two accesses.
   time_ps write_back(std::uint32_t, std::uintptr_t, std::uintptr_t, time_ps now) override { return now; }
   time_ps invalidate(std::uint32_t, std::uintptr_t, std::uintptr_t, time_ps now) override { return now; }
   time_ps flush(std::uint32_t, std::uintptr_t, std::uintptr_t, time_ps now) override { return now; }

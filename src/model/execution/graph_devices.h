@@ -1,14 +1,16 @@
-// NEMESYS's units on a machine that has them, while a program runs: what offloads have done there (sections 4.1 and 4.2
-// of the paper).
+// NEMESYS's units on a machine that has them, while a program runs: offloads use them as in sections 4.1 and 4.2 of the
+// paper.
 //
-//   write a graph back   NCA of the sender's tile: the walk; then it sends the call, which the sender's core has
-//   written copy it              NCA of the receiver's tile drops the destination's lines, and triggers the unit beside
-//   the
-//                        memory of the graph. That copies to the destination; where this is another memory's, to a
-//                        buffer beside the graph, from which its DMA unit brings it there. Then the receiver is told.
+//   write a graph back   NCA of the sender's tile: walks the graph; then sends the call, which the sender's core has
+//                        written
+//   copy it              NCA of the receiver's tile drops the destination's lines, and triggers the unit next to the
+//                        graph's memory. That unit copies the graph to the destination. If the destination is in
+//                        another memory, it copies to a buffer next to the graph, from which its DMA unit moves the copy
+//                        to the destination. Then the receiver is notified.
 //
-// Each unit is a unit_thread. The requests of all places to the unit of a memory go through its one FIFO; who finds it
-// full waits, in order. Bytes are really copied, by the units: what they find in memory is what arrives.
+// Each unit is a unit_thread. The requests of all places to a memory's unit pass through the unit's one FIFO; a request
+// that finds it full waits, in order. The units really copy the bytes: the receiver gets the bytes that the units find
+// in memory.
 #pragma once
 
 #include <cstdint>
@@ -35,26 +37,27 @@ struct graph_device_options {
 
 class graph_devices {
  public:
-  // runs: its machine must have parts. It must outlive this.
+  // runs: the engine, whose machine must have parts. It must outlive this object.
   graph_devices(engine& runs, const graph_device_options& options);
   ~graph_devices();
 
   [[nodiscard]] bool write_graphs_back() const noexcept { return has_near_cache_ && has_copy_; }
   [[nodiscard]] bool copy_graphs() const noexcept { return has_copy_; }
   [[nodiscard]] const graph_device_options& options() const noexcept { return options_; }
-  // Of the running core. pre: write_graphs_back(), copy_graphs().
+  // Begin a request of the running core. pre: write_graphs_back(), copy_graphs().
   void begin_copy(graph_work& work) { begin_copy(work, nullptr); }
   void begin_copy(const graph_request& request);
   void dispatch(const graph_request& request);
   [[nodiscard]] bool recall(const void* context);
-  // Of the running thread's next message, whose header this is: false where it goes by itself.
+  // Takes over the header of the running thread's next message. Returns false if the thread has dispatched no graph:
+  // the caller then sends the header itself.
   [[nodiscard]] bool take_header(const carried_header& header);
   void append_counters(std::vector<part_counters>& to) const;
 
  private:
-  struct near_cache;   // of a tile
-  struct near_memory;  // of a memory
-  struct transfer;     // a copy under way
+  struct near_cache;   // the units of a tile
+  struct near_memory;  // the units of a memory
+  struct transfer;     // a copy in progress
   struct dispatched;   // a graph that is walked, and its message
 
   near_cache& of_tile(std::uint32_t tile);
@@ -76,11 +79,11 @@ class graph_devices {
   bool has_copy_ = false;
   std::map<std::uint32_t, std::unique_ptr<near_cache>> near_caches_;
   std::map<std::uint32_t, std::unique_ptr<near_memory>> near_memories_;
-  std::map<std::uint32_t, std::shared_ptr<dispatched>> written_;  // by thread, until its message is handed over
+  std::map<std::uint32_t, std::shared_ptr<dispatched>> written_;  // by thread, until the thread hands over its message
   unit_thread arrivals_;                                          // tasks that reach tiles
 };
 
-// Of the run; nullptr: the machine has no such units, or they are not used.
+// The run's graph devices; nullptr if the machine has no such units, or they are not used.
 extern graph_devices* the_graph_devices;
 
 }  // namespace situ::model

@@ -1,8 +1,8 @@
-// Where the host's time goes, sampled: to find code that the program spends its time in and that has no hooks (the C
-// library's, an imported library's), none of which is modelled.
+// Samples the host's time, to find code without hooks in which the program spends its time (the C library's, an
+// imported library's): such code is not modelled.
 //
-// A timer of the process's own processor time interrupts it, and the handler notes the address that it came to: it
-// allocates nothing, and nothing of the run depends on it.
+// A timer of the process's own processor time interrupts the process, and the handler records the address of the
+// interrupted code. The handler allocates nothing, and the run does not depend on it.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace situ::model {
 
-// Begins. `each_time`: called by the handler, too; null: nothing is. Where the host has no such timer, nothing is
+// Begins sampling. The handler also calls `each_time` unless it is null. If the host has no such timer, nothing is
 // sampled.
 void begin_host_samples(void (*each_time)());
 void end_host_samples() noexcept;
 
 // Code without hooks that took more than a twentieth of the host's time.
 struct code_without_hooks {
-  std::string file;  // a library's name; empty: of the program itself
+  std::string file;  // the library's name; empty: the program itself
   double percent = 0;
-  std::vector<std::pair<std::string, double>> functions;  // those that took most
+  std::vector<std::pair<std::string, double>> functions;  // the functions that took most of the time
 };
-// pre: sampling has ended. Nothing where there are too few samples to say.
+// Returns the code without hooks; empty if there are too few samples. pre: sampling has ended.
 [[nodiscard]] std::vector<code_without_hooks> find_code_without_hooks();
-// A warning each, for a terminal.
+// Returns a warning for each entry, for a terminal.
 [[nodiscard]] std::string to_text(const std::vector<code_without_hooks>& found);
 // [{"file", "percent", "functions": [{"function", "percent"}]}]
 [[nodiscard]] std::string to_json(const std::vector<code_without_hooks>& found);

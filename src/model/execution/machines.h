@@ -1,4 +1,4 @@
-// The machine that a run's settings name.
+// Makes the machine that a run's settings name.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace situ::model {
 
-// A machine's file; or "flat", or "flat:tiles=1,cores=2,miss=50": the smallest machine, times in ns. Throws where there
-// is none of that name, or a figure is missing. memories: how many of those that belong to no tile are used, the first
-// ones of the file; 0: all. settings: "KEY=VALUE" each, figures that take the place of the file's (machine_settings.h),
-// or that are put to those of "flat".
+// Makes a machine from a machine's file, or from "flat" or "flat:tiles=1,cores=2,miss=50": the smallest machine, times
+// in ns. Throws if there is no machine of that name, or a figure is missing. memories: how many memories that belong to
+// no tile are used, the first ones of the file; 0: all. settings: "KEY=VALUE" each; they replace figures of the file
+// (machine_settings.h), or are appended to those of "flat".
 [[nodiscard]] std::unique_ptr<memory_port> make_machine(const std::string& name, std::uint32_t memories,
                                                         const std::vector<std::string>& settings);
 

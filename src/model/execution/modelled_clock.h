@@ -7,7 +7,7 @@
 
 namespace situ::model {
 
-// Modelled time at which that clock shows this.
+// Returns the modelled time at which that clock shows `shown`.
 [[nodiscard]] time_ps modelled_time(clockid_t clock, const timespec& shown) noexcept;
 
 }  // namespace situ::model

@@ -1,10 +1,10 @@
-// Where a program's code would lie without its hooks: what instructions are fetched by.
+// The addresses that a program's code would have without its hooks: instructions are fetched by these.
 //
-// The calls of hooks, and what sets an address up for them, make the code about twice as long. So a byte's native
-// address is its own, less all bytes before it that are there for hooks. The calls are found by looking through the
-// code once: a call is e8 and 4 bytes of distance, and no other code has the distance to a hook in these. Set-ups that
-// stand directly before their call are known by their bytes; of others, whose instruction is elsewhere in the block or
-// who share it, the usual length is taken.
+// The calls of hooks, and the instructions that set up an address for them, make the code about twice as long. So a
+// byte's native address is its own, less all bytes before it that exist for hooks. One pass over the code finds the
+// calls: a call is e8 and 4 bytes of distance, and no other code has the distance to a hook in these 4 bytes. Set-ups
+// directly before their call are recognised by their bytes; for other set-ups, which are elsewhere in the block or
+// shared by several calls, the usual length is assumed.
 //
 // Worked example, at 0x1000:
 //
@@ -25,11 +25,11 @@
 
 namespace situ::model {
 
-// What a call in the code is there for.
+// The kind of a call in the code.
 enum class hook_call : std::uint8_t {
   none,      // the program's own call, or an atomic's, which is as long as the instruction that it stands for
-  bare,      // of a hook that is given nothing
-  addressed  // of a hook that is given an address, which an instruction sets up
+  bare,      // of a hook without an argument
+  addressed  // of a hook with an address, which an instruction sets up
 };
 
 class native_text {
@@ -39,7 +39,7 @@ class native_text {
   template <class KindOf>
   native_text(std::span<const std::uint8_t> code, std::uintptr_t begin, KindOf kind_of) {
     std::uintptr_t removed = 0;
-    std::size_t end = 0;  // of the last call's bytes
+    std::size_t end = 0;  // end of the last call's bytes
     for (std::size_t at = next_call(code, 0); at < code.size(); at = next_call(code, at + 1)) {
       std::int32_t distance = 0;
       std::memcpy(&distance, code.data() + at + 1, sizeof distance);
@@ -52,7 +52,7 @@ class native_text {
     }
   }
 
-  // The native address of the instruction at `address`. cost: logarithmic in the calls.
+  // Returns the native address of the instruction at `address`. cost: logarithmic in the calls.
   [[nodiscard]] std::uintptr_t address(std::uintptr_t address) const noexcept {
     const auto behind = std::ranges::upper_bound(calls_, address, {}, &call::end);
     return behind == calls_.begin() ? address : address - std::prev(behind)->removed;
@@ -62,11 +62,11 @@ class native_text {
 
  private:
   static constexpr std::size_t call_bytes = 5;
-  static constexpr std::size_t usual_set_up = 4;  // the mean of those that are known, in imsuite
+  static constexpr std::size_t usual_set_up = 4;  // the mean of the recognised set-ups in imsuite
 
   struct call {
     std::uintptr_t end;
-    std::uintptr_t removed;  // before it, its own bytes included
+    std::uintptr_t removed;  // bytes removed up to and including this call
   };
 
   [[nodiscard]] static std::size_t next_call(std::span<const std::uint8_t> code, std::size_t from) noexcept {
@@ -76,8 +76,8 @@ class native_text {
                             : static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - code.data());
   }
 
-  // The length of the instruction at the end of `code` that puts an address into rdi: mov, lea or a load, by the forms
-  // that compilers choose.
+  // Returns the length of the instruction at the end of `code` that puts an address into rdi: mov, lea or a load, by
+  // the forms that compilers choose.
   [[nodiscard]] static std::size_t set_up_before(std::span<const std::uint8_t> code) noexcept {
     constexpr std::size_t longest = 8;
     if (code.size() < longest) return usual_set_up;

@@ -1,11 +1,13 @@
-// A machine of a specification, made of the parts, as the executor asks of it; and where a program's memory lies there.
+// A machine of a specification, made of the parts, behind the executor's interface; and the mapping of a program's
+// memory on that machine.
 //
-//   [0, first address of jobs)        code, variables, stacks, heaps of the process: the tile-local memory of whoever
-//                                     asks, so that what a process has once counts as each tile's own; where tiles have
-//                                     none, the first memory that belongs to no tile
-//   a job's slices                    place p's: the memories that belong to no tile, in turn; or so many of them
-//   beginning of a slice              channels and barrier: p's tile-local memory, where there is one
-//   all else (libraries)              as the process's memory
+//   [0, first address of jobs)        code, variables, stacks, heaps of the process: the tile-local memory of the
+//                                     tile that asks, so that each tile has its own copy of the process's data; if
+//                                     tiles have no local memory, the first memory that belongs to no tile
+//   a job's slices                    place p's: the memories that belong to no tile, or the first `memories` of
+//                                     these, in turn
+//   beginning of a slice              channels and barrier: p's tile-local memory, if there is one
+//   other addresses (libraries)       as the process's memory
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a run has come to: cores, the machine's parts, and how fast the model was.
+// The report of a run: cores, the machine's parts, and the speed of the model.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct run_figures {
 
 [[nodiscard]] run_figures figures_of(engine& ran, std::uint64_t host_ns);
 [[nodiscard]] std::string report_text(engine& ran, const run_figures& figures);
-// What else stands in a report.
+// Further contents of a report.
 struct report_extras {
   int exit_code = 0;
-  bool is_complete = true;                  // false: it was ended from outside
-  const coherence_log* mistakes = nullptr;  // where coherence was checked
-  const timeline* over_time = nullptr;      // where samples were taken
+  bool is_complete = true;                  // false if the run was ended from outside
+  const coherence_log* mistakes = nullptr;  // null unless coherence was checked
+  const timeline* over_time = nullptr;      // null unless samples were taken
   std::string without_hooks = "[]";         // to_json(std::vector<code_without_hooks>)
 };
 [[nodiscard]] std::string report_json(engine& ran, const run_figures& figures, const report_extras& extras);

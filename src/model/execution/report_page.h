@@ -1,4 +1,4 @@
-// A run's report as one page of HTML that draws itself out of the report's JSON, and needs nothing from elsewhere.
+// A run's report as one page of HTML that draws itself from the report's JSON, and loads no other files.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace situ::model {
 
-// `json`: what report_json() says, with a timeline.
+// Returns the page. `json`: the result of report_json(), with a timeline.
 [[nodiscard]] std::string report_page(std::string_view json);
 
 }  // namespace situ::model

@@ -1,4 +1,4 @@
-// What the machine of a report looks like, and how its caches' times came about, as JSON.
+// The shape of a report's machine, and the breakdown of its caches' times, as JSON.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace situ::model {
 
-// {"columns", "rows": of its mesh, 0 where there is none, "nodes": [{"name", "x", "y", "cores", "caches",
-// "memories"}]}: tiles, and memories that stand on the mesh without one.
+// {"columns", "rows": of its mesh, 0 without a mesh, "nodes": [{"name", "x", "y", "cores", "caches", "memories"}]}: the
+// nodes are tiles, and memories on the mesh without a tile.
 [[nodiscard]] std::string shape_json(engine& ran);
-// [{"part", "two_parameters_ps", "five_parameters_ps", and the five parameters}], a cache that was asked each.
+// [{"part", "two_parameters_ps", "five_parameters_ps", and the five parameters}], an entry per cache that was accessed.
 [[nodiscard]] std::string camat_json(engine& ran);
 
 }  // namespace situ::model

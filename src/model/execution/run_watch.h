@@ -1,4 +1,4 @@
-// What is asked of a run while it runs: samples for a report over time, progress on a terminal, an end from outside.
+// The services of a run while it runs: samples for a report over time, progress on a terminal, and an end from outside.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 namespace situ::model {
 
 struct watch_options {
-  timeline* over_time = nullptr;  // gets the samples that are due
-  bool shows_progress = false;    // where standard error is a terminal
+  timeline* over_time = nullptr;  // receives due samples
+  bool shows_progress = false;    // takes effect if standard error is a terminal
 };
 
-// SIGINT and SIGTERM end the run with a report from here on, as soon as a core comes by; the second one at once.
+// Begins the watch. From here on SIGINT and SIGTERM end the run with a report at a core's next look; a second signal
+// ends it at once.
 void begin_watch(engine& of, const watch_options& options);
-// Clears the line of progress, and samples no more.
+// Clears the line of progress, and stops sampling.
 void end_watch() noexcept;
-// Whether the run was ended by a signal: its report is not complete.
+// Returns whether a signal ended the run: its report is not complete.
 [[nodiscard]] bool was_ended() noexcept;
 
 }  // namespace situ::model

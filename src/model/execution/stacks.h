@@ -1,4 +1,4 @@
-// What the executor says of threads: where they stand, by the names of functions.
+// The executor's reports about threads: the code in which they are, by the names of functions.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@ namespace situ::model {
 
 struct thread;
 
-// "namespace::function(int) +0x12", or the address where the program's file has no name for it.
+// Returns "namespace::function(int) +0x12", or the address if the program's file has no name for it.
 [[nodiscard]] std::string name_of_code(std::uintptr_t address);
-// The same without the place in it.
+// Returns the name without the offset.
 [[nodiscard]] std::string function_name(std::uintptr_t address);
-// Where that function lies; empty where there is none.
+// The addresses of a function; empty if there is no function at the address.
 struct code_range {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
 };
 [[nodiscard]] code_range function_around(std::uintptr_t address);
-// One line: number, place, core, time, and what it waits for.
+// Prints one line: number, place, core, time, and the thread's wait.
 void print_thread(const thread& t);
-// The running stack, a line a frame, without its innermost `skip` frames and those of the executor.
+// Prints the running stack, a line per frame, without its innermost `skip` frames and those of the executor.
 void print_stack(int skip);
-// Faults name the place, the core and the time before the process ends by them.
+// Installs a handler that prints a fault's place, core and time before the process ends.
 void install_crash_handler();
 
 }  // namespace situ::model

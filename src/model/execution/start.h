@@ -1,12 +1,12 @@
-// Beginning and end of a modelled run.
+// The beginning and the end of a modelled run.
 #pragma once
 
 namespace situ::model {
 
-// Writes the report and ends the process: what the program's buffers hold is flushed first.
+// Writes the report and ends the process, after flushing the program's buffers.
 [[noreturn]] void host_exit_with_report(int code);
 
-// The mistakes of a machine without coherence that have been found, where they are looked for.
+// Prints the coherence errors that were found, if coherence is checked.
 void print_mistakes();
 
 }  // namespace situ::model

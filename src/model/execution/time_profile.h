@@ -1,8 +1,8 @@
-// Where the modelled time of each core goes, by function (`situ model run --profile`).
+// Attributes the modelled time of each core to functions (`situ model run --profile`).
 //
-// Time is put down at each access that the first cache does not answer, all since the last one: to the function whose
-// access it was. What a function computes between two of these counts for who makes the second. Functions that the
-// compiler has put into others count as these.
+// Each access that misses the first cache records the time since the previous such access for its own function. So the
+// time of a function's computation between two accesses counts for the function of the second. An inlined function
+// counts as the function that contains it.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace situ::model {
 class time_profile {
  public:
   explicit time_profile(std::size_t cores) : cores_(cores) {}
-  // The core has come to its clock by an access of this code, to which the machine took `in_machine`.
+  // Records an access of this code that brought the core to its clock, and for which the machine took `in_machine`.
   void note(const core& c, std::uintptr_t code, time_ps in_machine);
-  // A thread goes on after nobody ran on it.
+  // Restarts the measurement when a thread continues on an idle core.
   void begin(const core& c) { of(c).until = c.clock; }
-  // The functions that took most of all cores' time, and of that of the busiest core.
+  // Returns the functions that took most of all cores' time, and those that took most of the busiest core's time.
   [[nodiscard]] std::string text() const;
   // [{"function": ..., "ps": ..., "in_machine_ps": ..., "accesses": ...}], the largest first.
   [[nodiscard]] std::string json() const;
@@ -39,7 +39,7 @@ class time_profile {
   };
   using functions = std::vector<std::pair<std::string, share>>;
   of_core& of(const core& c);
-  // Of one core, or of all.
+  // Returns the shares of one core, or of all cores if `only` is null.
   [[nodiscard]] functions by_function(const of_core* only) const;
   static void append(std::string& text, const functions& all);
   std::vector<of_core> cores_;

@@ -1,8 +1,8 @@
-// What cores and parts of the machine have counted, interval by interval of modelled time.
+// The counts of a machine's cores and parts, by interval of modelled time.
 //
-// There are never more than `most_samples` of them: where one more would come, every second one goes and intervals are
-// twice as long from there on. So a run of any length has between half of that number and the whole, and a sample's
-// cost is paid a logarithm of times.
+// A timeline has at most `most_samples` samples: when it is full, every second sample is removed and intervals double
+// from there on. So a run of any length has between half of that number and all of it, and the total cost of samples
+// grows with the logarithm of the run's length.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class timeline {
   static constexpr std::size_t most_samples = 128;
   static constexpr time_ps first_interval_ps = 1'000'000;
 
-  // When the next sample is due.
+  // Returns when the next sample is due.
   [[nodiscard]] time_ps next() const noexcept { return (times_.empty() ? 0 : times_.back()) + interval_; }
-  // No core has anything left to do before `now`: takes the samples that are due.
+  // Takes the samples that are due. pre: no core has work before `now`.
   void take_due(engine& of, time_ps now);
-  // The run is over: its last interval may be shorter.
+  // Takes the last sample at the end of the run; the last interval may be shorter.
   void end(engine& of, time_ps when);
   // {"times": [ends], "series": [{"part", "kind", "counter", "values": [of each interval]}]}; no series of zeros.
   [[nodiscard]] std::string json() const;
@@ -33,7 +33,7 @@ class timeline {
     std::string part;
     std::string kind;
     std::string counter;
-    std::vector<std::uint64_t> sums;  // until each sample; those of a part that came later begin with zeros
+    std::vector<std::uint64_t> sums;  // sums up to each sample; zeros before the part's first counts
   };
   void take(engine& of, time_ps when);
   void note(const std::string& part, const std::string& kind, const std::string& counter, std::uint64_t sum);

@@ -1,6 +1,6 @@
-// A unit of the machine while a program runs: a thread of the engine on a core of its own, which takes up one work
-// after the other. Its clock is the unit's time; each of its accesses waits for its turn, so that cores, and other
-// units, get theirs in the order of time.
+// A unit of the machine while a program runs: an engine thread on a core of its own, which serves one work item after
+// the other. The core's clock is the unit's time; each of the unit's accesses waits for its turn, so that cores and
+// other units get theirs in time order.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ namespace situ::model {
 class unit_thread final : public unit_surroundings {
  public:
   struct work {
-    // Carries it out from `begin` on, without instructions; returns the end.
+    // Carries out the work from `begin` on, without instructions; returns the end.
     std::function<time_ps(time_ps begin)> run;
-    // Then called on the unit's core, which takes no time; the unit goes on afterwards.
+    // Called afterwards on the unit's core, in no modelled time; then the unit continues.
     std::function<void()> over;
   };
   struct counters {
     std::uint64_t works = 0;
-    std::uint64_t blocked = 0;  // found all places taken, and waited outside
+    std::uint64_t blocked = 0;  // works that found the queue full, and waited outside
     std::uint64_t most_waiting = 0;
-    time_ps waiting = 0;  // of all works, until the unit began with them
+    time_ps waiting = 0;  // sum over all works, until the unit began with each
     time_ps busy = 0;
   };
 
-  // places: of the queue before it.
+  // places: capacity of the queue in front of the unit.
   unit_thread(engine& runs, std::string name, std::size_t places)
       : engine_{runs}, name_{std::move(name)}, places_{places} {}
 
-  // Asks at a time that may be yet to come. The first begins the thread.
+  // Submits work at a time that may be in the future. The first call starts the thread.
   void submit(time_ps when, work asked);
 
   void take_turn(time_ps now) override;
@@ -45,7 +45,7 @@ class unit_thread final : public unit_surroundings {
   }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const counters& counted() const noexcept { return counters_; }
-  // Of the unit's core, where it has one.
+  // Returns the clock of the unit's core. pre: submit() was called.
   [[nodiscard]] time_ps now() const noexcept { return core_->clock; }
 
  private:

@@ -138,7 +138,6 @@ class modelled_machine {
   // Models an access of a unit next to a memory, through neither network nor caches. Returns when the access is done.
   // `own`: the unit's times, if they differ from the memory's; the access then uses one channel, that of its first
   // byte. Throws bad_argument if there is no such memory.
-  //
   time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
                         std::optional<access_times> own = {});
 
