@@ -1,13 +1,14 @@
-// malloc and mmap at addresses that are the same in each run. Each tile has memory of its own; so has the
-// executor, and the program outside of time (before main). Which block an allocation gets depends only on what was
-// allocated and freed before, in order of time.
+// malloc and mmap at addresses that are the same in each run. Each tile has memory of its own, and so do the executor
+// and the program outside of modelled time (before main). The block of an allocation depends only on earlier
+// allocations and frees, in time order.
 //
 //   header (16 bytes): bytes of the block | tile << 8 | class        block, aligned to 16
 //   a block with a larger alignment has a second header before it, which points to the first
 //
-// Four classes to each doubling, a list of free blocks for each. Its inside is not instrumented: an allocation costs
-// `call_cycles` and a write of the header, to free one a read of it. The C library allocates under locks of its own
-// (printf, setenv, atexit), so nobody else gets the turn in here: who waited for such a lock would stop them all.
+// Each doubling has four classes, each with a list of free blocks. The code here is not instrumented: an allocation
+// costs `call_cycles` and a write of the header, a free costs `call_cycles` and a read of the header. The C library
+// allocates under locks of its own (printf, setenv, atexit), so no other thread gets a turn in here: a thread that
+// waited for such a lock would stop all threads.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -26,17 +27,17 @@ namespace situ::model {
 namespace {
 
 constexpr std::uint64_t call_cycles = 60;              // assumed: a hit in a thread's cache of a usual allocator
-constexpr std::uint32_t tile_of_program = most_tiles;  // outside of time
+constexpr std::uint32_t tile_of_program = most_tiles;  // the program outside of modelled time
 constexpr std::uint32_t tile_of_executor = most_tiles + 1;
 constexpr std::size_t arena_bytes = std::size_t{1} << 36;
 constexpr std::uint32_t classes = 160;
 constexpr std::uint64_t aligned_class = 255;
-constexpr std::size_t kept_bytes = std::size_t{1} << 20;     // larger blocks give their pages back when they are freed
-constexpr std::size_t passed_bytes = std::size_t{64} << 30;  // of a mapping in the way, at each try
+constexpr std::size_t kept_bytes = std::size_t{1} << 20;     // larger blocks return their pages when freed
+constexpr std::size_t passed_bytes = std::size_t{64} << 30;  // bytes that each try skips past a mapping in the way
 constexpr int most_mappings_ahead = 64;
 
 struct header {
-  std::uint64_t bytes;  // of the block; for a larger alignment the first header's address
+  std::uint64_t bytes;  // size of the block; for a larger alignment the first header's address
   std::uint64_t tag;    // tile << 8 | class
 };
 static_assert(sizeof(header) == 16);
@@ -49,7 +50,7 @@ struct arena {
 
 constinit arena arenas[most_tiles + 2];
 
-// 16 bytes a step up to 128, then four steps a doubling.
+// Returns the class of a size: 16 bytes a step up to 128, then four steps a doubling.
 [[nodiscard]] std::uint32_t class_of(std::size_t bytes) noexcept {
   if (bytes <= 128) return static_cast<std::uint32_t>((std::max<std::size_t>(bytes, 16) - 1) / 16);
   const auto doubling = static_cast<std::uint32_t>(std::bit_width(bytes - 1)) - 8;  // 129..256: 0
@@ -196,7 +197,7 @@ void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
   const bool anywhere = wanted == nullptr && bytes != 0 && running != &nobody;
   if (anywhere) flags |= MAP_FIXED_NOREPLACE;
   long got = -EEXIST;
-  // What the program mapped at an address of its own choice (a segment) may lie ahead: goes on behind it.
+  // A mapping at an address of the program's own choice (a segment) may be in the way: continues after it.
   for (int tries = 0; got == -EEXIST && tries < most_mappings_ahead; ++tries) {
     if (anywhere) wanted = reinterpret_cast<void*>(fixed_address(tries == 0 ? bytes : std::max(bytes, passed_bytes)));
     got =

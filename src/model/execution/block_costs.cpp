@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-// Where the hooks lie, by the kind of call: the linker's names for the beginnings and ends of sections, into which
-// hooks.cpp puts them.
+// The addresses of the hooks, by the kind of call: the linker's names for the beginnings and ends of sections, into
+// which hooks.cpp puts the hooks.
 extern "C" {
 // NOLINTBEGIN: the linker's names
 extern const char __start_situ_hooks_access[], __stop_situ_hooks_access[];
@@ -20,7 +20,7 @@ void __tsan_func_entry(void*);
 namespace situ::model {
 namespace {
 
-constexpr std::uint32_t most_instructions = 1 << 16;  // of a block: 32 bits of picoseconds hold them
+constexpr std::uint32_t most_instructions = 1 << 16;  // limit for a block, so that 32 bits of picoseconds hold its cost
 
 enum class callee : std::uint8_t { program, function_hook, access_hook, atomic_hook, plain_hook, next_block };
 
@@ -42,7 +42,7 @@ struct one_instruction {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-// 0: it goes through a register or memory.
+// Returns the target of a call; 0 if the call goes through a register or memory.
 [[nodiscard]] std::uintptr_t target_of(const one_instruction& call, std::uintptr_t at) noexcept {
   if (call.is.raw.imm[0].is_relative == 0) return 0;
   return at + call.is.length + static_cast<std::uintptr_t>(call.is.raw.imm[0].value.s);
@@ -86,7 +86,7 @@ struct one_instruction {
   }
 }
 
-// How many accesses to memory it makes that a hook may have told of.
+// Returns how many memory accesses the instruction makes that a hook may have reported.
 [[nodiscard]] std::uint32_t accesses_of(const one_instruction& one) noexcept {
   std::uint32_t made = 0;
   for (std::uint32_t i = 0; i < one.is.operand_count_visible; ++i) {
@@ -98,7 +98,7 @@ struct one_instruction {
   return made;
 }
 
-// Whether an operand in memory is addressed by one of these.
+// Returns whether an operand in memory is addressed by one of these registers.
 [[nodiscard]] bool is_at(const one_instruction& one, std::initializer_list<ZydisRegister> bases) noexcept {
   return std::any_of(one.operands, one.operands + one.is.operand_count_visible, [&](const ZydisDecodedOperand& of) {
     return of.type == ZYDIS_OPERAND_TYPE_MEMORY && of.mem.type == ZYDIS_MEMOP_TYPE_MEM &&
@@ -106,10 +106,10 @@ struct one_instruction {
   });
 }
 
-// Accesses whose hooks have been called, and whose instructions are still to come.
+// Accesses whose hooks have been called, and whose instructions still follow.
 struct told_accesses {
-  std::uint32_t next = 0;   // any access is taken for one of these
-  std::uint32_t later = 0;  // moves of the frame and of constants were taken for so many: others are the ones
+  std::uint32_t next = 0;   // the next accesses of any kind are taken for these
+  std::uint32_t later = 0;  // moves of the frame and of constants taken for accesses; others may replace them
 };
 
 void count(block_instructions& block, const one_instruction& one, told_accesses& told) noexcept {
@@ -139,7 +139,7 @@ void count(block_instructions& block, const one_instruction& one, told_accesses&
   }
 }
 
-// What a call adds; false where the block ends before it.
+// Counts a call; returns false if the block ends before the call.
 [[nodiscard]] bool count_call(block_instructions& block, callee to, told_accesses& told) noexcept {
   const auto leave_out = [&](std::uint32_t set_up) {
     for (std::uint32_t* const of : {&block.move, &block.integer, &block.frame}) {
@@ -151,14 +151,14 @@ void count(block_instructions& block, const one_instruction& one, told_accesses&
   switch (to) {
     case callee::next_block: return false;
     case callee::plain_hook: break;
-    case callee::function_hook: leave_out(1); break;  // the caller's address
+    case callee::function_hook: leave_out(1); break;  // for the caller's address
     case callee::access_hook:
       leave_out(1);  // the address
       ++told.next;
       ++block.accesses;
       break;
     case callee::atomic_hook:
-      leave_out(2);  // the address and the memory order
+      leave_out(2);  // for the address and the memory order
       ++block.integer;
       break;
     case callee::program: ++block.call; break;
@@ -191,10 +191,10 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
   block_instructions block;
   one_instruction one;
   told_accesses told;
-  bool compares = false;  // the last one
+  bool compares = false;  // the last instruction was a comparison
   for (std::uint32_t i = 0; i < most_instructions; ++i, code += one.is.length) {
     end = code;
-    // Nothing but code follows, unless a call does not return: what cannot be decoded ends the block, too.
+    // Only code follows, unless a call does not return: bytes that cannot be decoded end the block, too.
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, reinterpret_cast<const void*>(code),
                                              ZYDIS_MAX_INSTRUCTION_LENGTH, &one.is, one.operands)))
       break;
@@ -230,7 +230,7 @@ block_cost cost_of(const block_instructions& block, const machine::instruction_c
   double sum = (block.move + block.frame) * cycles.integer;
   for (const double each : of_class) sum += each;
   if (width > 0) {
-    const double of_accesses = block.accesses / width;  // which each of them adds
+    const double of_accesses = block.accesses / width;  // share that each access adds
     sum = std::max(*std::max_element(std::begin(of_class), std::end(of_class)) - of_accesses, count / width);
   }
   const double picoseconds = std::clamp(std::round(sum * static_cast<double>(period)), 1.0, 4294967295.0);

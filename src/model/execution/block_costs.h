@@ -45,8 +45,7 @@ struct block_instructions {
   std::uint32_t move = 0;
   std::uint32_t frame = 0;
   std::uint32_t accesses = 0;  // accesses with a hook
-  std::uint32_t joined =
-      0;  // of all classes: instructions that a core with a width executes together with an access or a branch
+  std::uint32_t joined = 0;    // of all classes: executed together with an access or a branch by a core with a width
   std::uint32_t multiply = 0;
   std::uint32_t divide = 0;
   std::uint32_t floating = 0;

@@ -15,7 +15,7 @@ constexpr std::size_t most_lines = 20;
 
 using lines = std::map<std::uintptr_t, std::string>;
 
-// The function, and the line of its source. `at` is what the call of the hook returns to.
+// Returns the function and its source line. `at` is the return address of the hook's call.
 std::string code_text(std::uintptr_t at, const lines& known) {
   if (at == 0) return "nobody's code";
   const auto line = known.find(at - 1);

@@ -81,7 +81,7 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   }
 }
 
-// Counted, but not priced.
+// Counts an access without pricing it.
 void engine::pass_by(core& c, access_kind kind) {
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.hit_ps;
@@ -89,7 +89,7 @@ void engine::pass_by(core& c, access_kind kind) {
   if (c.clock > c.quantum_end) end_quantum();
 }
 
-// Invariant 5.
+// Makes an access under invariant 5.
 void engine::access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at) {
   if (kind != access_kind::write) self_->last_read = {};
   take_turn();
@@ -109,7 +109,8 @@ void engine::access_at_once(std::uintptr_t address, std::size_t bytes, access_ki
 
 namespace {
 
-// What a load is about to bring: its hook stands directly before it, and nobody else runs in between.
+// Returns the value that a load is about to read: its hook is directly before the load, and no other thread runs in
+// between.
 std::uint64_t value_at(std::uintptr_t address, std::uint32_t bytes) noexcept {
   const auto read = [&](auto value) {
     __builtin_memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
@@ -124,7 +125,7 @@ std::uint64_t value_at(std::uintptr_t address, std::uint32_t bytes) noexcept {
 
 time_ps engine::access_ahead(core& c, std::uintptr_t address, std::uintptr_t seen, std::uint32_t bytes,
                              access_kind kind, std::uintptr_t at) {
-  // A load or store takes its place among the instructions; what it waits for is the machine's.
+  // A load or store takes its share of the width; the machine adds its waiting time.
   const std::uint64_t instructions = c.instructions + c.slow_accesses();
   return c.issue_ps + machine_->access_ahead(c.index,
                                              {.address = seen,
@@ -140,7 +141,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   const outside_time scope;
   const time_ps begin = c.clock;
   const bool is_library = address >= first_library_address;
-  // of libraries only the place within a page is the same in each run
+  // for library addresses only the offset within a page is the same in each run
   const std::uintptr_t seen = is_library ? first_library_address + (address & 4095) : address;
   if (c.is_device) {  // past all caches
     if (watched.holds(address)) machine_->see_memory(address, bytes, changes(kind));

@@ -110,8 +110,7 @@ struct core {
   bool is_device = false;   // belongs to a device, not to the machine: its instructions and accesses take no time
   bool goes_ahead = false;  // continues past a miss: all its accesses go to the machine
   time_ps issue_ps = 0;     // for such a core: an access's share of its width, or the time of an integer instruction
-  branch_predictor* branches =
-      nullptr;  // for a core that predicts branches: the engine handles all its blocks; else null
+  branch_predictor* branches = nullptr;  // if not null, the engine handles all blocks of the core
   time_ps mispredict_ps = 0;
   std::uint64_t mispredicted = 0;
   thread* current = nullptr;
@@ -344,8 +343,8 @@ class outside_time {
   core* before_;
 };
 
-// Selects the allocator for memory that is allocated outside of modelled time. The executor and the program (before
-// main, and when it makes its job) have separate ones, so that the program's addresses do not depend on the executor's
+// Selects the arena of memory that is allocated outside of modelled time. The executor and the program (before main,
+// and when it makes its job) have separate arenas, so that the program's addresses do not depend on the executor's
 // needs: samples, a report.
 extern constinit bool executor_allocates;
 

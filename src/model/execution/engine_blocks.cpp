@@ -1,4 +1,4 @@
-// What the running core's instructions cost: a table of the blocks that cores of a kind have met.
+// The cost of the running core's instructions: a table of the blocks that cores of a kind have met.
 #include <algorithm>
 
 #include "model/execution/block_costs.h"
@@ -15,7 +15,7 @@ std::uintptr_t program_bytes() noexcept {
 
 }  // namespace
 
-// Cores of one kind share a table, whose pages come as blocks are met.
+// Cores of one kind share a table, whose pages the host allocates as blocks are met.
 void engine::give_block_costs() {
   for (core& c : cores_) {
     const auto like = std::ranges::find_if(cores_, [&](const core& other) {
@@ -38,7 +38,8 @@ void engine::give_own_block_costs(core& to) {
   to.block_costs = static_cast<block_cost*>(fixed_pages(to.text_bytes * sizeof(block_cost), false));
 }
 
-// The hook knows only the costs of blocks: it looks for none of a core that foresees branches.
+// The hook handles block costs only. So text_bytes is 0 for a core that predicts branches: the hook then passes all
+// blocks to the engine.
 void engine::give_branch_predictors() {
   for (core& c : cores_) {
     const double cycles = machine_->cycles(c.index).mispredict;
@@ -56,8 +57,8 @@ void engine::go_to_block(core& c, std::uintptr_t code) {
   if (!foreseen) ++c.mispredicted;
 }
 
-// Code of shared libraries that are compiled with the hooks is read each time: their addresses differ from run to run.
-// For the same reason it is not fetched.
+// Reads the cost of a block. The code of shared libraries that are compiled with the hooks is read each time, and is
+// never fetched: its addresses differ from run to run.
 block_cost engine::read_cost(const core& of, std::uintptr_t code, bool is_own) const {
   std::uintptr_t end = code;
   block_cost cost =

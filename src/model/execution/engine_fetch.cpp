@@ -1,5 +1,5 @@
-// How the running core's instructions are fetched: line by line of their native addresses (native_text.h), through the
-// core's instruction cache.
+// Fetches the running core's instructions: line by line of their native addresses (native_text.h), through the core's
+// instruction cache.
 #include <elf.h>
 #include <sys/auxv.h>
 
@@ -15,7 +15,7 @@
 namespace situ::model {
 namespace {
 
-// The program's code: the part of its file that may be executed.
+// Returns the program's code: the executable part of its file.
 std::span<const std::uint8_t> program_code() {
   const auto* header = reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR));
   for (unsigned long left = getauxval(AT_PHNUM); left > 0; --left, ++header)
@@ -57,8 +57,8 @@ void engine::fetch(fetched_lines lines, std::uintptr_t code) {
       fetch_line(line, code);
 }
 
-// Its page, where that is another than before, then the line. Only the miss of a line is what others can see, and waits
-// for its turn.
+// Translates the line's page if it differs from the previous page, and fetches the line. Only a miss is visible to
+// others, and waits for its turn.
 void engine::fetch_line(std::uint32_t line, std::uintptr_t code) {
   if (fast_forward_) return;
   core& c = *running;

@@ -1,5 +1,5 @@
-// The life of threads: on which core they begin, devices' threads, their end, and where all of them stand when nobody
-// can go on.
+// The life of threads: the choice of their first core, devices' threads, the end of threads, and the list of all
+// threads at a deadlock.
 #include <algorithm>
 #include <utility>
 
@@ -92,7 +92,7 @@ core& engine::add_device_core() {
   made.index = static_cast<std::uint32_t>(cores_.size() + device_cores_.size() - 1);
   made.is_device = true;
   made.front = &no_front;
-  made.period_ps = 0;  // so that nothing that is counted in cycles takes time
+  made.period_ps = 0;  // so that cycles take no time
   if (device_cores_.size() == 1) {
     give_own_block_costs(made);
   } else {
@@ -170,7 +170,7 @@ void engine::move_to(core& target) {
   running = me.on;
 }
 
-// --- what goes wrong -------------------------------------------------------------------------------------------------
+// --- deadlock and thread list ----------------------------------------------------------------------------------------
 
 void engine::print_threads() {
   asks_for_stacks_ = self_;

@@ -1,4 +1,4 @@
-// Whose turn it is: cores in the order of their clocks, timers, events, threads that sleep and are woken.
+// The choice of the next turn: cores in the order of their clocks, timers, events, threads that sleep and are woken.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +12,8 @@ namespace situ::model {
 namespace {
 
 constexpr std::uint64_t yield_cycles = 50;           // assumed
-constexpr time_ps slice_ps = 1'000'000'000;          // 1 ms, where several threads share a core
-constexpr std::uint64_t most_lonely_wakes = 20'000;  // then the program only looks, and nobody can change what it sees
+constexpr time_ps slice_ps = 1'000'000'000;          // 1 ms, if several threads share a core
+constexpr std::uint64_t most_lonely_wakes = 20'000;  // then threads only poll, and nothing can change
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void engine::set_horizon(core& c) {
   c.quantum_end = std::min(c.turn_end, watch_at_.load(std::memory_order_relaxed));
 }
 
-// The earliest timer or event happens.
+// Handles the earliest timer or event.
 void engine::handle_due() {
   const time_ps timer = timers_.empty() ? never : timers_.begin()->first;
   if (!events_.empty() && events_.top().when <= timer) {
@@ -45,7 +45,7 @@ void engine::handle_due() {
     return what();
   }
   thread& woken = *threads_[timers_.begin()->second];
-  if (woken.word == nullptr) note_progress();  // it only waits for time to pass
+  if (woken.word == nullptr) note_progress();  // the thread only waits for time to pass
   if (busy_.empty() && ++lonely_wakes_ - progress_at_ > most_lonely_wakes && !may_yet_change())
     deadlock("nothing has changed for long, all threads look and sleep in turn");
   woken.timed_out = true;
@@ -93,7 +93,7 @@ void engine::take_turn() {
     access_at_once(again.address, again.bytes, access_kind::read, again.at);
 }
 
-// Goes on with what that core has; returns when the calling thread has its turn again.
+// Switches to the current thread of that core; returns when the calling thread has its turn again.
 void engine::run(core& next) {
   thread& from = *self_;
   thread& to = *next.current;
@@ -112,7 +112,8 @@ void engine::run(core& next) {
   release_ended();
 }
 
-// pre: running on another thread's stack, outside time. Their thread-local variables end here.
+// Releases the hosts of ended threads, whose thread-local variables are destroyed here. pre: running on another
+// thread's stack, outside of modelled time.
 void engine::release_ended() {
   for (thread* const t : ended_) std::exchange(t->host, nullptr)->release();
   ended_.clear();
@@ -131,13 +132,13 @@ void engine::yield() {
   running = self_->on;
 }
 
-// To the next of those that are ready on it.
+// Gives the core to its next ready thread.
 void engine::give_core_on(core& c) {
   c.waiting.push_back(c.current);
   leave_core(c);
 }
 
-// Its thread sleeps or has ended: the next that is ready, or nobody.
+// Takes a core from its thread, which sleeps or has ended; the next ready thread gets the core, or it becomes idle.
 void engine::leave_core(core& c) {
   if (c.waiting.empty()) {
     c.current = nullptr;

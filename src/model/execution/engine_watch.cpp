@@ -1,4 +1,4 @@
-// Who watches a run from outside of modelled time: samples, progress, an end by a signal.
+// Watching a run from outside of modelled time: samples, progress, an end by a signal.
 #include <algorithm>
 #include <utility>
 
@@ -11,25 +11,25 @@ void engine::watch(std::function<time_ps(time_ps)> what, time_ps first) {
   watch_at_ = first;
 }
 
-// All on one thread of the host: relaxed suffices.
+// Everything runs on one thread of the host, so relaxed order suffices.
 void engine::watch_soon() noexcept {
   watch_soon_.store(true, std::memory_order_relaxed);
   watch_at_.store(0, std::memory_order_relaxed);
   if (running != &nobody) running->quantum_end = 0;
 }
 
-// pre: outside time.
+// Calls the watcher. pre: outside of modelled time.
 void engine::call_watcher(time_ps earliest) {
   watch_soon_.store(false, std::memory_order_relaxed);
   watch_at_.store(watcher_(earliest), std::memory_order_relaxed);
-  if (watch_soon_.load(std::memory_order_relaxed)) watch_at_.store(0, std::memory_order_relaxed);  // asked meanwhile
+  if (watch_soon_.load(std::memory_order_relaxed)) watch_at_.store(0, std::memory_order_relaxed);  // by a signal
 }
 
-// The core has come to watch_at_; the others may have not.
+// Calls the watcher if all cores have reached watch_at_; this core has.
 void engine::look(core& c) {
   time_ps earliest = std::min(c.clock, next_due());
   for (const core* const other : busy_) earliest = std::min(earliest, other->clock);
-  c.quantum_end = c.turn_end;  // where it must not go on without a look: others, who come later, look once more
+  c.quantum_end = c.turn_end;  // the limit without a watcher; cores that reach it later look again
   if (earliest < watch_at_.load(std::memory_order_relaxed)) return;
   const outside_time scope;
   call_watcher(earliest);

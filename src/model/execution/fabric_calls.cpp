@@ -1,5 +1,5 @@
-// The seams of the fabric on a modelled machine: how a header is carried, a parcel fetched, bytes written back and
-// dropped (fabric/detail/carry.h, base/detail/coherence.h). Called from instrumented code.
+// The seams of the fabric on a modelled machine: they carry a header, fetch a parcel, write bytes back and drop them
+// (fabric/detail/carry.h, base/detail/coherence.h). Instrumented code calls them.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -20,17 +20,17 @@ namespace situ::model {
 namespace {
 
 constexpr std::uint64_t send_cycles = 10;     // to hand a cell to the network; assumed
-constexpr std::uint32_t cell_bytes = 64;      // what travels
-constexpr std::uint64_t arrive_cycles = 100;  // from the arrival to the first instruction of who slept; assumed
+constexpr std::uint32_t cell_bytes = 64;      // size of a message on the network
+constexpr std::uint64_t arrive_cycles = 100;  // from the arrival to the first instruction of the woken thread; assumed
 constexpr std::uintptr_t every_address = ~std::uintptr_t{0};
 
-// The last arrival from a tile at another, so that no message overtakes.
+// Returns the last arrival per pair of tiles, so that no message overtakes another.
 std::map<std::pair<std::uint32_t, std::uint32_t>, time_ps>& last_arrivals() {
   static auto* const all = new std::map<std::pair<std::uint32_t, std::uint32_t>, time_ps>;
   return *all;
 }
 
-// A device has no caches: what it hands over is in memory.
+// Runs an operation of the running core in its turn. A device has no caches: the data that it hands over is in memory.
 template <class Operation>
 void of_the_running_core(Operation operation) {
   if (running == &nobody || running->is_device) return;
@@ -40,7 +40,7 @@ void of_the_running_core(Operation operation) {
   c.clock = operation(c);
 }
 
-// The same for what caches do by order of this code; they hold nothing while accesses are not priced.
+// Does the same for cache operations that this code orders; caches hold nothing while accesses are not priced.
 template <class Operation>
 void of_the_caches(void* code, Operation operation) {
   if (running == &nobody || the_engine->is_fast_forward()) return;
@@ -96,7 +96,7 @@ void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, s
   if (the_graph_devices == nullptr || !the_graph_devices->take_header(what)) send_header(what, running->clock);
 }
 
-// Packet by packet, so that others get their turn in between.
+// Copies packet by packet, so that others get their turn in between.
 void situ_model_dma(void* to, const void* from, std::size_t bytes) noexcept {
   if (running == &nobody) return static_cast<void>(std::memcpy(to, from, bytes));
   if (running->is_device) give_up("a device asks for DMA, which only cores do");

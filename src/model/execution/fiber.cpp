@@ -15,7 +15,7 @@
 #include "base/thread_stacks.h"
 #include "model/execution/host_calls.h"
 
-// Callee-saved registers and the floating-point modes go to the stack that is left; FS is the caller's business.
+// Saves callee-saved registers and the floating-point modes on the old stack; the caller switches FS.
 asm(R"(
   .text
   .p2align 4
@@ -68,7 +68,7 @@ extern "C" [[gnu::visibility("hidden")]] void situ_model_switch_stack(void** fro
 namespace situ::model {
 namespace {
 
-constexpr std::size_t kept_free_bytes = 8192;  // below park()'s frame: what futex's callees and the red zone need
+constexpr std::size_t kept_free_bytes = 8192;  // below park()'s frame: for futex's callees and the red zone
 constexpr std::size_t registers_bytes = 7 * 8;
 
 const bool has_fsgsbase = (getauxval(AT_HWCAP2) & 2) != 0;  // HWCAP2_FSGSBASE: user code may write FS
@@ -94,7 +94,8 @@ void set_and_wake(std::uint32_t& word) noexcept {
   host_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE_PRIVATE, 1);
 }
 
-// The C library asks who calls it, so it is called with the storage of the process's own first thread.
+// The C library identifies its caller by thread-local storage, so this scope calls it with the storage of the process's
+// own first thread.
 class as_first_thread {
  public:
   as_first_thread() noexcept : before_{get_fs()} {
@@ -176,7 +177,7 @@ void lent_thread::release() {
 
 void lent_thread::prepare(void (*entry)()) noexcept {
   auto* const top = reinterpret_cast<std::uintptr_t*>(top_);
-  top[-1] = 0;  // the caller of entry(): none, where unwinding ends
+  top[-1] = 0;  // entry() has no caller, so that unwinding ends
   top[-2] = reinterpret_cast<std::uintptr_t>(entry);
   for (int i = 3; i <= 8; ++i) top[-i] = 0;
   top[-9] = 0;

@@ -25,9 +25,9 @@ graph_devices* the_graph_devices = nullptr;
 namespace {
 
 constexpr std::size_t no_limit = ~std::size_t{0};
-constexpr std::uint64_t trigger_cycles = 10;  // of a core that asks a unit of its tile; assumed
-constexpr std::uint32_t trigger_bytes = 32;   // of a request to a copy unit: its eight words; assumed
-constexpr std::uint32_t task_bytes = 64;      // of a task that is spawned on a tile; assumed, as a message's cell
+constexpr std::uint64_t trigger_cycles = 10;  // of a core's request to a unit of its tile; assumed
+constexpr std::uint32_t trigger_bytes = 32;   // a request to a copy unit: its eight words; assumed
+constexpr std::uint32_t task_bytes = 64;      // a task that is spawned on a tile; assumed, as a message's cell
 constexpr std::size_t buffer_alignment = 4096;
 
 const accelerator_spec* find_unit(const machine_spec& spec, machine::device_kind kind,
@@ -37,7 +37,7 @@ const accelerator_spec* find_unit(const machine_spec& spec, machine::device_kind
   return nullptr;
 }
 
-// As many as there are tiles with cores.
+// Returns whether every tile with cores has a device of this kind.
 bool every_tile_has(const machine_spec& spec, machine::device_kind kind) {
   for (std::uint32_t tile = 0; tile < spec.tiles.size(); ++tile)
     if (!spec.tiles[tile].cores.empty() && find_unit(spec, kind, &accelerator_spec::tile, tile) == nullptr)
@@ -164,7 +164,7 @@ struct graph_devices::near_memory {
 
 struct graph_devices::dispatched {
   graph_work work;
-  carried_header header;  // once it has been handed over
+  carried_header header;  // set once the thread has handed it over
 };
 
 struct graph_devices::transfer {
@@ -172,11 +172,11 @@ struct graph_devices::transfer {
     void operator()(std::byte* at) const noexcept { ::operator delete(at, std::align_val_t{buffer_alignment}); }
   };
   graph_work* work;
-  std::unique_ptr<graph_work> own;  // where nobody else keeps it
+  std::unique_ptr<graph_work> own;  // set if the transfer owns the work
   near_memory* at = nullptr;
   std::uint32_t target = none;                     // memory of the destination
-  std::unique_ptr<std::byte, free_buffer> buffer;  // between memories
-  std::byte* copied = nullptr;                     // where the unit has put it
+  std::unique_ptr<std::byte, free_buffer> buffer;  // for a copy between memories
+  std::byte* copied = nullptr;                     // address of the unit's copy
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> finalizers;
 };
@@ -319,7 +319,7 @@ time_ps graph_devices::drop_destination(near_cache& at, const graph_work& work, 
   return at.range.run(range_operation::flush, list, list + work.finalizers * sizeof(std::uint64_t), now);
 }
 
-// The request goes to the unit beside the graph's memory.
+// Sends the request to the unit next to the graph's memory.
 void graph_devices::trigger(std::shared_ptr<transfer> next, time_ps now) {
   graph_work& work = *next->work;
   const std::uint32_t tile = engine_.tile_of_place(work.reader);
@@ -344,7 +344,7 @@ void graph_devices::trigger(std::shared_ptr<transfer> next, time_ps now) {
                                          .over = [this, next] { go_on(next); }});
 }
 
-// By the unit. Between memories into a buffer beside the graph, with pointers for where it will be (4.2).
+// Copies by the unit: between memories into a buffer next to the graph, with pointers for the final addresses (4.2).
 time_ps graph_devices::copy(transfer& done, time_ps now) {
   graph_work& work = *done.work;
   near_memory& at = *done.at;
@@ -356,7 +356,7 @@ time_ps graph_devices::copy(transfer& done, time_ps now) {
     done.copied = last;
     const std::uint64_t room = work.destination_bytes - work.head_bytes;
     if (done.target != at.memory) {
-      const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(last) % buffer_alignment;  // aligned alike
+      const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(last) % buffer_alignment;  // alignment offset
       done.buffer.reset(static_cast<std::byte*>(::operator new(apart + room, std::align_val_t{buffer_alignment})));
       done.copied = done.buffer.get() + apart;
     }
@@ -389,7 +389,7 @@ time_ps graph_devices::copy(transfer& done, time_ps now) {
   }
 }
 
-// The library's own: which objects of the copy may come to own something.
+// Lists the objects of the copy that may come to own storage, for the library.
 void graph_devices::list_finalizers(transfer& done, time_ps now) {
   const graph_work& work = *done.work;
   if (work.destination_finalizers == nullptr) return;
@@ -405,7 +405,7 @@ void graph_devices::list_finalizers(transfer& done, time_ps now) {
   std::memcpy(work.destination_finalizers, done.finalizers.data(), bytes);
 }
 
-// The unit has copied, and takes up its next request.
+// Continues a transfer after the unit's copy, while the unit takes up its next request.
 void graph_devices::go_on(const std::shared_ptr<transfer>& next) {
   near_memory& at = *next->at;
   if (next->buffer == nullptr || next->work->error_code != 0) return tell_reader(next, at.memory, at.copy_thread.now());
@@ -414,7 +414,7 @@ void graph_devices::go_on(const std::shared_ptr<transfer>& next) {
                         .over = [this, next, &at] { tell_reader(next, next->target, at.dma_thread.now()); }});
 }
 
-// By the DMA unit beside the memory.
+// Moves the copy by the DMA unit next to the memory.
 time_ps graph_devices::bring(transfer& done, time_ps now) {
   const graph_work& work = *done.work;
   near_memory& at = *done.at;

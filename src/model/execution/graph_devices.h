@@ -5,8 +5,8 @@
 //                        written
 //   copy it              NCA of the receiver's tile drops the destination's lines, and triggers the unit next to the
 //                        graph's memory. That unit copies the graph to the destination. If the destination is in
-//                        another memory, it copies to a buffer next to the graph, from which its DMA unit moves the copy
-//                        to the destination. Then the receiver is notified.
+//                        another memory, it copies to a buffer next to the graph, and its DMA unit moves the copy to
+//                        the destination. Then the receiver is notified.
 //
 // Each unit is a unit_thread. The requests of all places to a memory's unit pass through the unit's one FIFO; a request
 // that finds it full waits, in order. The units really copy the bytes: the receiver gets the bytes that the units find

@@ -1,4 +1,5 @@
-// What gcc's -fsanitize=thread and -fsanitize-coverage=trace-pc call before each access and in each basic block.
+// The functions that gcc's -fsanitize=thread and -fsanitize-coverage=trace-pc call before each access and in each basic
+// block.
 #include <cstddef>
 #include <cstdint>
 
@@ -14,7 +15,7 @@ namespace {
 }
 [[gnu::noinline]] void give_turn() { the_engine->end_quantum(); }
 
-// The access lies in one line: it is aligned, or has been looked at.
+// Handles an access within one line: its address is aligned, or was checked.
 template <bool Writes>
 [[gnu::always_inline]] inline void in_line(const void* at, std::size_t bytes) {
   core& c = *running;
@@ -43,14 +44,14 @@ template <access_kind Kind = access_kind::atomic, class Word>
                        reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 
-// The first time that a core of a kind comes to the block, or code that is not of the program's own file.
+// Handles the first visit of a core's kind to the block, and code outside the program's own file.
 [[gnu::noinline]] void slow_block(std::uintptr_t code) {
   if (running != &nobody) the_engine->begin_new_block(code);
 }
 
 [[gnu::noinline]] void fetch(fetched_lines lines, std::uintptr_t code) { the_engine->fetch(lines, code); }
 
-// A block in the lines of the one before, above all a loop of one block, is not looked up.
+// Begins a block. A block in the lines of the previous one, such as a loop of one block, needs no lookup of its lines.
 [[gnu::always_inline]] inline void begin_block(std::uintptr_t code) {
   core& c = *running;
   const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
@@ -68,10 +69,10 @@ using situ::model::anywhere;
 using situ::model::atomically;
 using situ::model::in_line;
 
-// block_costs.cpp knows the calls of hooks by where these lie: what the compiler does to call one differs.
-#define SITU_ACCESS_HOOK [[gnu::section("situ_hooks_access")]]  // an address
-#define SITU_ATOMIC_HOOK [[gnu::section("situ_hooks_atomic")]]  // stands in place of the atomic's instruction
-#define SITU_PLAIN_HOOK [[gnu::section("situ_hooks_plain")]]    // nothing but the call
+// block_costs.cpp recognises calls of hooks by the hooks' sections: the compiler's set-up of a call differs by hook.
+#define SITU_ACCESS_HOOK [[gnu::section("situ_hooks_access")]]  // takes an address
+#define SITU_ATOMIC_HOOK [[gnu::section("situ_hooks_atomic")]]  // replaces the atomic's instruction
+#define SITU_PLAIN_HOOK [[gnu::section("situ_hooks_plain")]]    // takes no argument
 
 // NOLINTBEGIN: the compiler's names
 #define SITU_HOOKS(n)                                                                         \

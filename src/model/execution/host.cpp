@@ -41,7 +41,7 @@ void rest(std::int64_t ns) noexcept {
   ::nanosleep(&time, nullptr);
 }
 
-// One thread of the host runs all: nothing is ever out of order.
+// One host thread runs all threads, so memory operations are always in order.
 bool can_order_all_threads() noexcept { return true; }
 void order_all_threads() noexcept {}
 bool join_order_of_processes() noexcept { return true; }

@@ -9,7 +9,7 @@
 namespace situ::model {
 namespace {
 
-constexpr std::uintptr_t first_address = 0x1000'0000'0000;  // below where jobs and libraries lie, above the heap
+constexpr std::uintptr_t first_address = 0x1000'0000'0000;  // below jobs and libraries, above the heap
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t guard_bytes = std::size_t{1} << 20;
 std::uintptr_t next_address = first_address;

@@ -22,10 +22,10 @@
 namespace situ::model {
 namespace {
 
-constexpr long period_ns = 5'000'000;  // the kernel looks at such timers each 4 ms or so
+constexpr long period_ns = 5'000'000;  // the kernel checks such timers about every 4 ms
 constexpr std::uint64_t least_samples = 40;
 constexpr double told_percent = 5;
-constexpr std::size_t most_functions = 3;  // named of a file
+constexpr std::size_t most_functions = 3;  // functions named per file
 
 struct sample {
   std::uintptr_t code = 0;
@@ -33,7 +33,7 @@ struct sample {
 };
 constinit std::array<sample, 8192> samples{};  // by code; linear probing
 constinit std::uint64_t all_samples = 0;
-void (*also)() = nullptr;  // by each sample
+void (*also)() = nullptr;  // called at each sample
 int timer = -1;
 
 void note(std::uintptr_t code) noexcept {
@@ -47,14 +47,14 @@ void note(std::uintptr_t code) noexcept {
 }
 
 void on_tick(int, siginfo_t*, void* context) {
-  // While the executor works, whatever runs is its own.
+  // While the executor works, the running code is its own.
   if (running != &nobody)
     note(static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
   ++all_samples;
   if (also != nullptr) also();
 }
 
-// Whether the executor has put it there: its own names, and those of the C library's that it takes the place of.
+// Returns whether the function is the executor's: its own names, and the names of the C library that it replaces.
 bool is_of_executor(const std::string& function) {
   if (function.starts_with("situ::model::")) return true;
   for (std::string_view rest = kept_symbols; !rest.empty();) {
@@ -86,7 +86,7 @@ origin origin_of(std::uintptr_t code) {
       code < reinterpret_cast<std::uintptr_t>(&etext)) {
     const code_range range = function_around(code);
     const std::string name = function_name(code);
-    // Where there is no function there are but the linker's stubs.
+    // Code outside all functions is only the linker's stubs.
     return {range.begin == range.end || is_of_executor(name) || has_hooks(range), "", name};
   }
   Dl_info found{};
@@ -108,7 +108,7 @@ void begin_host_samples(void (*each_time)()) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGPROF;
-  // Gone when the program executes another, as an interval timer is not.
+  // This timer ends when the program executes another program; an interval timer would not.
   if (host_call(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, reinterpret_cast<long>(&event),
                 reinterpret_cast<long>(&timer)) != 0) {
     timer = -1;

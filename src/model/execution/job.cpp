@@ -1,5 +1,5 @@
-// The job of a modelled run: its places are threads, each on a core of its own tile. Compiled with the hooks, as it
-// makes the library's own structures.
+// The job of a modelled run: its places are threads, each on a core of its own tile. This file is compiled with the
+// hooks, as it makes the library's own structures.
 #include "memory/job.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 extern "C" void situ_model_make_job(std::uint32_t places) {
   using situ::detail::job;
-  auto& made = *new job{job::create({.place_count = places})};  // until the process ends
+  auto& made = *new job{job::create({.place_count = places})};  // lives until the process ends
   made.control().oversubscribed = false;                        // each place has a core
   made.control().sender_fences = false;                         // no store waits in a buffer
   ::fcntl(made.descriptor(), F_SETFD, 0);

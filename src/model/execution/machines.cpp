@@ -29,7 +29,7 @@ std::uint64_t number_in(std::string_view text) {
 
 constexpr std::uint64_t most_cores_a_tile = 1024;
 constexpr std::uint64_t most_sets = 1 << 20;
-constexpr std::uint64_t most_entries = 1 << 26;  // of all caches together: 512 MiB
+constexpr std::uint64_t most_entries = 1 << 26;  // limit for all caches together: 512 MiB
 constexpr std::uint64_t most_ns = 1'000'000'000;
 
 [[nodiscard]] std::uint64_t most_of(std::string_view key) {
@@ -79,7 +79,7 @@ flat_shape flat_shape_of(std::string_view text) {
 machine_spec read_with(const std::vector<std::string>& settings, const std::string& name) {
   if (settings.empty()) return read_machine(name);
   std::ifstream stream{name, std::ios::binary};
-  if (!stream) return read_machine(name);  // which says why not
+  if (!stream) return read_machine(name);  // read_machine() throws with the reason
   const std::string text{std::istreambuf_iterator<char>{stream}, {}};
   try {
     return parse_machine(apply_settings(text, name, settings), name);

@@ -1,5 +1,5 @@
-// Functions of the C library over ranges of memory: the linker gives us what the program calls by their names (--wrap),
-// and they touch what they touch, in pieces of 16 bytes. What the library itself calls is not seen.
+// Functions of the C library over ranges of memory: the linker redirects the program's calls to these (--wrap), and
+// each touches its ranges in pieces of 16 bytes. Calls from within the library itself are not seen.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace situ::model {
 namespace {
 
-constexpr std::size_t piece_bytes = 16;  // of a vector register, as the compiler's own copies
+constexpr std::size_t piece_bytes = 16;  // size of a vector register, as in the compiler's own copies
 
-// In one line, which the first cache does not answer: it may have the line after the first piece, or never.
+// Touches pieces of one line that misses the front: the front may have the line after the first piece, or never.
 [[gnu::noinline]] void touch_pieces(std::uintptr_t at, std::uintptr_t end, bool writes) {
   for (std::size_t bytes = 0; at < end; at += bytes) {
     bytes = std::min(piece_bytes, end - at);
@@ -52,8 +52,8 @@ void writes(const void* range, std::size_t bytes) {
   if (running != &nobody && bytes != 0) touch(range, bytes, true);
 }
 
-// Where tiles may see different bytes, each piece is touched and moved before the next: between the two nobody else
-// runs. Memory is read into the machine's registers first, as there.
+// Returns whether the range is watched. If tiles may see different bytes, each piece is touched and moved before the
+// next, and no other thread runs in between. Memory is read into the host's registers first, as on the machine.
 [[nodiscard]] bool is_watched(const void* range, std::size_t bytes) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(range);
   return watched.bytes != 0 && running != &nobody && bytes != 0 && (watched.holds(at) || watched.holds(at + bytes - 1));
@@ -86,7 +86,7 @@ void move_watched(void* to, const void* from, std::size_t bytes, void* code) {
       i += piece;
     }
   } else {
-    for (std::size_t i = bytes; i-- > 0;) move_piece(out + i, in + i, 1, code);  // overlapping: from the end
+    for (std::size_t i = bytes; i-- > 0;) move_piece(out + i, in + i, 1, code);  // overlapping ranges: from the end
   }
 }
 
@@ -161,7 +161,7 @@ std::size_t __wrap_strlen(const char* text) {
   reads(text, length + 1);
   return length;
 }
-// gcc's hooks where it does not call the C library's.
+// gcc calls these hooks instead of the C library's functions.
 void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) { return __wrap_memcpy(to, from, bytes); }
 void* __tsan_memmove(void* to, const void* from, std::size_t bytes) { return __wrap_memmove(to, from, bytes); }
 void* __tsan_memset(void* to, int value, std::size_t bytes) { return __wrap_memset(to, value, bytes); }

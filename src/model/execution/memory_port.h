@@ -28,8 +28,8 @@ struct front_cache {
   std::uint32_t ways = 1;
   std::uint32_t line_bytes = 64;  // power of two
   time_ps hit_ps = 0;
-  std::uint64_t page_bytes =
-      0;  // TLB page size; the executor knows the last page alone, accesses to others go to the machine; 0: no TLB
+  // TLB page size; 0: no TLB. The executor knows only the last page; accesses to other pages go to the machine.
+  std::uint64_t page_bytes = 0;
 };
 
 class modelled_machine;

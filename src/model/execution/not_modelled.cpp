@@ -1,5 +1,5 @@
-// Functions of the C library that would wait, or look at the host, behind the executor's back: the program is told. The
-// headers that declare them are not included, since only the names count.
+// Functions of the C library that would wait, or read the host's state, without the executor: a call ends the program
+// with a message. The headers that declare these functions are not included, since only the names count.
 #include "model/execution/host_calls.h"
 
 #define SITU_NOT_MODELLED(name) \

@@ -109,7 +109,7 @@ class parts_machine final : public memory_port {
     const machine_spec& its = machine_.spec();
     machine_.map_range(begin, end, shared_[place % shared_.size()]);
     if (has_local_ && heap > begin) machine_.map_range(begin, heap, its.tiles[tile].local_memory);
-    // Where a launch before had its segment this one's bytes are new: of those, no cache holds anything.
+    // An earlier launch may have had its segment here, but this segment's bytes are new: no cache holds any of them.
     machine_.forget(begin, end);
     if (shadow_) shadow_->add_region(reinterpret_cast<void*>(begin), end - begin);
   }
@@ -127,7 +127,7 @@ class parts_machine final : public memory_port {
     if (!shadow_) return;
     const std::uint32_t tile = machine_.tile_of(core);
     const std::uint32_t home = machine_.spec().memories[machine_.memory_of(address, tile)].tile;
-    // A tile's own memory is never stale for it, and other tiles reach it word by word.
+    // A tile's own memory is never stale for the tile, and other tiles access it word by word.
     if (!is_atomic(kind) && home == none) return shadow_->see(tile, address, bytes, kind == access_kind::write, at);
     shadow_->see_memory(address, bytes, changes(kind), at);
   }
@@ -150,7 +150,7 @@ class parts_machine final : public memory_port {
 
  private:
   mutable modelled_machine machine_;   // first_data_cache() is not const
-  std::vector<std::uint32_t> shared_;  // memories of no tile
+  std::vector<std::uint32_t> shared_;  // memories that belong to no tile
   bool has_local_ = false;
   std::optional<coherence_shadow> shadow_;
   std::function<void(std::vector<part_counters>&)> more_;

@@ -9,7 +9,7 @@
 namespace situ::model {
 namespace {
 
-// Idle time that has not ended is not in idle_ps yet.
+// Returns the idle time until `when`: idle_ps does not include an idle period that has not ended.
 time_ps idle_until(const core& c, time_ps when) {
   return c.idle_ps + (c.current == nullptr && when > c.idle_since ? when - c.idle_since : 0);
 }
@@ -37,8 +37,8 @@ void each_figure(core_figures& a, const core_figures& b, Operation with) {
     with(a.*member, b.*member);
 }
 
-// The same part in another list. Parts come in the same order each time, but some come once they have done something
-// (links), so that others lie further behind then: at `guess` or later.
+// Returns the same part in another list, at `guess` or later. Parts come in the same order each time, but some parts
+// (such as links) appear only after their first use, so that others are then further back.
 part_counters* find_part(std::vector<part_counters>& in, const part_counters& part, std::size_t& guess) {
   for (std::size_t i = guess; i < in.size(); ++i)
     if (in[i].part == part.part && in[i].kind == part.kind) {
@@ -48,7 +48,7 @@ part_counters* find_part(std::vector<part_counters>& in, const part_counters& pa
   return nullptr;
 }
 
-// Of what both have: a part that only `b` knows is one that `a`, which is later, knows, too.
+// Combines the figures of `a` and `b`; `a` is later, so it has every part that `b` has.
 template <class Operation>
 void combine(machine_figures& a, const machine_figures& b, Operation with) {
   with(a.when, b.when);
@@ -82,7 +82,7 @@ machine_figures difference(const machine_figures& to, const machine_figures& fro
 }
 
 void add(machine_figures& sum, const machine_figures& more) {
-  machine_figures made = more;  // it knows every part that the sum does
+  machine_figures made = more;  // `more` has every part of the sum
   combine(made, sum, [](std::uint64_t& a, std::uint64_t b) { a += b; });
   sum = std::move(made);
 }

@@ -23,7 +23,7 @@ std::uint64_t accesses_of(const machine_figures& figures) {
 }
 bool was_used(const core& c) { return accesses_of(c) != 0; }
 
-// Times a core was idle at the end are not in idle_ps yet.
+// Returns a core's idle time: idle_ps does not include the idle period at the end.
 time_ps idle_of(const core& c, time_ps end) {
   return c.idle_ps + (c.current == nullptr && end > c.idle_since ? end - c.idle_since : 0);
 }
@@ -86,7 +86,7 @@ std::string to_json(const core& c, const core_figures& its, time_ps clock) {
       its.fetch_misses, its.fetch_ps, its.to_machine, its.to_machine_ps, its.idle_ps);
 }
 
-// Those that had an access, one a line.
+// Returns the cores that had an access, one a line.
 std::string cores_json(engine& ran, const machine_figures& figures, bool whole_run) {
   std::string text{"["};
   const char* comma = "";

@@ -30,7 +30,7 @@ ordered_json tile_node(const machine_spec& of, const tile_spec& tile) {
   return made;
 }
 
-// A memory of no tile: with those at the same place of the mesh, or alone where there is none.
+// Adds a memory of no tile: to the node at the same position of the mesh, or as a node of its own.
 void add_memory(ordered_json& nodes, const machine_spec& of, const memory_spec& memory) {
   if (of.mesh.columns > 0)
     for (ordered_json& node : nodes)
@@ -41,7 +41,7 @@ void add_memory(ordered_json& nodes, const machine_spec& of, const memory_spec& 
   nodes.push_back({{"name", memory.name}, {"x", memory.x}, {"y", memory.y}, {"memories", {memory.name}}});
 }
 
-// A machine without a specification: tiles of cores, and one memory.
+// Returns the nodes of a machine without a specification: tiles of cores, and one memory.
 ordered_json flat_nodes(engine& ran) {
   ordered_json nodes = ordered_json::array();
   for (const core& each : ran.cores()) {

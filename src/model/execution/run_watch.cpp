@@ -69,14 +69,14 @@ time_ps look_at_run(time_ps now) {
   return watched_for.over_time != nullptr ? watched_for.over_time->next() : never;
 }
 
-// Not where whoever has started the program wants the signal ignored.
+// Catches a signal, unless the program was started with the signal ignored.
 void catch_end(int signal) {
   struct sigaction before{};
   ::sigaction(signal, nullptr, &before);
   if (before.sa_handler == SIG_IGN) return;
   struct sigaction action{};
   action.sa_handler = &on_end;
-  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);  // a second one ends it at once
+  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);  // a second signal ends the run at once
   ::sigaction(signal, &action, nullptr);
 }
 

@@ -28,7 +28,8 @@ struct function {
   const char* name;
 };
 
-// The functions in the program's own symbol table; it is not position-independent, so they lie where the file says.
+// Reads the functions of the program's own symbol table. The program is not position-independent, so functions have the
+// addresses in its file.
 std::vector<function> read_functions() {
   std::vector<function> found;
   const long file = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"), O_RDONLY | O_CLOEXEC);
@@ -109,7 +110,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
                     ::sigdescr_np(signal), info->si_addr, t.index, place_of(t), on->index, on->tile, on->clock / 1000)
             .c_str());
     print_stack(2);
-    print_mistakes();  // which may be why
+    print_mistakes();  // the errors may be the cause
   } else {
     say("situ model: a fault outside modelled time\n");
     print_stack(2);
@@ -157,7 +158,7 @@ void install_crash_handler() {
   action.sa_sigaction = &on_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   for (const int each : fatal_signals) ::sigaction(each, &action, nullptr);
-  (void)functions();  // now, where memory is whole
+  (void)functions();  // reads the symbols now, before a fault
 }
 
 }  // namespace situ::model

@@ -1,17 +1,18 @@
-// main is ours: it reads what `situ model run` says by the environment, makes the machine, and runs the program's main
-// as the first thread, with arguments and environment copied to where they lie in each run.
+// The executor provides main: it reads the settings of `situ model run` from the environment, makes the machine, and
+// runs the program's main as the first thread, with arguments and environment copied to addresses that are the same in
+// each run.
 //
-//   SITU_MODEL_MACHINE   "flat", or a machine's file; must be there
-//   SITU_MODEL_SET       figures of the machine that take the place of its file's: KEY=VALUE, one a line
+//   SITU_MODEL_MACHINE   "flat", or a machine's file; required
+//   SITU_MODEL_SET       figures of the machine that replace those of its file: KEY=VALUE, one a line
 //   SITU_MODEL_PLACES    places of the Situ job; 1 unless given
-//   SITU_MODEL_QUANTUM   ns that a core may run ahead between what others can see
-//   SITU_MODEL_STRICT    1: not at all
-//   SITU_MODEL_COHERENCE 1: tiles see what they would see; stale reads and lost writes are told of
-//   SITU_MODEL_PROFILE   1: the report says where time went, by function
-//   SITU_MODEL_FAST_FORWARD  the region that accesses are priced from
-//   SITU_MODEL_GRAPH_UNITS devices, copy-only or software: who copies graphs of offloads; devices where there are some
+//   SITU_MODEL_QUANTUM   ns that a core may run ahead between events that others can see
+//   SITU_MODEL_STRICT    1: a core never runs ahead
+//   SITU_MODEL_COHERENCE 1: tiles see the bytes of their caches; stale reads and lost writes are reported
+//   SITU_MODEL_PROFILE   1: the report has the time of each function
+//   SITU_MODEL_FAST_FORWARD  the region from whose begin on accesses are priced
+//   SITU_MODEL_GRAPH_UNITS auto, devices, copy-only or software: copies graphs of offloads; auto: devices, if any
 //   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
-//   SITU_MODEL_DUMMIES   0: no allocations that stand for those of a copy by software
+//   SITU_MODEL_DUMMIES   0: makes no allocations that stand for those of a copy by software
 //   SITU_MODEL_MEMORIES  how many of the memories that belong to no tile are used; all unless given
 //   SITU_MODEL_JSON      file for the report
 //   SITU_MODEL_REPORT    file for the report as a page, with samples over time
@@ -50,11 +51,11 @@
 #include "model/execution/stacks.h"
 #include "model/execution/timeline.h"
 
-// The mark by which `situ model run` knows a modelled program (tools/command/program_file.h).
+// The mark by which `situ model run` recognises a modelled program (tools/command/program_file.h).
 asm(".pushsection .note.situ_model, \"a\", @note\n"
     ".balign 4\n"
     ".long 10\n"  // bytes of the name
-    ".long 4\n"   // bytes of what is said
+    ".long 4\n"   // bytes of the content
     ".long 1\n"   // the kind of note
     ".asciz \"SituModel\"\n"
     ".balign 4\n"
@@ -68,35 +69,35 @@ namespace {
 
 struct run_options {
   std::string machine;
-  std::vector<std::string> settings;  // of the machine
+  std::vector<std::string> settings;  // settings of the machine
   std::string json;
   std::string page;
   std::uint32_t places = 1;
   std::uint32_t memories = 0;  // 0: all
   engine_options engine;
   graph_device_options graph;
-  bool needs_graph_units = false;  // asked for by name
+  bool needs_graph_units = false;  // requested by name
   bool is_quiet = false;
   bool checks_coherence = false;
 };
 
 constexpr const char* settings = "SITU_MODEL_";
 
-// These are for ever: static destructors run on modelled time, and are the program's.
+// These objects are never destroyed: static destructors run on modelled time, and are the program's.
 run_options& options = *new run_options;
 int argument_count = 0;
 char** arguments = nullptr;
 std::uint64_t begin_ns = 0;
-coherence_log* mistakes = nullptr;  // where they are looked for
+coherence_log* mistakes = nullptr;  // null unless coherence is checked
 bool is_over = false;
-timeline* over_time = nullptr;  // where samples are asked for
+timeline* over_time = nullptr;  // null unless samples are requested
 
-// Where a report is asked for: it is opened before the program begins.
+// A report's file, opened before the program begins.
 struct output_file {
   std::string name;
   long descriptor = -1;
 };
-output_file& json_file = *new output_file;  // for ever, too
+output_file& json_file = *new output_file;  // never destroyed, too
 output_file& page_file = *new output_file;
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
@@ -108,7 +109,7 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   return value;
 }
 
-// Which of these texts the environment says; the first where it says nothing.
+// Returns the index of the environment's choice among these texts; 0 if the variable is not set.
 std::size_t choice_of(const char* name, std::initializer_list<std::string_view> choices) {
   const char* const text = std::getenv(name);
   if (text == nullptr || *text == '\0') return 0;
@@ -151,8 +152,8 @@ run_options read_options() {
   return made;
 }
 
-// Texts one after the other, at a fixed address; those of our own settings are left out, so that a run does not depend
-// on where its report goes.
+// Copies texts one after the other to a fixed address. The executor's own settings are left out, so that a run does not
+// depend on the names of its report files.
 char** copy_texts(char** from) {
   std::vector<const char*> kept;
   std::size_t bytes = 0;
@@ -184,7 +185,7 @@ void write(const output_file& to, std::string_view text) {
   const long closed = host_call(SYS_close, to.descriptor);
   if (failed == 0 && closed < 0) failed = -closed;
   if (failed == 0) return;
-  std::fflush(nullptr);  // what the program has printed
+  std::fflush(nullptr);  // flushes the program's output
   const std::string why = situ::detail::write_failure(static_cast<int>(failed));
   give_up(("cannot write the report to " + to.name + ": " + why).c_str());
 }
@@ -213,7 +214,7 @@ void write_report(int code) {
   if (page_file.descriptor >= 0) write(page_file, report_page(json));
 }
 
-// By the host's calls: buffers of the C library would move what the program allocates.
+// Opens a file by the host's calls: buffers of the C library would move the program's allocations.
 void open(output_file& made, const std::string& name) {
   if (name.empty()) return;
   made = {.name = name,
@@ -263,8 +264,8 @@ void run_main() {
 
 }  // namespace
 
-// Before the program's static constructors, so that the report comes after its static destructors: they belong to the
-// run, and may wait for threads.
+// Runs before the program's static constructors, so that the report comes after its static destructors: these belong to
+// the run, and may wait for threads.
 [[gnu::constructor(101)]] void report_at_exit() {
   on_exit(
       [](int code, void*) {

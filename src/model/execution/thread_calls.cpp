@@ -1,6 +1,6 @@
-// Threads of the program and what they wait on. These take the C library's names, so that libstdc++ calls them, too;
-// its own structures hold their state (zeros: nobody has it), which is touched as the real ones' is: by an atomic
-// access.
+// The program's threads and their synchronisation. These functions have the C library's names, so that libstdc++ calls
+// them, too. The library's own structures hold their state (zeros: free), which is touched like that of the library's:
+// by an atomic access.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -25,7 +25,7 @@ void touch(const void* what) {
 }
 int self_number() { return the_engine == nullptr ? 1 : static_cast<int>(the_engine->self().index) + 1; }
 
-// Waits on an address until `done`, or until the time is over.
+// Waits on an address until done() returns true, or the time is over.
 template <class Done>
 bool wait_until(const void* word, time_ps until, const char* what, Done done) {
   while (!done()) {
@@ -67,7 +67,7 @@ int unlock(pthread_mutex_t* mutex) {
 
 int wait_on(pthread_cond_t* condition, pthread_mutex_t* mutex, time_ps until) {
   touch(condition);
-  unlock(mutex);  // nothing happens between this and the sleep
+  unlock(mutex);  // no other thread runs between this and the sleep
   const bool woken = the_engine->sleep(condition, until, "a condition variable");
   lock(mutex, never, true);
   return woken ? 0 : ETIMEDOUT;
@@ -78,7 +78,7 @@ void wake_from(const void* word, std::uint32_t count) {
   if (the_engine != nullptr) the_engine->wake(word, count);
 }
 
-// A rwlock's state: -1: one writes; n > 0: so many read.
+// Returns a rwlock's state: -1 for one writer; n > 0 for n readers.
 int& state_of(pthread_rwlock_t* lock) { return *reinterpret_cast<int*>(lock); }
 unsigned& value_of(sem_t* semaphore) { return *reinterpret_cast<unsigned*>(semaphore); }
 
@@ -165,7 +165,7 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const times
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) { return wait_on(condition, mutex, never); }
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  const bool is_monotonic = (condition->__data.__wrefs & 2) != 0;  // as pthread_cond_init has set it
+  const bool is_monotonic = (condition->__data.__wrefs & 2) != 0;  // set by pthread_cond_init
   return wait_on(condition, mutex, modelled_time(is_monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, *until));
 }
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
@@ -181,7 +181,7 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 }
 int pthread_cond_destroy(pthread_cond_t*) noexcept { return 0; }
 
-// 0: not yet; 1: under way; 2: done.
+// The state is 0: not begun; 1: in progress; 2: done.
 int pthread_once(pthread_once_t* state, void (*body)()) {
   touch(state);
   if (*state == 0) {
@@ -201,7 +201,7 @@ int pthread_once(pthread_once_t* state, void (*body)()) {
   return *state == 2 ? 0 : pthread_once(state, body);
 }
 
-// The first byte says that it is done, the second that somebody is at it.
+// The guard's first byte is set when the initialization is done, the second while a thread performs it.
 int __cxa_guard_acquire(long* guard) {
   auto* const bytes = reinterpret_cast<volatile char*>(guard);
   touch(guard);
@@ -309,7 +309,8 @@ long sysconf(int name) noexcept {
 int get_nprocs() noexcept { return the_engine == nullptr ? 1 : static_cast<int>(core_count()); }
 int get_nprocs_conf() noexcept { return get_nprocs(); }
 
-// The library calls `visit` under its lock: who would wait for that is another thread of ours, not of the host.
+// The library calls `visit` under its lock, which only modelled threads, not host threads, could wait for: so no other
+// thread runs during the call.
 int dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* data) {
   using iterate = int (*)(int (*)(dl_phdr_info*, std::size_t, void*), void*);
   static const auto real = reinterpret_cast<iterate>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));

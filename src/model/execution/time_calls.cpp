@@ -1,4 +1,4 @@
-// Clocks, sleeping, and sleeping on a word. These take the C library's names.
+// Clocks, sleeping, and sleeping on a word. These functions have the C library's names.
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -36,7 +36,7 @@ std::uint64_t now_ps() noexcept {
   return running->clock;
 }
 
-// A negative time is 0; one that has no room in a signed number is the largest.
+// Returns the time in ns. A negative time counts as 0; a time beyond the signed range counts as the largest.
 std::int64_t ns_of(const timespec& time) {
   if (time.tv_sec < 0) return 0;
   std::int64_t ns = 0;
@@ -107,7 +107,7 @@ int situ_model_wake(const void* word, int count) noexcept {
 std::uint64_t situ_model_now_ns() noexcept { return now_ps() / ps_a_ns; }
 std::uint64_t situ_model_now_cycles() noexcept {
   if (running == &nobody) return 0;
-  // a device has no cycles: those of the machine's first core
+  // a device has no cycles of its own, and uses those of the machine's first core
   return running->clock / (running->is_device ? the_engine->cores().front().period_ps : running->period_ps);
 }
 void situ_model_settle(std::uint32_t place) noexcept {
@@ -150,7 +150,7 @@ int timespec_get(timespec* now, int base) noexcept {
   clock_gettime(CLOCK_REALTIME, now);
   return base;
 }
-// The process's time is the running core's.
+// The process's time is the running core's clock.
 std::clock_t clock() noexcept { return static_cast<std::clock_t>(now_ps() / ps_a_ns / (ns_a_second / CLOCKS_PER_SEC)); }
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*) {
   if (running == &nobody) return 0;
@@ -178,7 +178,7 @@ long syscall(long number, ...) noexcept {
     if (number == SYS_futex)
       return futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]), static_cast<std::uint32_t>(a[2]),
                    reinterpret_cast<const timespec*>(a[3]));
-    if (number == SYS_membarrier)  // one host thread: all memory is in order
+    if (number == SYS_membarrier)  // on one host thread all memory is in order
       return a[0] == MEMBARRIER_CMD_QUERY ? MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED
                                           : 0;
     if (number == SYS_sched_yield) return the_engine->yield(), 0;

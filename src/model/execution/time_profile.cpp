@@ -21,7 +21,7 @@ double percent(time_ps part, time_ps of) {
 }  // namespace
 
 time_profile::of_core& time_profile::of(const core& c) {
-  if (c.index >= cores_.size()) cores_.resize(c.index + 1);  // a device's
+  if (c.index >= cores_.size()) cores_.resize(c.index + 1);  // for a device's core
   return cores_[c.index];
 }
 

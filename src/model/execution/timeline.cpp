@@ -13,7 +13,7 @@
 namespace situ::model {
 namespace {
 
-// Counters of parts that are followed; the others are known for the whole run.
+// Counters of parts that a timeline follows; other counters are reported for the whole run.
 constexpr std::array followed{"hits",  "misses",     "busy_ps",       "unit_busy_ps", "queueing_ps", "bytes",
                               "flits", "read_bytes", "written_bytes", "operations",   "objects"};
 
@@ -50,7 +50,7 @@ void timeline::take(engine& of, time_ps when) {
     note(part, "core", "busy_ps", when > its.idle_ps ? when - its.idle_ps : 0);
   }
   for (const part_counters& part : now.parts) {
-    if (part.kind == "core") continue;  // said above
+    if (part.kind == "core") continue;  // added above
     for (const auto& [counter, sum] : part.values)
       if (sum != 0 && std::ranges::find(followed, std::string_view{counter}) != followed.end())
         note(part.part, part.kind, counter, sum);

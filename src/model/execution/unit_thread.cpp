@@ -51,7 +51,7 @@ void unit_thread::serve_next() {
   next = {};
 }
 
-// From within outside_time; comes back there.
+// Called within outside_time, and returns to it.
 void unit_thread::take_turn(time_ps now) {
   core_->clock = std::max(core_->clock, now);
   running = core_;

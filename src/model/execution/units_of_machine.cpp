@@ -1,6 +1,6 @@
-// The units behind offloads (graph/graph_units.h) on a modelled machine that has such devices. Compiled with the hooks,
-// as a part of the program's Situ; what runs here runs in agents and devices, whose instructions take no time, or in
-// receivers.
+// The units behind offloads (graph/graph_units.h) on a modelled machine that has such devices. This file is compiled
+// with the hooks, as a part of the program's Situ. Its code runs in agents and devices, whose instructions take no
+// time, or in receivers.
 #include "graph/graph_units.h"
 
 #include <situ/base/error.h>
@@ -21,7 +21,7 @@ namespace {
 
 static_assert(most_roots == model::graph_work::most_roots);
 
-// What a device has under way of a slot.
+// A device's work in progress for a slot.
 struct device_work {
   model::graph_work work;
   measured_graph* measured = nullptr;
@@ -61,7 +61,8 @@ class devices_of_machine final : public graph_devices {
   std::array<device_work, offload_slots> works_;
 };
 
-// A copy by the unit lays objects out in another order than the plan: alignment may take more room.
+// Measures the room for a copy by the unit, which stores objects in another order than the plan: alignment may take
+// more room.
 class measurer_with_room final : public graph_measurer {
  public:
   explicit measurer_with_room(std::unique_ptr<graph_measurer> exact) noexcept : exact_{std::move(exact)} {}
@@ -83,9 +84,9 @@ graph_units make_units_of_machine(bool staged) {
   return made;
 }
 
-// --- where a unit measures, and sends the call
+// --- if a unit measures, and sends the call
 
-// Hands on what became of a work.
+// Passes the result of a work to `over`.
 template <class Over>
 void call_over(const model::graph_work& work, Over over) {
   if (work.error_code == 0) return over(nullptr);
@@ -141,7 +142,7 @@ void copy_graph_by_unit(unit_copy& copy) {
 constexpr units_that_dispatch dispatching_units{
     .dispatch = &dispatch_graph, .recall = &recall_graph, .copy = &copy_graph_by_unit};
 
-// The allocator's load of a copy by software, an object each (section 6.1 of the paper).
+// Makes the allocator's load of a copy by software: one allocation per object (section 6.1 of the paper).
 void allocate_dummies(std::uint64_t objects, std::uint64_t bytes) {
   std::vector<ptr<std::byte>> made;
   made.reserve(objects);

@@ -90,7 +90,7 @@ unit_copy_map::found hashed_map::find(std::uintptr_t original, time_ps now) {
 }
 
 time_ps hashed_map::insert(std::uintptr_t original, std::uint32_t copy, time_ps now) {
-  if (++used_ == keys_.size())  // one stays empty, or a search would not end
+  if (++used_ == keys_.size())  // one slot stays empty, so that every search ends
     throw_error(
         errc::bad_argument,
         fmt::format("the graph has more objects than were measured: its copy map of {} slots is full", keys_.size()));

@@ -33,7 +33,7 @@ copy_result graph_copy_unit::copy(const copy_request& request, time_ps now) {
   return result_;
 }
 
-// Where its copy will lie at last.
+// Copies one root; returns its copy's final address.
 void* graph_copy_unit::copy_root(const void* root, const type_descriptor& type) {
   target_ = static_cast<const std::byte*>(root);
   target_type_ = &type;
@@ -68,7 +68,7 @@ void graph_copy_unit::begin(const copy_request& request, time_ps now) {
   now_ = map_->begin(request.objects, now);
 }
 
-// Lines 1 to 8.
+// Lines 1 to 8 of algorithm 1.
 graph_copy_unit::state graph_copy_unit::advance() {
   spend(timing_.state_cycles);
   if (object_ != no_object) {
@@ -96,7 +96,7 @@ graph_copy_unit::state graph_copy_unit::advance() {
   return state::copy_word;
 }
 
-// Lines 9 to 19.
+// Lines 9 to 19 of algorithm 1.
 graph_copy_unit::state graph_copy_unit::retreat() {
   spend(timing_.state_cycles);
   const copied_object& finished = objects_[object_];
@@ -114,7 +114,7 @@ graph_copy_unit::state graph_copy_unit::retreat() {
   const layout_word& word = parent.layout->words[offset_];
   if (word.kind == word_kind::array) {
     read_word(parent.copy);                // index
-    read_word(parent.copy + word.offset);  // where the elements of the copy are
+    read_word(parent.copy + word.offset);  // address of the copy's elements
     const array_view array = view_array(word);
     const element_slot& slot = array.block->slots[parent.index % array.block->slots.size()];
     const std::uint64_t at = parent.index / array.block->slots.size() * array.block->type->size + slot.offset;
@@ -131,7 +131,7 @@ graph_copy_unit::state graph_copy_unit::retreat() {
   return state::copy_word;
 }
 
-// Lines 20 to 53.
+// Lines 20 to 53 of algorithm 1.
 graph_copy_unit::state graph_copy_unit::copy_word() {
   const copied_object& object = objects_[object_];
   if (offset_ >= object.layout->words.size()) {
@@ -210,7 +210,7 @@ graph_copy_unit::state graph_copy_unit::copy_array(const layout_word& word) {
   fetch_mask(mask_at_);
   if (index_ == 0) {
     create_array(word);
-  } else {  // suspended in between: where the elements are, and how many
+  } else {  // resumed: address and number of the elements
     stream(objects_[object_].source + word.offset);
     spend(timing_.state_cycles);
   }
@@ -230,7 +230,7 @@ graph_copy_unit::state graph_copy_unit::copy_array(const layout_word& word) {
   return state::copy_word;
 }
 
-// Lines 34 to 42: the descriptor, room for the elements, and those that are data.
+// Lines 34 to 42: copies the descriptor, makes room for the elements, and copies elements of plain data.
 void graph_copy_unit::create_array(const layout_word& word) {
   const copied_object& object = objects_[object_];
   const std::byte* const from = object.source + word.offset;
@@ -250,7 +250,7 @@ void graph_copy_unit::create_array(const layout_word& word) {
   ++result_.arrays;
   std::memcpy(made, seen(elements, bytes), bytes);
   line_ = no_line;
-  // line 41 asks the mask at the descriptor's next word, which may lie in the mask's next word
+  // line 41 reads the mask of the descriptor's next word, which may be in the mask's next word
   fetch_mask(mask_at_ + 2 * words_.pointer_bytes / words_.word_bytes - 1);
   const bool is_of_pointers = block.type->kind == detail::object_kind::pointer_block;
   if (!is_of_pointers) now_ = memory_.copy(address_of(elements), address_of(made), bytes, now_);
@@ -269,7 +269,7 @@ void graph_copy_unit::clear_transients(const array_view& array) {
   }
 }
 
-// The copy's elements lie in the destination, whatever the pointer to them says.
+// The copy's elements are in the destination, also if the pointer to them holds their final address.
 graph_copy_unit::array_view graph_copy_unit::view_array(const layout_word& word) {
   const copied_object& object = objects_[object_];
   const array_descriptor source = array_at(seen(object.source + word.offset, sizeof(array_descriptor)));
@@ -327,7 +327,7 @@ void graph_copy_unit::write_word(const void* address) {
   now_ = memory_.write(address_of(address), words_.pointer_bytes, now_);
 }
 
-// vptr, the class's first word, the size, and the word of the mask that is needed first.
+// Reads vptr, the class's first word, the size, and the first word of the mask.
 void graph_copy_unit::read_class(const copied_object& object) {
   read_word(object.source);
   read_word(object.layout->type);
@@ -344,8 +344,8 @@ void graph_copy_unit::fetch_mask(std::uint64_t entry) {
                       words_.word_bytes, now_);
 }
 
-// The next line is fetched while this one is copied. What is left to wait for is next_line_cycles, or more where this
-// line had few words to copy or the memory is busy.
+// Fetches the next line while the current line is copied. The unit still waits for next_line_cycles, or longer if the
+// current line had few words to copy or the memory is busy.
 void graph_copy_unit::stream(const std::byte* address) {
   const std::uintptr_t line = address_of(address) / timing_.line_bytes;
   if (line == line_) return;

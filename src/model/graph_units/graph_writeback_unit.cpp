@@ -109,7 +109,8 @@ void graph_writeback_unit::write_back_lines(const std::byte* begin, std::uint64_
   }
 }
 
-// Blocks lie at multiples of 8 bytes at least; a stricter alignment may cost up to as much again.
+// Adds to the sums. Blocks start at multiples of 8 bytes at least; a stricter alignment may need padding of up to the
+// rest.
 void graph_writeback_unit::count(std::uint64_t bytes, std::uint64_t alignment) {
   result_.bytes += bytes;
   result_.alignment = std::max(result_.alignment, static_cast<std::uint32_t>(alignment));

@@ -1,17 +1,17 @@
-// The way of an access through caches, bus and memories. docs/design/model.md works it out with figures.
+// The way of an access through caches, bus and memories. docs/design/model.md works through an example with figures.
 //
-// 1. The latency of a cache is as a core sees a hit in it: the sum for a hit further out is that cache's latency alone,
-//    not the sum of those on the way; waiting for the bus comes on top.
-// 2. A tile-local memory is cached by the first level only; the tile's outer caches are for memories elsewhere.
-// 3. In a machine of several tiles the outermost cache of a tile has every line of global memory that the inner ones
-//    have: what leaves it leaves them.
+// 1. The latency of a cache is the latency of a core's hit in it: a hit further out takes that cache's latency alone,
+//    not the sum of the latencies on the way; waiting for the bus is added.
+// 2. Only the first level caches a tile-local memory; the tile's outer caches are for other memories.
+// 3. In a machine of several tiles the outermost cache of a tile holds every line of global memory that the inner
+//    caches hold: a line evicted from the outermost cache leaves the inner caches, too.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
 
 namespace situ::model {
 
-// A hit, which is what most accesses are, is to stay in access().
+// Reads bytes. A hit, the most frequent case, shall be inlined into access().
 [[gnu::always_inline]] inline time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, path all,
                                                                    std::uint64_t address, std::uint32_t bytes,
                                                                    time_ps now) {
@@ -91,7 +91,7 @@ modelled_machine::impl::path modelled_machine::impl::path_to(const home& where, 
   return done;
 }
 
-// Brings a line that the first cache misses to it. The time of the whole access.
+// Fetches a line that missed the first cache. Returns the time of the whole access.
 time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const home& where, std::uint64_t address,
                                          bool to_own, time_ps now) {
   core_state& c = cores[core];
@@ -119,8 +119,8 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
     const time_ps hit_time = asked_too.hit_time;
     asked_too.meter.add(begin, hit_time, done > begin + hit_time ? done - begin - hit_time : 0);
   }
-  // Of a core that goes on, many lines are on their way: what they throw out would reserve memory far ahead of the
-  // requests that come next, beyond what a calendar keeps.
+  // A core that continues past a miss has many lines in flight. Their victims would reserve memory far ahead of the
+  // requests that come next, beyond the intervals that a calendar keeps.
   const time_ps room_made = c.past_misses ? asked : done;
   for (std::size_t i = level; i-- > 1;) fill_missing(*way[i], address, {.dirty = false, .writable = true}, room_made);
   if (first.write_through) {
@@ -135,13 +135,14 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   return done;
 }
 
-// The caches that missed wait for the line: others' misses of it, and those that find no register, wait, too.
+// Records the line as in flight in the caches that missed it: other misses of the line wait for it, and so do misses
+// that find no free register.
 void modelled_machine::impl::keep_under_way(path missed, std::uint64_t address, time_ps begin, time_ps end,
                                             time_ps settled) {
   for (cache_state* each : missed) each->under_way.take(each->tags.line_of(address), begin, end, settled);
 }
 
-// The first level behind the first cache that has the line, or the way's size; counts hits and misses.
+// Returns the first level after the first cache that has the line, or the size of the way; counts hits and misses.
 std::size_t modelled_machine::impl::look_outwards(path way, std::uint64_t address) {
   ++way.front()->misses;
   for (std::size_t level = 1; level < way.size(); ++level) {
@@ -165,8 +166,8 @@ time_ps modelled_machine::impl::get_from_memory(std::uint32_t core, cache_state&
   return bus_bytes == 0 ? there : tiles[tile].bus.answer(bus_bytes, there);
 }
 
-// What write-back caches beside the path have of the line: they give what is dirty, and lose the line, or the right to
-// write it. Write-through ones only lose it.
+// Asks the write-back caches that are not on the path: they supply a dirty line, and lose the line or the right to
+// write it. Write-through caches only lose the line.
 modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const core_state& of, std::uint64_t address,
                                                                          bool to_own) {
   found_at_peers found;
@@ -191,8 +192,8 @@ modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const c
   return found;
 }
 
-// Puts a line into a cache; what leaves it goes outwards. It may be there: a write-back brought it, or a shorter line
-// inside fills it a second time.
+// Puts a line into a cache; the victim moves outwards. The cache may hold the line already: by a write-back, or if a
+// shorter line of an inner cache fills it a second time.
 void modelled_machine::impl::fill(cache_state& cache, std::uint64_t address, line_state state, time_ps now) {
   const std::uint64_t line = cache.tags.line_of(address);
   if (cache.tags.holds(line)) {
@@ -203,7 +204,7 @@ void modelled_machine::impl::fill(cache_state& cache, std::uint64_t address, lin
   fill_missing(cache, address, state, now);
 }
 
-// The same of a line that is not there.
+// Does the same for a line that the cache does not hold.
 void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now) {
   if (!cache.is_used) [[unlikely]]
     begin_to_use(cache);
@@ -223,7 +224,7 @@ void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t addr
   }
 }
 
-// A line's bytes on their way to the memory where they lie. Nobody waits for it but what comes next on that way.
+// Writes a line's bytes to their memory. Only later requests on the same way wait for the write.
 time_ps modelled_machine::impl::write_to_memory(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes,
                                                 time_ps now) {
   const home where = home_of(address, tile);
@@ -231,7 +232,8 @@ time_ps modelled_machine::impl::write_to_memory(std::uint32_t tile, std::uint64_
   return remote_access(tile, where.memory, address, bytes, true, now);
 }
 
-// A line that left a tile's outermost cache: to memory if it is dirty, after what it made room for.
+// Handles a line evicted from a tile's outermost cache: a dirty line is written to memory, after the fetch of the line
+// that replaces it.
 void modelled_machine::impl::leave_outermost(cache_state& outer, const set_associative_cache::victim& gone,
                                              time_ps now) {
   const std::uint64_t address = outer.tags.address_of(gone.line);
@@ -249,7 +251,7 @@ void modelled_machine::impl::leave_outermost(cache_state& outer, const set_assoc
   write_to_memory(outer.tile, address, outer.tags.line_bytes(), now);
 }
 
-// A core goes on when its write buffer has taken the write; it waits for the write before.
+// Models a write. The core continues when its write buffer has taken the write; it waits for the previous write.
 time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
   core_state& c = cores[core];
   const path all = c.data_path;
@@ -273,7 +275,7 @@ time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address,
   }
   cache_state& first = *way.front();
   const std::uint64_t line = first.tags.line_of(address);
-  if (first.tags.holds(line)) {  // only the right to write it is missing
+  if (first.tags.holds(line)) {  // the line is held, but not writable
     ++first.hits;
     const found_at_peers others = ask_peers(c, address, true);
     first.tags.set_state(line, {.dirty = true, .writable = true});
@@ -295,7 +297,7 @@ time_ps modelled_machine::impl::write_through(std::uint32_t core, std::uint64_t 
   return write_below(core, address, bytes, begin);
 }
 
-// A write that the first cache passed on, into the next one or to memory.
+// Models a write that the first cache passed on, into the next cache or to memory.
 time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                             time_ps now) {
   const core_state& c = cores[core];
@@ -335,8 +337,9 @@ time_ps modelled_machine::impl::uncached(std::uint32_t core, const home& where, 
   return begin + spec.cores[core].period;
 }
 
-// Begins when the core's writes before it are done. In a tile of its own memory: the bus is kept for the whole of it.
-// In a coherent machine: a load like others, or a write that the core waits for. Anywhere else: at the memory.
+// Models an atomic, which begins when the core's earlier writes are done. In a tile's own memory: the atomic occupies
+// the bus throughout. In a coherent machine: a load like others, or a write for which the core waits and four hit
+// times. In any other memory: at the memory.
 time_ps modelled_machine::impl::atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
                                        time_ps now) {
   core_state& c = cores[core];

@@ -1,12 +1,12 @@
-// Cores that go on past a miss, and what caches fetch ahead of them.
+// Accesses of cores that continue past a miss, and prefetches of their caches.
 //
 // 1. An access enters the window (instruction_window.h), is executed when its address is known (load_dependence.h), and
-//    meets the machine then. The core's time goes on from where it entered; its instructions cost what they cost
-//    elsewhere, and a hit costs nothing besides. Until a branch that was not foreseen is known, the core executes what
-//    follows on the wrong path, which is taken to ask for the same lines (wrong_paths.h).
-// 2. A shared cache's registers are asked by several cores, whose times differ by no more than the executor lets them.
-// 3. A prefetch takes what a miss of its cache would take, only if a register is free at once; nobody waits for it but
-//    who wants its line. Lines that another core's cache has dirty are left there.
+//    reaches the machine then. The core's time continues from the entry; its instructions cost the same as on other
+//    cores, and a hit costs nothing more. Until a mispredicted branch is resolved, the core executes the wrong path,
+//    which is taken to request the same lines (wrong_paths.h).
+// 2. Several cores use a shared cache's registers; the executor limits the difference of their times.
+// 3. A prefetch takes the time of a miss of its cache, and starts only if a register is free at once; only an access to
+//    its line waits for it. Lines that another core's cache has dirty are not prefetched.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ time_ps modelled_machine::impl::load_ahead(std::uint32_t core, const window_acce
   const time_ps begin = under_way.dependence.known(of.address, of.code, under_way.settled);
   const time_ps waited = c.waited;
   time_ps done = std::max(access_line(core, of.address, of.bytes, access_kind::read, begin), now + first.hit_time);
-  c.waited = waited;  // that is for who waits
+  c.waited = waited;  // load_ahead() counts no waiting: the core continues
   if (done > begin + first.hit_time && under_way.window.forwards(of.address, of.bytes)) done = begin + first.hit_time;
   first.meter.add(begin, first.hit_time, done - begin - std::min(done - begin, first.hit_time));
   under_way.dependence.loaded(of.value, of.bytes, of.code, done);
@@ -85,7 +85,7 @@ time_ps modelled_machine::impl::store_ahead(std::uint32_t core, const window_acc
   return now;
 }
 
-// A cache on a line's way has been asked for it: what its prefetcher wants now.
+// Issues the prefetches that a cache on a line's way wants after a request for that line.
 void modelled_machine::impl::prefetch(std::uint32_t core, path way, std::size_t level, std::uint64_t address,
                                       time_ps now) {
   cache_state& cache = *way[level];
@@ -95,7 +95,7 @@ void modelled_machine::impl::prefetch(std::uint32_t core, path way, std::size_t 
   });
 }
 
-// False where it has to be tried again.
+// Prefetches a line. Returns false if the prefetch must be retried.
 bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::size_t level, std::uint64_t address,
                                            time_ps now) {
   core_state& c = cores[core];

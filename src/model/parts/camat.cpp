@@ -48,7 +48,7 @@ void camat_meter::add_overlapping(time_ps begin, time_ps hit, time_ps miss) {
   events_.push({.at = begin + hit, .what = edge::hit_ends, .miss = miss, .pure_at_begin = 0});
 }
 
-// Ends what ends until then.
+// Handles the events up to `until`.
 void camat_meter::pass(time_ps until) {
   while (!events_.empty() && events_.top().at <= until) {
     const event next = events_.top();

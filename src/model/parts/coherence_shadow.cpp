@@ -15,24 +15,25 @@
 
 namespace situ::model {
 
-// Bits of a mask stand for the bytes of a line: bit b for byte b.
+// Bit b of a mask stands for byte b of a line.
 //
-// A tile's bytes of a line are in place while it owns the line, in its view otherwise. What it has written since it got
-// the line, or last wrote it back, is marked beside the line, so that a write to a line of one's own needs no look-up.
+// A tile's bytes of a line are in place while the tile owns the line, and otherwise in the tile's view. A mark next to
+// the line records the bytes that the owner has written since it got the line, or last wrote it back, so that a write
+// to an owned line needs no lookup.
 struct coherence_shadow::impl {
-  static constexpr std::uint32_t memory = none;  // as a writer: an atomic or a device
+  static constexpr std::uint32_t memory = none;  // stands for an atomic or a device as the writer
 
   struct mark {
     std::uint64_t written = 0;
-    std::uint64_t stale = 0;    // what others had written when the tile became the owner, and it has not read since
-    std::uint64_t touched = 0;  // what it has written since its view's bytes were taken
+    std::uint64_t stale = 0;    // written by others when the tile became the owner, and not read by it since
+    std::uint64_t touched = 0;  // written by the tile since its view's bytes were taken
     std::uintptr_t written_at = 0;
   };
   struct view {
-    std::vector<std::byte> bytes;  // of the line; while the tile owns it, as they were when last looked at
+    std::vector<std::byte> bytes;  // the line's bytes; while the tile owns the line, their last known state
     mark marked;                   // while the tile does not own the line
   };
-  // Who wrote bytes of the memory's line last, through a write-back or at the memory itself.
+  // The last writer of bytes of the memory's line, through a write-back or at the memory itself.
   struct last_write {
     std::uint32_t tile = memory;
     std::uintptr_t at = 0;
@@ -40,8 +41,8 @@ struct coherence_shadow::impl {
   struct region {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;
-    detail::pages owners;  // a byte a line: 0 the memory, t + 1 tile t
-    detail::pages marks;   // a mark a line, of its owner
+    detail::pages owners;  // one byte per line: 0 for the memory, t + 1 for tile t
+    detail::pages marks;   // one mark per line, of its owner
     detail::pages shadow;  // the memory's bytes of lines that a tile owns
   };
   // A line of a region.
@@ -50,14 +51,14 @@ struct coherence_shadow::impl {
     std::byte* place;
     std::byte* shadow;
     std::uint8_t* owner;
-    mark* marked;  // the owner's
+    mark* marked;  // the owner's mark
   };
 
   std::uint32_t tiles = 0;
   std::uint32_t line_bytes = 0;
   std::function<void(const coherence_report&)> report;
   std::vector<region> regions;
-  std::vector<std::unordered_map<std::uint64_t, view>> views;  // of each tile, by line
+  std::vector<std::unordered_map<std::uint64_t, view>> views;  // per tile, by line
   std::unordered_map<std::uint64_t, last_write> last_writes;   // by line
   std::uintptr_t cause = 0;
   std::uint64_t stale_reads = 0;
@@ -79,7 +80,7 @@ struct coherence_shadow::impl {
     return ones << (address % line_bytes);
   }
 
-  // Bytes of a tile's line, wherever they are. pre: it has a view.
+  // Returns the bytes of a tile's line, in place or in the tile's view. pre: the tile has a view of the line.
   [[nodiscard]] std::byte* bytes_of(const spot& at, std::uint32_t tile) {
     return *at.owner == tile + 1 ? at.place : views[tile].at(at.number).bytes.data();
   }
@@ -88,8 +89,8 @@ struct coherence_shadow::impl {
   }
   [[nodiscard]] std::byte* memory_bytes(const spot& at) const { return *at.owner == 0 ? at.place : at.shadow; }
 
-  // Code that nobody sees (the C library's, the host's) has written to the owner's bytes: as if the owner had. Whether
-  // it has since the view's bytes were taken.
+  // Finds writes to the owner's bytes by code without hooks (the C library's, the host's), and attributes them to the
+  // owner. Returns whether there were any since the view's bytes were taken.
   bool find_unseen(const spot& at) {
     if (*at.owner == 0) return false;
     const view& before = views[*at.owner - 1].at(at.number);
@@ -101,13 +102,13 @@ struct coherence_shadow::impl {
     at.marked->stale &= ~unseen;
     return true;
   }
-  // The owner's view as it is now.
+  // Copies the current bytes to the owner's view.
   void take_bytes(const spot& at) {
     views[*at.owner - 1].at(at.number).bytes.assign(at.place, at.place + line_bytes);
     at.marked->touched = 0;
   }
 
-  // Lets the memory own the line: its bytes are in place, the owner's in its view.
+  // Makes the memory the owner of the line: its bytes are put in place, the owner's bytes go to the owner's view.
   void give_back(const spot& at) {
     if (*at.owner == 0) return;
     find_unseen(at);
@@ -118,7 +119,7 @@ struct coherence_shadow::impl {
     *at.owner = 0;
   }
 
-  // Lets a tile own the line; its first look at it takes what the memory has.
+  // Makes a tile the owner of the line; on the tile's first access it takes the memory's bytes.
   void own(const spot& at, std::uint32_t tile) {
     give_back(at);
     std::memcpy(at.shadow, at.place, line_bytes);
@@ -147,7 +148,7 @@ struct coherence_shadow::impl {
             .other_at = there});
   }
 
-  // Which of the bytes of a mask differ.
+  // Returns the bytes of a mask that differ.
   [[nodiscard]] std::uint64_t differing(const std::byte* a, const std::byte* b, std::uint64_t mask) const {
     if (mask == 0 || std::memcmp(a, b, line_bytes) == 0) return 0;
     std::uint64_t result = 0;
@@ -158,8 +159,8 @@ struct coherence_shadow::impl {
     return result;
   }
 
-  // Which bytes of a tile's line others have written since, in their caches or in memory: found(bytes, who, code) for
-  // each of them. Bytes that the tile wrote itself are its own affair.
+  // Finds the bytes of a tile's line that others have written since, in their caches or in memory: calls found(bytes,
+  // who, code) for each writer. Bytes that the tile wrote itself are skipped.
   template <class Found>
   void find_stale(const spot& at, std::uint32_t tile, std::uint64_t mask, Found&& found) {
     mask &= ~mark_of(at, tile).written;
@@ -179,7 +180,8 @@ struct coherence_shadow::impl {
     found(stale, last.tile, last.at);
   }
 
-  // An owner reads bytes that were stale when it became one. Since then the other's may have been lost: looks again.
+  // Checks an owner's read of bytes that were stale when the tile became the owner. The other tile's bytes may have
+  // been lost since then, so this looks again.
   void check_read(const spot& at, std::uint32_t tile, std::uint64_t mask, std::uintptr_t here) {
     find_stale(at, tile, mask & at.marked->stale, [&](std::uint64_t stale, std::uint32_t who, std::uintptr_t there) {
       tell(coherence_report::what::stale_read, at, stale, tile, here, who, there);
@@ -187,7 +189,7 @@ struct coherence_shadow::impl {
     at.marked->stale &= ~mask;
   }
 
-  // A tile's whole line goes to memory; what others have written there since the tile got it is lost.
+  // Writes a tile's whole line to memory; bytes that others have written there since the tile got the line are lost.
   void write_back(const spot& at, std::uint32_t tile) {
     mark& mine = mark_of(at, tile);
     std::byte* const memory_has = memory_bytes(at);
@@ -209,7 +211,7 @@ struct coherence_shadow::impl {
     views[tile].erase(at.number);
   }
 
-  // Regions that have bytes there are gone, with all views of them; their bytes may be unmapped.
+  // Removes the regions that overlap the range, with all views of them; their bytes may be unmapped.
   void forget_range(std::uint64_t begin, std::uint64_t end) {
     for (const region& r : regions) {
       if (r.begin >= end || begin >= r.begin + r.bytes) continue;
@@ -235,7 +237,7 @@ coherence_shadow::coherence_shadow(std::uint32_t tiles, std::uint32_t line_bytes
 }
 
 coherence_shadow::~coherence_shadow() {
-  for (const auto& views : impl_->views)  // leaves the memory's bytes in place
+  for (const auto& views : impl_->views)  // puts the memory's bytes in place
     for (const auto& [line, view] : views)
       if (const auto at = impl_->find(line * impl_->line_bytes); at && *at->owner != 0)
         std::memcpy(at->place, at->shadow, impl_->line_bytes);
@@ -297,7 +299,7 @@ void coherence_shadow::on_line(std::uint32_t tile, std::uint64_t line, std::uint
   if (!at || !impl_->views[tile].contains(at->number)) return;
   if (*at->owner == tile + 1) was_dirty |= impl_->find_unseen(*at);
   const impl::mark mine = impl_->mark_of(*at, tile);
-  was_dirty |= mine.written != 0;  // what nobody saw, before the tile's bytes gave way to another's
+  was_dirty |= mine.written != 0;  // written by code without hooks before another tile's bytes were put in place
   if (what == line_event::invalidated) {
     if (was_dirty && mine.written != 0)
       if (const std::uint64_t lost =

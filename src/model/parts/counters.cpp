@@ -13,7 +13,7 @@ bool counted_something(const part_counters& part) {
   return std::ranges::any_of(part.values, [](const auto& value) { return value.second != 0; });
 }
 
-// One kind's table: its columns are the names that any of its parts counts, in their order.
+// Appends one kind's table. Its columns are the names that any of its parts counts, in their order.
 void append_table(std::string& text, const std::vector<const part_counters*>& rows) {
   std::vector<std::string> columns;
   std::size_t name_width = rows.front()->kind.size();

@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// Where a comment begins, outside of quotes.
+// Returns the position of a comment outside of quotes, or the end of the line.
 std::size_t end_of_value(std::string_view line) {
   bool is_quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -27,7 +27,7 @@ std::size_t end_of_value(std::string_view line) {
   return line.size();
 }
 
-// The value of a line "key = value  # comment"; nothing where the line says something else.
+// Returns the value of a line "key = value  # comment"; empty if the line does not set this key.
 std::string_view value_of(std::string_view line, std::string_view key) {
   line = trimmed(line.substr(0, end_of_value(line)));
   if (!line.starts_with(key)) return {};
@@ -46,7 +46,7 @@ bool is_number(std::string_view text) {
   return failure == std::errc{} && end == text.data() + text.size();
 }
 
-// As TOML: where a text stood it is one, and what is no other kind of value, too.
+// Returns the value as TOML: as a text if it replaces a text, or if it is no other kind of value.
 std::string as_value(std::string_view given, std::string_view before) {
   const bool is_kind = is_number(given) || given == "true" || given == "false" || given.starts_with('"') ||
                        given.starts_with('[') || given.starts_with('{');
@@ -54,7 +54,7 @@ std::string as_value(std::string_view given, std::string_view before) {
   return is_kind && !was_text ? std::string{given} : fmt::format("\"{}\"", given);
 }
 
-// A part of the file: lines [begin, end).
+// A part of the file, the lines [begin, end).
 struct block {
   std::string id;  // empty: the head
   std::size_t begin = 0;
@@ -118,7 +118,7 @@ class machine_text {
                 fmt::format("{}: there is no \"{}\" to set \"{}\" of; there are {}", file_name_, id, name, known));
   }
 
-  // In place of what stood there, so that lines keep their numbers; else in place of an empty line.
+  // Replaces the key's line, so that lines keep their numbers; without such a line, replaces an empty line.
   void put(const block& in, std::string_view key, std::string_view value, std::string_view name) {
     std::size_t at = in.end;
     for (std::size_t i = in.begin; i < in.end; ++i) {

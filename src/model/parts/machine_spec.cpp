@@ -103,7 +103,7 @@ class spec_maker {
     if (spec_.mesh.columns == 0) fail(machine::root_node, "several tiles need a [[link]] with topology = \"mesh\"");
   }
 
-  // Its own, not one of a group within it.
+  // Returns whether the node itself has an adapter, not a group within it.
   [[nodiscard]] bool has_adapter(node_id id) const {
     for (node_id i = id; i <= id + tree_.at(id).descendants; ++i)
       if (tree_.at(i).parent == id && tree_.at(i).device == device_kind::network_adapter) return true;
@@ -127,7 +127,7 @@ class spec_maker {
     tile_nodes_.push_back(id);
   }
 
-  // On the mesh: of the node itself, or of the nearest one above it that has one and is an end of it.
+  // Returns the position on the mesh of the node itself, or of its nearest ancestor that is an end of the mesh.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> position(node_id id) const {
     for (node_id up = id; up != machine::no_node; up = tree_.at(up).parent)
       if (std::ranges::find(mesh_ends_, up) != mesh_ends_.end()) return {tree_.at(up).x, tree_.at(up).y};
@@ -255,7 +255,8 @@ class spec_maker {
             .walk_time = static_cast<time_ps>(std::llround(of.walk_cycles * static_cast<double>(period)))};
   }
 
-  // Stores that wait for lines are those of a cache that writes back.
+  // Checks that a core with a window has a first cache that writes back: only such a cache has stores that wait for
+  // lines.
   void check_window(node_id id, const core_spec& core) const {
     if (core.data_path.empty() || spec_.caches[core.data_path.front()].write_through)
       fail(id, "a core with a window needs a first cache that writes back; remove window, or give it one");
@@ -276,7 +277,8 @@ class spec_maker {
         }
   }
 
-  // A write to a line of one's own takes it from the caches beside the way: from all of them, and all of it.
+  // Checks that the write-back caches off a core's path have lines of the first cache's size: a write takes the line
+  // from all of these caches, and takes the whole line.
   void check_peers() const {
     for (const core_spec& core : spec_.cores) {
       if (core.data_path.empty()) continue;
@@ -294,7 +296,7 @@ class spec_maker {
     }
   }
 
-  // What stands on a mesh reaches it through an adapter.
+  // Checks that memories and tiles on a mesh have network adapters.
   void check_adapters() const {
     for (std::size_t i = 0; i < spec_.memories.size(); ++i)
       if (spec_.memories[i].tile == none && spec_.memories[i].adapter_time == 0)
@@ -334,7 +336,7 @@ class spec_maker {
     } else if (seen_ns <= 0) {
       fail(id, "a memory needs a latency, as a core sees it, or an access_time");
     } else {
-      // What a core sees, less the look into its outermost cache, which goes before.
+      // The latency that a core sees, less the lookup in its outermost cache, which comes first.
       const time_ps before = memory.tile != none || spec_.cores.front().data_path.empty()
                                  ? 0
                                  : spec_.caches[spec_.cores.front().data_path.back()].hit_time;

@@ -11,7 +11,7 @@ namespace situ::model {
 
 namespace {
 
-// Steps from a column (or row) to another: to the right where they are positive.
+// Returns the steps from a column (or row) to another; positive steps go to the right.
 std::int64_t steps(std::uint32_t from, std::uint32_t to, std::uint32_t count, bool is_torus) noexcept {
   const std::int64_t direct = std::int64_t{to} - from;
   if (!is_torus || 2 * std::abs(direct) <= count) return direct;
@@ -66,7 +66,7 @@ time_ps mesh::send(route_index over, std::uint32_t bytes, time_ps now) noexcept 
   return head - hop_time + length;
 }
 
-// By columns first; the last link leads to the tile.
+// Finds the links, by columns first; the last link leads to the tile.
 void mesh::find_links(grid_position from, grid_position to, route& of) {
   of.first_link = static_cast<std::uint32_t>(route_links_.size());
   const auto over = [&](direction out) {

@@ -55,7 +55,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   }
 }
 
-// A cache gets its first line: from now on it is asked for its lines, in the order of the tile's caches.
+// Handles a cache's first line: from now on the cache is asked for its lines, in the order of the tile's caches.
 void modelled_machine::impl::begin_to_use(cache_state& cache) {
   cache.is_used = true;
   const auto add = [&](std::vector<cache_state*>& to) { to.insert(std::ranges::lower_bound(to, &cache), &cache); };

@@ -114,8 +114,7 @@ class modelled_machine {
   // A copy that is carried out packet by packet, for callers that let other requests in between: call step_dma() until
   // the transfer is over. A step moves its bytes at `next`.
   struct dma_transfer {
-    std::uint32_t tile =
-        none;  // the tile whose adapter counts the transfer; none: a unit next to the source asked for it
+    std::uint32_t tile = none;  // tile of the counting adapter; none: a unit next to the source asked
     std::uint32_t source = none;
     std::uint32_t target = none;
     std::uint64_t to = 0;

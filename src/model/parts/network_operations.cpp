@@ -1,4 +1,4 @@
-// What goes over the network: loads and stores of memories elsewhere, atomics at them, work for other tiles, DMA.
+// The operations that use the network: loads and stores of other memories, atomics at them, work for other tiles, DMA.
 #include <situ/base/error_code.h>
 
 #include "model/parts/machine_state.h"
@@ -9,8 +9,8 @@
 
 namespace situ::model {
 
-// What arrives at a tile's own memory crosses the tile's bus, where its caches see it: they lose what they have of it.
-// So such a memory is never stale for its tile. No time of its own.
+// Bytes that arrive at a tile's own memory cross the tile's bus, where its caches see them and drop their lines. So
+// such a memory is never stale for its tile. Takes no time of its own.
 void modelled_machine::impl::snoop_arriving(const memory_controller& target, std::uint64_t address,
                                             std::uint64_t bytes) {
   const std::uint32_t tile = target.spec().tile;
@@ -26,7 +26,8 @@ void modelled_machine::impl::snoop_arriving(const memory_controller& target, std
   }
 }
 
-// Without a mesh the memory is beside the tile, as one is that stands at the tile's own place.
+// Models an access to a memory elsewhere. Without a mesh, or if tile and memory share a position, no network is in
+// between.
 time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address,
                                               std::uint32_t bytes, bool is_write, time_ps now) {
   memory_controller& target = memories[memory];
@@ -45,7 +46,8 @@ time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t 
   });
 }
 
-// The tile's own copy of the line goes to memory first, so that it sees what it has done.
+// Models an atomic at its memory. The tile's own copy of the line goes to memory first, so that the atomic sees the
+// tile's writes.
 time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                               access_kind kind, time_ps now) {
   const std::uint32_t tile = cores[core].tile;
@@ -67,7 +69,7 @@ time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t 
   });
 }
 
-// Packets of packet_bytes, one behind the other, of messages.
+// Sends a message in packets of packet_bytes, one after the other.
 time_ps modelled_machine::impl::send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now) {
   mesh& over = control ? *control : *network;
   time_ps done = now;
@@ -96,8 +98,9 @@ time_ps modelled_machine::send(std::uint32_t core, std::uint32_t target_tile, st
   return arrived;
 }
 
-// Packet by packet: each is read when the one before it has been, and written when it has arrived. The order and each
-// packet pass through the adapters of the places that they leave and reach, where these differ.
+// Begins a transfer packet by packet: each packet is read when the previous one has been read, and written when it has
+// arrived. The order and each packet pass through the adapters of the places that they leave and reach, if these
+// differ.
 modelled_machine::dma_transfer modelled_machine::begin_dma(std::uint32_t core, std::uint64_t to, std::uint64_t from,
                                                            std::uint64_t bytes, time_ps now) {
   impl& m = *impl_;

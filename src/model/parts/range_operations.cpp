@@ -1,15 +1,15 @@
-// Writing back and invalidating lines of a tile's caches by order of a core.
+// Writes back and invalidates lines of a tile's caches by order of a core.
 //
-// The core's writes before it come first. A command a line goes over the bus, and the outermost cache looks it up (its
-// hit time is for the bytes; the commands follow each other on the bus). A dirty line's way to memory is waited for
-// only by the next one, at the adapter.
+// The core's earlier writes come first. One command per line goes over the bus, and the outermost cache looks the line
+// up (its hit time is for the bytes; the commands follow each other on the bus). Only the next dirty line, at the
+// adapter, waits for a dirty line's way to memory.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
 
 namespace situ::model {
 
-// What inner caches have dirty goes into the outermost one; they lose the lines if they are dropped.
+// Moves dirty lines of inner caches into the outermost cache; the inner caches lose the lines if these are dropped.
 void modelled_machine::impl::gather_inner(std::uint32_t tile, std::uint32_t outermost, std::uint64_t begin,
                                           std::uint64_t last, bool drops, time_ps now) {
   for (cache_state* inner : tiles[tile].used_caches) {
@@ -74,7 +74,7 @@ time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64
   };
   time_ps done = now;
   outer.tags.for_each(first, last, [&](std::uint64_t line, line_state state) {
-    issue_until(whole_cache ? commands + 1 : line - first + 1);  // lines come in their order unless it is the whole
+    issue_until(whole_cache ? commands + 1 : line - first + 1);  // in order, unless it is the whole
     done = std::max(done, operate_on_line(tile, outermost, line, state, to_memory, drops, issued));
   });
   if (!whole_cache) issue_until(last - first + 1);

@@ -1,8 +1,8 @@
-// What units beside a tile's outermost cache, and beside a memory, ask of the machine.
+// The machine's operations for units next to a tile's outermost cache, and next to a memory.
 //
-// A unit stands on a bus of its own (NEMESYS, section 4.4): its accesses begin at the cache, and take the cache's
-// latency as a core sees it, for want of a figure of its own. First caches that write through lose what it writes, as
-// for any other writer of the tile.
+// A unit is on a bus of its own (NEMESYS, section 4.4): its accesses begin at the cache, and take the cache's latency
+// as a core sees it, as no figure for units is known. First caches that write through lose the lines that the unit
+// writes, as for any other writer of the tile.
 #include <situ/base/error_code.h>
 
 #include "model/parts/machine_state.h"
