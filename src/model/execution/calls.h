@@ -21,7 +21,7 @@ struct graph_work {
   std::uint32_t place = 0;   // the place that owns the graph
   std::uint32_t reader = 0;  // the place that receives the graph
   std::span<const detail::graph_root> roots;
-  // writing back sets these; the caller of a copy sets them
+  // set by a writing back; for a copy set by the caller
   std::uint64_t objects = 0;  // excludes the blocks of arrays
   std::uint64_t blocks = 0;
   std::uint64_t room_bytes = 0;  // room after the head, for any order of objects

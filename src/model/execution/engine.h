@@ -52,7 +52,7 @@ inline constexpr std::uint32_t most_tiles = 1024;  // limit for machines that ru
 struct core {
   // Returns whether the address needs no lookup in the core's DTLB.
   [[nodiscard]] bool is_in_page(std::uintptr_t address) const noexcept { return address >> page_shift == page; }
-  // Returns whether the first way of the line's set holds the line and, for a write, allows writing.
+  // Returns whether the first way of the line's set holds the line; for a write, as dirty and writable.
   [[nodiscard]] bool hits_front(std::uintptr_t line, bool writes) const noexcept {
     const std::uint64_t entry = front[(line & set_mask) * ways];
     return writes ? entry == (line << 2 | front_cache::dirty_and_writable) : entry >> 2 == line;

@@ -11,7 +11,7 @@
 
 namespace situ::model {
 
-// Reads bytes. A hit, the most frequent case, shall be inlined into access().
+// Reads bytes. The path of a hit, the most frequent case, must be inlined into access().
 [[gnu::always_inline]] inline time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, path all,
                                                                    std::uint64_t address, std::uint32_t bytes,
                                                                    time_ps now) {

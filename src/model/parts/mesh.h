@@ -3,12 +3,12 @@
 //
 // A packet is a head flit and its payload. Its head enters the first link when that link is free, the next link one hop
 // time later, and so on; the last link leads from the last router to its tile. If a link is busy, the head waits, and
-// the packet keeps the previous link for the time of the wait. Uncontended, a packet of f flits over h hops takes h *
-// hop_time + f * period.
+// the packet keeps the previous link for the time of the wait. Without contention, a packet of f flits over h hops
+// takes h * hop_time + f * period.
 //
-// Worked example (period 20 ns, hop time 60 ns, links of 4 bytes): 32 bytes are 9 flits; from 0,0 to 1,1 they take 2 *
-// 60 + 9 * 20 = 300 ns. A second such packet that starts from 0,0 at the same time has its head in the first link 9 *
-// 20 = 180 ns later, and arrives at 480 ns.
+// Worked example (period 20 ns, hop time 60 ns, links of 4 bytes): 32 bytes are 9 flits; their way from 0,0 to 1,1
+// takes 2 * 60 + 9 * 20 = 300 ns. If a second such packet starts from 0,0 at the same time, its head enters the first
+// link 9 * 20 = 180 ns later, and it arrives at 480 ns.
 //
 // The links between two places are found once. The counters of a link are computed from those of the pairs of places
 // when a caller asks: a packet that finds its links free costs one entry in the times of each link, and no more.

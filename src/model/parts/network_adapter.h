@@ -2,9 +2,8 @@
 // each for its whole round trip; and counts the columns "NA usage" and "average cycles" of table 6 of the NEMESYS
 // paper.
 //
-// Worked example (one operation at a time): a load begins at 0 and is back at 1400 ns; a store that comes at 500 begins
-// at
-// 1400. If it is done at 2400, it took 1900 ns, of which it waited 900.
+// Worked example (one operation at a time): a load begins at 0 and is back at 1400 ns; a store requested at 500 begins
+// when the load is back. If the store is done at 2400, it took 1900 ns, of which it waited 900.
 //
 // Operations are served in the order of the calls, not of their times: the length of an operation is known only when it
 // is done, so there is no gap that a late operation could take.

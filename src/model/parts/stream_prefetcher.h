@@ -6,9 +6,9 @@
 // A stream stops at the end of its page, which has 4 KiB unless page_bytes says otherwise; in a larger page a stream
 // goes on from one 4 KiB to the next.
 //
-// Worked example (4 lines ahead): accesses to lines 10, 11, 12 of a page: at 12, lines 13 to 16 are wanted; at 13, line
-// 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28. If another stream was active among the last accesses (as many as
-//     streams are followed), each stream has two lines ahead.
+// Worked example (4 lines ahead): accesses to lines 10, 11, 12 of a page: at 12, lines 13 to 16 are wanted; at 13, just
+// line 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28. If another stream was active among the last accesses (as many
+// as streams are followed), each stream has two lines ahead.
 //
 // Not thread-safe. cost: linear in the streams.
 #pragma once

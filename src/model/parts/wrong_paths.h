@@ -10,9 +10,9 @@
 //
 // Worked example: a window of 10 instructions, one a ns; a restart takes 5 ns. The branch at instruction 2, at 2 ns, is
 // resolved at 101, so instruction 3 comes at 107. Its load was issued at 3 ns. The branch at 4, at 108, is resolved at
-// once, and instruction 5 comes at 114; its load was issued at 5 ns by the first path, which continued to instruction
-// 11. Instruction 12, at 121, issues its load then: the first path's window did not hold it, and the second path had
-// ended.
+// once, and instruction 5 comes at 114; its load was issued at 5 ns by the first path, which ended with instruction 11,
+// the last in its window. Instruction 12, at 121, issues its load then: the first path's window did not hold it, and
+// the second path had ended.
 //
 // Not thread-safe. cost: constant for each access, plus a step for each path that ends.
 #pragma once
