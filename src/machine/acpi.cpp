@@ -15,7 +15,7 @@ constexpr std::size_t srat_begin = header_bytes + 12;
 constexpr std::uint16_t unreachable = 0xffff;
 constexpr std::size_t most_domains = 1024;  // Linux's own limit
 
-// Little-endian numbers at offsets of a table; what lies outside reads as nothing.
+// Reads little-endian numbers at offsets of a table. A number outside the table reads as 0.
 class table_bytes {
  public:
   explicit table_bytes(std::string_view bytes) : bytes_{bytes} {}
@@ -37,7 +37,7 @@ class table_bytes {
   std::string_view bytes_;
 };
 
-// Cut to the length that the header says; nothing where the table is another one, or shorter.
+// Cuts the table to the length in its header. Returns nullopt if it is another table, or shorter.
 std::optional<table_bytes> checked(std::string_view bytes, std::string_view signature, std::size_t begin) {
   const table_bytes whole{bytes};
   const auto length = whole.at<std::uint32_t>(4);
@@ -61,7 +61,7 @@ std::optional<std::vector<std::uint32_t>> nodes_of(const table_bytes& srat) {
       std::uint32_t domain = 0;
       std::uint32_t flags = 0;
       switch (type) {
-        case processor:  // its domain is in two pieces: the table's first revision had one byte for it
+        case processor:  // the domain is in two pieces: the table's first revision had one byte for it
           domain = entry.at<std::uint8_t>(2);
           if (has_wide_domains) domain |= entry.at<std::uint32_t>(8) >> 8 << 8;
           flags = entry.at<std::uint32_t>(4);
@@ -83,7 +83,7 @@ std::optional<std::vector<std::uint32_t>> nodes_of(const table_bytes& srat) {
   return domains;
 }
 
-// ns or bytes per second; 0 where the entry says nothing, or what no number can be.
+// Returns ns or bytes per second; 0 if the entry has no figure, or an impossible one.
 double value_of(std::uint16_t entry, std::uint64_t unit, firmware_figure::kind what, unsigned revision) {
   if (entry == 0 || entry == unreachable) return 0;
   const double product = static_cast<double>(entry) * static_cast<double>(unit);
@@ -93,7 +93,7 @@ double value_of(std::uint16_t entry, std::uint64_t unit, firmware_figure::kind w
   return is_latency ? product / 1000 : product * 1e6;
 }
 
-// One matrix: structure of type 1.
+// Reads one matrix: a structure of type 1.
 bool read_matrix(const table_bytes& part, unsigned revision, const std::vector<std::uint32_t>& domains,
                  std::vector<firmware_figure>& figures) {
   constexpr std::uint8_t of_memory = 0;  // the others are caches before it

@@ -24,8 +24,8 @@
 namespace situ::machine {
 namespace {
 
-// hwloc's plugins are the process's: libraries that threads load and start for each other, with nothing that orders
-// what their initializers write. From the first topology to the last one thread at a time is in there.
+// hwloc's plugins belong to the whole process: threads load and start them for each other, and nothing orders the
+// writes of their initializers. From the first topology to the last, one thread at a time is in hwloc.
 std::mutex in_hwloc;
 
 struct destroy_topology {
@@ -37,23 +37,23 @@ topology_ptr make_topology(const discovery_options& options) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw_error(errc::out_of_memory, "hwloc cannot start");
   topology_ptr topology{raw};
-  // Linux itself tells of its PCI devices; libpciaccess adds names only, and leaks. An X display is no device to
-  // compute on.
+  // Linux itself lists its PCI devices; libpciaccess adds names only, and leaks. An X display is no device to compute
+  // on.
   for (const char* component : {"pci", "gl"})
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
-  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);  // left out unless asked for
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);  // by default left out
   hwloc_topology_set_io_types_filter(raw,
                                      options.devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
   return topology;
 }
 
 void load(hwloc_topology_t topology, errc code, std::string_view what) {
-  const situ::detail::standard_streams_filled kept_off;  // it keeps one open
+  const situ::detail::standard_streams_filled kept_off;  // hwloc keeps one open
   if (hwloc_topology_load(topology) != 0)
     throw_error(code, fmt::format("{}: hwloc cannot read it ({})", what, std::strerror(errno)));
 }
 
-// Firmware strings hold what they hold; TOML wants text.
+// Firmware strings hold any bytes; TOML wants text.
 std::string clean(const char* text) {
   std::string result = text != nullptr ? text : "";
   std::replace_if(result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
@@ -76,7 +76,7 @@ memory_kind memory_kind_of(hwloc_obj_t object) {
   if (subtype == "GPUMemory") return memory_kind::gpu;
   if (subtype == "NVM") return memory_kind::persistent;
   if (subtype.starts_with("CXL")) return memory_kind::cxl;
-  // Memory that Linux took over from a DAX device: persistent, unless the firmware calls it specific-purpose.
+  // Linux took this memory over from a DAX device: it is persistent, unless the firmware calls it specific-purpose.
   const std::string dax_type = info(object, "DAXType");
   if (dax_type == "NVM" || (dax_type.empty() && !info(object, "DAXDevice").empty())) return memory_kind::persistent;
   if (info(object, "DAXParent").find("cxl") != std::string::npos) return memory_kind::cxl;
@@ -148,7 +148,7 @@ device_kind device_kind_of(hwloc_obj_t os_device) {
   }
 }
 
-// A GPU's own memory, in bytes, as its vendor's plugin tells; 0 where it is not a memory device or nobody knows.
+// Returns a GPU's own memory, in bytes, from its vendor's plugin; 0 if it has no memory, or its size is unknown.
 std::uint64_t device_memory(hwloc_obj_t os_device) {
   for (const char* key :
        {"CUDAGlobalMemorySize", "OpenCLGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize"})  // all in KiB
@@ -184,7 +184,7 @@ class converter {
   explicit converter(hwloc_topology_t topology)
       : topology_{topology}, builder_{info(hwloc_get_root_obj(topology), "HostName")} {}
 
-  // `firmware`: what its tables say beyond hwloc; only of this machine.
+  // `firmware`: figures of its tables that hwloc does not have; only for this machine.
   tree run(const std::vector<firmware_figure>& firmware = {}) {
     hwloc_obj_t root = hwloc_get_root_obj(topology_);
     ids_[root] = root_node;
@@ -243,7 +243,7 @@ class converter {
     }
   }
 
-  // The smallest node whose processors include the set, of several alike the uppermost.
+  // Returns the smallest node whose processors include the set; the uppermost if several are alike.
   node_id covering(hwloc_const_cpuset_t set) const {
     hwloc_obj_t object = hwloc_get_obj_covering_cpuset(topology_, set);
     while (object != nullptr && object->parent != nullptr &&
@@ -298,7 +298,7 @@ class converter {
     }
   }
 
-  // The pair of nodes that a figure is about; no_node where the initiator has no processors, or one is not here.
+  // Returns the nodes of a figure; no_node if the initiator has no processors, or if one of them is not here.
   std::pair<node_id, node_id> pair_of(const firmware_figure& figure) {
     hwloc_obj_t from = hwloc_get_numanode_obj_by_os_index(topology_, figure.from);
     hwloc_obj_t to = hwloc_get_numanode_obj_by_os_index(topology_, figure.to);
@@ -306,7 +306,7 @@ class converter {
     return {covering(from->cpuset), ids_.at(to)};
   }
 
-  // What hwloc knows too must be the same, or the nodes of the table are not the ones we take them for.
+  // Checks the figures that hwloc knows, too. If one differs, the table's nodes are not those that we take them for.
   bool agrees(const std::vector<firmware_figure>& firmware) {
     constexpr double tolerance = 0.1;  // hwloc counts bandwidths in other units
     for (const firmware_figure& figure : firmware) {
@@ -331,8 +331,8 @@ class converter {
     }
   }
 
-  // The firmware's SLIT, from each part of the machine to each memory. Of several nodes with the same processors the
-  // first counts: it is the one that the firmware paired with them, the others are memories that Linux found beside it.
+  // Reads the firmware's SLIT, from each part of the machine to each memory. Of several nodes with the same processors
+  // the first counts: the firmware paired it with them, and Linux found the other memories next to it.
   void distances() {
     hwloc_distances_s* matrix = nullptr;
     unsigned count = 1;
@@ -353,8 +353,8 @@ class converter {
     hwloc_distances_release(topology_, matrix);
   }
 
-  // Firmware tells bandwidths but seldom what a memory is. Of two memories that the same processors are local to, one
-  // with twice the other's bandwidth is stacked memory: no mix of DRAM channels differs so much.
+  // Firmware gives bandwidths but seldom a memory's kind. If two memories are local to the same processors and one has
+  // twice the other's bandwidth, it is stacked memory: no mix of DRAM channels differs so much.
   void guess_stacked_memory() {
     std::map<std::pair<node_id, hwloc_obj_t>, std::uint64_t> slowest;  // by initiator and home
     for (const auto& [pair, a] : paths_) {
@@ -374,7 +374,7 @@ class converter {
   hwloc_topology_t topology_;
   tree_builder builder_;
   std::map<hwloc_obj_t, node_id> ids_;
-  std::map<node_id, hwloc_obj_t> homes_;    // of memories: what they hang under
+  std::map<node_id, hwloc_obj_t> homes_;    // of memories: the objects that they hang under
   std::map<node_id, node_id> with_memory_;  // devices whose memory is known
   std::map<std::pair<node_id, node_id>, path> paths_;
 };

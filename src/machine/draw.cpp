@@ -69,14 +69,14 @@ std::string link_text(const tree& machine, const link& joined) {
   return text;
 }
 
-// The OS's own number, where it is not simply the node's.
+// Returns the OS's number of a node if it differs from the node's own.
 std::string os_text(const node& n) {
   const bool told = n.kind == node_kind::processing_unit || n.kind == node_kind::memory ||
                     (n.kind == node_kind::core && n.descendants == 0);
   return told && n.os_index != no_index && n.os_index != n.index ? fmt::format(" (os {})", n.os_index) : std::string{};
 }
 
-// The form of a subtree without its numbers: siblings with equal forms look alike.
+// Returns the form of a subtree without its numbers: siblings with equal forms look alike.
 std::string form(const tree& machine, node_id id) {
   const std::string label = machine.label(id);
   std::string text = label.substr(0, label.find_last_of(' ')) + facts_text(machine, id);
@@ -122,7 +122,7 @@ class drawing {
     }
   }
 
-  // A node, and its only child behind it, and so on; `last` is the last of the siblings that it stands for.
+  // Draws a node, its only child behind it, and so on; `last` is the last sibling that the line stands for.
   void line(node_id id, node_id last, const std::string& prefix) {
     const bool one = id == last;
     for (;;) {

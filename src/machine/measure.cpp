@@ -67,19 +67,20 @@ std::optional<regimes> split_regimes(std::vector<double> samples) {
 
 namespace {
 
-// What a process may take without being killed for it: an eighth of what is free, or of its control group's limit.
+// Returns how much a process may take without being killed: an eighth of the free memory, or of its control group's
+// limit.
 std::uint64_t affordable_bytes() {
   std::uint64_t bytes =
       static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {  // as a container sees its own
+  for (const char* path : {"/sys/fs/cgroup/memory.max",
+                           "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {  // the paths that a container sees
     std::ifstream limit_file{path};
     if (std::uint64_t limit = 0; limit_file >> limit) bytes = std::min(bytes, limit);
   }
   return bytes / 8;
 }
 
-// Where a level ends and the next begins: all of one figure's caches have these.
+// A cache as the measurer sees it: the node, and the bytes at which its level ends.
 struct cache_point {
   node_id id;
   std::uint64_t bytes;
@@ -102,7 +103,7 @@ class measurer {
   }
 
  private:
-  // One processor for each core that may be used.
+  // Returns one processor for each core that may be used.
   [[nodiscard]] std::vector<node_id> core_processors(const processor_set& among) const {
     std::vector<node_id> result;
     node_id last_core = no_node;
@@ -130,7 +131,7 @@ class measurer {
     for (const cache_point& cache : caches_of(cores.front()))
       steps_.emplace_back(fmt::format("latency of {}", machine_.label(cache.id)),
                           [this, cache, from = cores.front()] { cache_latency(cache, from); });
-    // Seen from one processor of each part of the machine that has a memory of its own.
+    // Memory is measured from one processor of each part of the machine that has a memory of its own.
     std::vector<processor_set> homes;
     for (const node_id memory : addressable()) {
       const processor_set& home = machine_.at(memory).processors;
@@ -168,7 +169,7 @@ class measurer {
     return result;
   }
 
-  // The data caches over a processor, the nearest first.
+  // Returns the data caches over a processor, the nearest first.
   [[nodiscard]] std::vector<cache_point> caches_of(node_id processor) const {
     std::vector<cache_point> result;
     for (node_id up = machine_.at(processor).parent; up != no_node; up = machine_.at(up).parent) {
@@ -195,15 +196,16 @@ class measurer {
       constexpr std::size_t line_bytes = 64;
       const std::size_t stride = std::max<std::size_t>(line_bytes, longest_line());
       void** at = detail::link_chase({memory.data(), static_cast<std::size_t>(bytes)}, stride);
-      constexpr std::size_t steps = 4096;  // a millisecond at most: few samples hold others' turns on the processor
-      at = detail::follow_chase(at, std::max<std::size_t>(bytes / stride, steps));  // once around: into the cache
+      constexpr std::size_t steps = 4096;  // a millisecond at most: few samples include turns of other threads
+      at = detail::follow_chase(
+          at, std::max<std::size_t>(bytes / stride, steps));  // once around brings the lines into the cache
       const double end = detail::now_ns() + options_.seconds_per_point * 1e9;
       while (detail::now_ns() < end || samples.size() < 11) {
         const double before = detail::now_ns();
         at = detail::follow_chase(at, steps);
         samples.push_back((detail::now_ns() - before) / static_cast<double>(steps));
       }
-      // The chase ends somewhere, and that somebody looks at it keeps it from being optimised away.
+      // The use of the chase's end keeps the compiler from optimising the chase away.
       if (*at == nullptr) samples.clear();
     }}.join();
     if (samples.empty()) {
@@ -221,9 +223,9 @@ class measurer {
   }
 
   void cache_latency(const cache_point& cache, node_id from) {
-    // Between this cache and the one below it: the geometric middle, or twice the smaller one, so that neither that nor
-    // neighbours in a shared one tell much. For the first level, half of it.
-    // Of the outermost one only so much counts as one core's data finds.
+    // The working set is between this cache and the one below it: their geometric mean, or twice the smaller one, so
+    // that neither that one nor neighbours in a shared cache affect it much. For the first level it is half of the
+    // cache. Of the outermost cache only the capacity that one core's data finds counts.
     std::uint64_t below = 0;
     for (const cache_point& other : caches_of(from))
       if (other.bytes < cache.bytes) below = std::max(below, other.bytes);
@@ -238,7 +240,7 @@ class measurer {
     latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::any_node);
   }
 
-  // Several times what any cache holds, if there is as much.
+  // Returns several times the size of the largest cache, if there is as much memory.
   [[nodiscard]] std::uint64_t memory_working_set(node_id memory, node_id from, std::uint64_t arrays) const {
     const std::uint64_t wanted = std::max<std::uint64_t>(4 * largest_cache(from), std::uint64_t{64} << 20) * arrays;
     return std::min({wanted, options_.max_working_set_bytes, affordable_bytes(), machine_.at(memory).bytes / 4}) /
@@ -278,7 +280,7 @@ class measurer {
                                   summarize(read), summarize(copy), summarize(triad)});
   }
 
-  // Runs on a processor with as much touched memory; false, and told, where that cannot be had.
+  // Runs `body` on a processor with touched memory of `bytes`. If that is impossible, notes it and returns false.
   template <class Body>
   bool with_memory(node_id from, std::uint64_t bytes, const std::string& what, Body&& body) {
     bool ran = false;
@@ -293,8 +295,8 @@ class measurer {
     return ran;
   }
 
-  // Of the outermost cache: the largest working set, in steps of about a third, whose loads take less than the mean of
-  // a load just outside of the next smaller cache and one that misses all.
+  // Measures the outermost cache: the largest working set, in steps of about a third, whose loads take less than the
+  // mean of a load just outside of the next smaller cache and one that misses all caches.
   void capacity(node_id from) {
     const std::vector<cache_point> caches = caches_of(from);
     if (caches.size() < 2) return;
@@ -306,7 +308,7 @@ class measurer {
                                             machine_.label(last.id), format_bytes(most)));
       return;
     }
-    // Which physical pages it gets decides, too: the median of several.
+    // The result depends on the physical pages, too: the median of several counts.
     std::vector<std::uint64_t> found;
     for (int i = 0; i < 3; ++i)
       with_memory(from, most, "capacity of " + machine_.label(last.id), [&](std::span<std::byte> memory) {
@@ -350,14 +352,14 @@ class measurer {
     });
   }
 
-  // As for a memory's latency, wherever the kernel puts it.
+  // Returns the working set of a memory's latency, in whatever memory the kernel chooses.
   [[nodiscard]] std::uint64_t memory_working_set_near(node_id from) const {
     const std::uint64_t wanted = std::max<std::uint64_t>(4 * largest_cache(from), std::uint64_t{64} << 20);
     return std::min({wanted, options_.max_working_set_bytes, affordable_bytes()}) / 4096 * 4096;
   }
 
   void ping_pong(node_id a, node_id b) {
-    constexpr std::uint32_t rounds = 100;  // of a sample: long against the clock's own cost, short against a regime
+    constexpr std::uint32_t rounds = 100;  // in a sample: long against the clock's own cost, short against a regime
     std::vector<double> samples =
         detail::ping_pong(machine_.at(a).os_index, machine_.at(b).os_index, options_.seconds_per_pair, rounds);
     if (samples.empty()) {

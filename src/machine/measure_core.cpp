@@ -12,7 +12,7 @@
 namespace situ::machine::detail {
 namespace {
 
-// Where the compiler shall hold a floating number.
+// The register class in which the compiler holds a floating-point number.
 #if defined(__x86_64__) || defined(__i386__)
 #define SITU_IN_FLOATING_REGISTER "+x"
 #else
@@ -22,7 +22,7 @@ namespace {
 constexpr int samples_of_each = 9;
 constexpr std::uint64_t small_page_bytes = 4096;
 
-// Nanoseconds of the call that nobody has disturbed.
+// Returns the nanoseconds of the least disturbed call.
 template <class Call>
 double least_ns(Call&& call) {
   call();
@@ -35,7 +35,7 @@ double least_ns(Call&& call) {
   return least;
 }
 
-// The compiler takes the value for another one: so it can neither leave out nor join what computes it.
+// Makes the compiler assume a new value, so that it can neither leave out nor merge the computation of it.
 template <class Integer>
 [[gnu::always_inline]] inline void changed(Integer& value) {
   asm volatile("" : "+r"(value));
@@ -43,7 +43,7 @@ template <class Integer>
 
 constexpr std::size_t rounds = 20'000;
 
-// Nanoseconds of each of eight or so independent instructions a round.
+// Returns the nanoseconds of one instruction, of about eight independent ones in a round.
 template <class Step>
 double of_integers(Step&& step, std::size_t turns = rounds) {
   std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
@@ -140,7 +140,7 @@ double of_branches_on(const std::vector<std::uint8_t>& bits) {
          static_cast<double>(bits.size());
 }
 
-// Half of random branches are foreseen. Counted from when the load is there that the branch hangs on.
+// Half of random branches are predicted. The time counts from the arrival of the load that the branch depends on.
 double of_misprediction() {
   std::array<std::byte, 8192> near;
   const double load = chase_ns(near, 64);
@@ -156,7 +156,7 @@ double in_hundredths(double value) { return std::max(0.01, std::round(value * 10
 }  // namespace
 
 double core_gigahertz() {
-  // From a register: some processors (Golden Cove) add small constants while they rename, six a cycle.
+  // The step is in a register: some processors (Golden Cove) add small constants while they rename, six a cycle.
   std::uint64_t step = 3;
   changed(step);
   std::uint64_t sum = 0;
@@ -223,7 +223,7 @@ double core_width(double gigahertz) {
 double chase_ns(std::span<std::byte> memory, std::size_t line_bytes) {
   void** at = link_chase(memory, line_bytes);
   const std::size_t lines = std::max<std::size_t>(memory.size() / line_bytes, 1);
-  const std::size_t steps = 4096;  // short, so that few samples hold others' turns on the processor
+  const std::size_t steps = 4096;  // short, so that few samples include turns of other threads
   at = follow_chase(at, std::max(lines, steps));
   const double all = least_ns([&] { at = follow_chase(at, steps); });
   changed(at);
@@ -232,17 +232,17 @@ double chase_ns(std::span<std::byte> memory, std::size_t line_bytes) {
 
 namespace {
 
-// A cycle of lines larger than the caches, in which each measurement begins elsewhere: what the last has brought into a
-// cache is met by few.
+// A cycle of lines larger than the caches. Each measurement begins elsewhere in it, so that it meets few of the lines
+// that the last one has brought into a cache.
 struct long_chase {
   long_chase(std::span<std::byte> memory, std::size_t line_bytes) : memory{memory}, line_bytes{line_bytes} {
     link_chase(memory, line_bytes);
   }
-  // Where `Count` chases begin. Any line is one of the cycle, and lies anywhere in it.
+  // Returns the beginnings of `Count` chases. Any line is part of the cycle, at a random position in it.
   template <std::size_t Count>
   std::array<void**, Count> beginnings() {
     std::array<void**, Count> made;
-    std::size_t line = first += 7919;  // not where others have begun
+    std::size_t line = first += 7919;  // a line at which no chase has begun
     for (void**& begin : made) {
       begin = reinterpret_cast<void**>(memory.data() + line % lines * line_bytes);
       line += lines / Count;
@@ -267,8 +267,8 @@ double side_by_side_ns(long_chase& cycle) {
   return all / static_cast<double>(steps * Count);
 }
 
-// Four instructions, of which one has a result in a register of integers: more of these would measure how many of such
-// registers there are. Independent of the last four.
+// Four instructions, of which one has its result in an integer register: more of these would measure the number of
+// such registers. They do not depend on the last four.
 struct filler {
   std::array<std::uint64_t, 4> integers{1, 1, 1, 1};
   std::array<double, 4> floats{1, 1, 1, 1};
@@ -280,7 +280,8 @@ template <std::size_t I>
   changed(std::get<I>(of.floats) += of.more);
   return std::get<I>(of.integers) != 0;
 }
-// `Count` times these. Unrolled as a loop: a call for each would be inlined, which takes the compiler ten seconds.
+// Runs `Count` of these instructions. It is a loop to unroll: a call for each would be inlined, which takes the
+// compiler ten seconds.
 template <std::size_t Count>
 [[gnu::always_inline]] inline bool fill(filler& of) {
 #pragma GCC unroll 128
@@ -294,7 +295,7 @@ template <std::size_t Count>
 double two_misses_ns(std::array<void**, 2>& at) {
   constexpr std::size_t steps = 1000;
   auto& [a, b] = at;
-  return least_ns([&] __attribute__((noinline)) {  // how large it is shows when the loops are unrolled
+  return least_ns([&] __attribute__((noinline)) {  // its code size matters when the loops are unrolled
            filler between;
            changed(between.more);
            for (std::size_t i = 0; i < steps; ++i) {
@@ -314,7 +315,7 @@ std::vector<double> for_each_window(std::array<void**, 2> at, std::index_sequenc
   return {two_misses_ns<(I + 1) * window_step / 4>(at)...};
 }
 
-// Lines of `streams` streams side by side, each load's address waiting for the load before.
+// Reads lines of `streams` streams side by side; each load's address waits for the load before.
 double line_by_line_ns(std::span<std::byte> memory, std::size_t line_bytes, std::size_t streams) {
   const std::size_t length = memory.size() / streams / line_bytes * line_bytes;
   const std::size_t steps = std::min<std::size_t>(length / line_bytes, 400'000 / streams / samples_of_each);
@@ -332,7 +333,7 @@ double line_by_line_ns(std::span<std::byte> memory, std::size_t line_bytes, std:
   return all / static_cast<double>(steps * streams);
 }
 
-// The same of loads that wait for nothing.
+// Reads the same lines with loads that wait for nothing.
 double streams_ns(std::span<std::byte> memory, std::size_t line_bytes, std::size_t streams) {
   const std::size_t length = memory.size() / streams / line_bytes * line_bytes;
   const std::size_t steps = std::min<std::size_t>(length / line_bytes, 400'000 / streams / samples_of_each);
@@ -365,13 +366,13 @@ std::uint32_t instructions_under_way(std::span<std::byte> memory, std::size_t li
   const std::vector<double> times =
       for_each_window(cycle.beginnings<2>(), std::make_index_sequence<1024 / window_step>{});
   const double together = *std::min_element(times.begin(), times.begin() + 4);
-  // From here on the second miss begins when the first is over.
+  // From here on the second miss begins after the first has ended.
   const auto apart = std::find_if(times.begin(), times.end(), [&](double ns) { return ns > 1.5 * together; });
   return apart == times.end() ? 0 : static_cast<std::uint32_t>((apart - times.begin()) * window_step);
 }
 
 std::uint32_t stores_under_way(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns) {
-  constexpr std::size_t behind = 31;  // for each that misses: so the buffer holds only a few of these
+  constexpr std::size_t behind = 31;  // near stores for each that misses: so the buffer holds only a few misses
   constexpr std::size_t steps = 10'000;
   const std::size_t lines = memory.size() / line_bytes;
   std::uint64_t random = 23;  // a linear congruential generator: its upper half is good enough
@@ -389,7 +390,7 @@ std::uint32_t stores_under_way(std::span<std::byte> memory, std::size_t line_byt
 }
 
 stream_figures streams_followed(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns) {
-  constexpr double restart_misses = 3;  // that a prefetcher needs to see before it knows a stream
+  constexpr double restart_misses = 3;  // misses that a prefetcher needs to see before it knows a stream
   std::fill(memory.begin(), memory.end(), std::byte{0});
   stream_figures found;
   const double least = std::min({streams_ns(memory, line_bytes, 1), streams_ns(memory, line_bytes, 2),

@@ -39,7 +39,7 @@ void** link_chase(std::span<std::byte> memory, std::size_t line_bytes) {
 void** follow_chase(void** start, std::size_t steps) noexcept {
   void** at = start;
   for (std::size_t i = 0; i < steps; i += 8) {
-    // Eight a turn keep the loop's own work out of an L1 hit's four or five cycles.
+    // Eight steps a turn keep the loop's own work out of an L1 hit's four or five cycles.
     for (int j = 0; j < 8; ++j) at = static_cast<void**>(*at);
   }
   return at;
@@ -48,7 +48,7 @@ void** follow_chase(void** start, std::size_t steps) noexcept {
 double run_stream(stream_kernel kernel, double* a, double* b, double* c, std::size_t count) noexcept {
   switch (kernel) {
     case stream_kernel::read: {
-      // Eight sums: one would wait for its own additions, not for memory.
+      // There are eight sums: one sum would wait for its own additions, not for memory.
       double sums[8] = {};
       for (std::size_t i = 0; i + 8 <= count; i += 8)
         for (std::size_t j = 0; j < 8; ++j) sums[j] += a[i + j];
@@ -77,7 +77,7 @@ struct alignas(128) line {
 
 constexpr std::uint32_t stop_value = ~std::uint32_t{0};
 
-// Answers every value until told to stop.
+// Answers every value until it reads stop_value.
 void answer(const line& ping, line& pong) noexcept {
   std::uint32_t last = 0;
   for (;;) {
@@ -95,7 +95,7 @@ std::vector<double> ping_pong(std::uint32_t a, std::uint32_t b, double seconds, 
   line ping;
   line pong;
   std::vector<double> samples;
-  std::atomic<int> pinned{0};  // threads that have tried; negative if one failed
+  std::atomic<int> pinned{0};  // threads that have tried to pin themselves; negative if one failed
   const auto pin = [&](std::uint32_t processor) {
     pinned.fetch_add(situ::detail::bind_to_processor(processor) ? 1 : -100);
     for (int now = pinned.load(); now >= 0 && now < 2; now = pinned.load()) sched_yield();
@@ -151,7 +151,7 @@ std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::
         samples.push_back(static_cast<double>(stream_bytes(kernel, count) * processors.size()) / (to - from) * 1e9);
         over = to >= end && samples.size() >= 5;
       }
-      together.arrive_and_wait();  // all see the same `over`
+      together.arrive_and_wait();  // all threads see the same `over`
     }
     kept.fetch_add(sum);  // so that no pass can be optimised away
   };

@@ -1,4 +1,4 @@
-// How far a core's first TLB of data reaches.
+// How far a core's first data TLB reaches.
 #include "base/host.h"
 #include "machine/measure_core.h"
 
@@ -8,13 +8,15 @@
 
 namespace situ::machine::detail {
 
-// One line in each page, so that the first cache holds them long after the TLB does not. Chased around in one cycle,
-// pages that are more than the entries miss each time: a step, whatever the order of replacement.
+// Each page has one line in the chase, so that the first cache holds the lines long after the TLB does not hold the
+// pages. They are chased in one cycle: if there are more pages than entries, each access misses. That is a step,
+// whatever the replacement order.
 tlb translations_held(std::span<std::byte> memory, std::size_t line_bytes, std::uint64_t first_cache_bytes,
                       double gigahertz) {
   constexpr std::size_t step = 8;
-  constexpr double least_cycles = 1.5;                               // less is no step
-  const std::size_t stride = situ::detail::page_bytes + line_bytes;  // not all in one set of the cache
+  constexpr double least_cycles = 1.5;  // a smaller difference is no step
+  const std::size_t stride =
+      situ::detail::page_bytes + line_bytes;  // so that the lines are not all in one set of the cache
   const std::size_t most = std::min<std::size_t>(first_cache_bytes / line_bytes * 3 / 4, memory.size() / stride);
   std::vector<double> times;
   for (std::size_t pages = step; pages <= most; pages += step)

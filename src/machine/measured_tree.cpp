@@ -1,4 +1,4 @@
-// Measured figures put into a tree: as they are, and as a model of the machine needs them.
+// Puts measured figures into a tree: as they are, and as a model of the machine needs them.
 #include <situ/machine/measure.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace situ::machine {
 namespace {
 
-// A core's figures are all cores'; the caches around it get the misses that it has under way. What it fetches ahead is
-// counted to the second cache, if there is one.
+// Gives one core's figures to all cores. The caches around it get its outstanding misses, and the second cache, if
+// there is one, gets its prefetch streams.
 void put_core(tree_builder& builder, const tree& machine, const core_result& core) {
   for (node_id id = 1; id < machine.nodes().size(); ++id) {
     const node& n = machine.at(id);
@@ -33,9 +33,9 @@ void put_core(tree_builder& builder, const tree& machine, const core_result& cor
   }
 }
 
-// Of a cache, so much as one core's data finds of it: others' lines take room in every set, so what is left is as
-// associative as before, or half, with fewer sets, whose number is a power of two. What the firmware does not tell is
-// assumed: 16 ways of lines of 64 bytes.
+// Shapes a cache by the bytes that one core's data finds of it: other cores' lines take room in every set, so the rest
+// is as associative as before, or half, with fewer sets, whose number is a power of two. Figures that the firmware
+// does not give are assumed: 16 ways of lines of 64 bytes.
 void shape_cache(node_facts& cache, std::uint64_t bytes) {
   if (cache.line_bytes == 0) cache.line_bytes = 64;
   const std::uint64_t line_bytes = cache.line_bytes;
@@ -46,7 +46,7 @@ void shape_cache(node_facts& cache, std::uint64_t bytes) {
   cache.bytes = wanted * sets * line_bytes;
 }
 
-// Apart from what the core waits for translations: that is the TLB's.
+// Returns the latency without the core's waits for translations, which count for the TLB.
 double without_walks(const latency_result& of, const core_result& core) {
   const double reach = static_cast<double>(core.dtlb.entries) * static_cast<double>(core.dtlb.page_bytes);
   const double missed = 1 - std::min(1.0, reach / static_cast<double>(of.working_set_bytes));
@@ -57,7 +57,7 @@ measurements undisturbed(measurements measured) {
   for (latency_result& each : measured.latencies)
     each.ns.median =
         measured.core && measured.core->dtlb.entries > 0 ? without_walks(each, *measured.core) : each.ns.p10;
-  // A copy and a triad move a line more than they count, since caches take lines on writes.
+  // A copy and a triad move a line more than they count, since caches fetch lines on writes.
   for (bandwidth_result& each : measured.bandwidths)
     each.read.median = std::max({each.read.p90, each.copy.p90 * 3 / 2, each.triad.p90 * 4 / 3});
   return measured;
@@ -110,7 +110,7 @@ tree with_measurements(const tree& machine, const measurements& measured) {
   for (const latency_result& latency : measured.latencies) {
     const node& target = machine.at(latency.where);
     if (target.kind == node_kind::cache) {
-      // Measured at one core, and alike at all.
+      // Measured at one core; all cores are taken to be alike.
       for (const node_id id : machine.all(node_kind::cache))
         if (machine.at(id).level == target.level && machine.at(id).cache == target.cache)
           builder.facts(id).latency_ns = latency.ns.median;

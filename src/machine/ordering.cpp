@@ -16,11 +16,11 @@ using criterion = intent::criterion;
 bool is_latency(criterion what) { return what == criterion::latency || what == criterion::write_latency; }
 bool is_bandwidth(criterion what) { return what == criterion::bandwidth || what == criterion::write_bandwidth; }
 
-// What a load or store to memory can take. Where firmware has mixed up latency (in ns) and bandwidth (in MB/s), both
+// The limits of a memory's loads and stores. If firmware has mixed up latency (in ns) and bandwidth (in MB/s), both
 // are beyond: 350 ns and 25 GB/s become 25000 ns and 350 MB/s.
 constexpr double most_ns = 1e4;
 constexpr std::uint64_t least_bandwidth = 500'000'000;
-// Beside a latency that a memory can have, it is only slow: that of a prototype at 50 MHz carries 400 MB/s.
+// If its latency is possible, a memory with little bandwidth is only slow: a prototype's at 50 MHz carries 400 MB/s.
 constexpr std::uint64_t least_slow_bandwidth = 100'000'000;
 
 bool is_latency_of_memory(double ns) { return ns > 0 && ns <= most_ns; }
@@ -31,15 +31,15 @@ bool is_bandwidth_of_memory(std::uint64_t rate, const path& of) {
 // Smaller is better in every field.
 struct key {
   double merit = 0;        // by figures: ns, or minus bytes per second, or minus bytes
-  std::uint32_t tier = 0;  // by kind, where figures are missing: whole classes of memory
+  std::uint32_t tier = 0;  // by kind, if figures are missing: whole classes of memory
   std::uint32_t distance = 0;
-  std::uint32_t kind = 0;  // and within a class, behind nearness
+  std::uint32_t kind = 0;  // within a class, after nearness
 
   friend auto operator<=>(const key&, const key&) = default;
 };
 
-// Without figures: memories at the processor's own speed stand before those behind a link or with slow media, however
-// near.
+// Ranks without figures: memories at the processor's own speed come before those behind a link or with slow media,
+// however near.
 std::uint32_t tier_of(memory_kind kind) {
   switch (kind) {
     case memory_kind::dram:
@@ -53,15 +53,15 @@ std::uint32_t tier_of(memory_kind kind) {
   return 4;
 }
 
-// Among equally near memories of the first tier. Stacked memory answers a single load no sooner than DRAM does (Knights
-// Landing, Xeon Max), and carries several times as much.
+// Ranks equally near memories of the first tier. Stacked memory answers a single load no sooner than DRAM does
+// (Knights Landing, Xeon Max), and carries several times as much.
 std::uint32_t kind_rank(criterion what, memory_kind kind) {
   if (kind == memory_kind::scratchpad) return 0;
   if (is_latency(what)) return kind == memory_kind::dram ? 1 : 2;
   return kind == memory_kind::hbm ? 1 : 2;
 }
 
-// DRAM first and then what must be asked for, as Linux orders Knights Landing's nodes.
+// DRAM comes first, and then the memories that must be asked for, as Linux orders Knights Landing's nodes.
 std::uint32_t normal_tier(memory_kind kind) {
   switch (kind) {
     case memory_kind::dram: return 0;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint32_t most_weight = 1000;
 constexpr double most_fill = 100;  // percent
 
-// "a, b + c" in parts, without the blanks around them.
+// Splits "a, b + c" into parts, without the blanks around them.
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -43,8 +43,8 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
-// An ordering that cannot be looked at must not be passed over in silence: memory would go elsewhere than somebody has
-// said. In a folder that this user may not enter, it is a complaint.
+// Tells whether a file exists. An ordering file that cannot be looked at must not be ignored silently: memory would go
+// elsewhere than the file says. If this user may not enter its folder, that is a complaint.
 bool is_there(const std::string& path, std::vector<std::string>& complaints) {
   std::error_code failed;
   const auto type = std::filesystem::status(path, failed).type();
@@ -72,7 +72,7 @@ class ordering_reader {
  private:
   [[nodiscard]] const tree& machine() const { return all_.machine_; }
 
-  // "dram 0 and hbm 1": what could have been written.
+  // Returns "dram 0 and hbm 1": the names that the file could have used.
   [[nodiscard]] std::string known() const {
     std::string text;
     for (const node_id id : machine().all(node_kind::memory))
@@ -92,7 +92,7 @@ class ordering_reader {
     return ordered_memory{.name = machine().label(id), .node = os_index};
   }
 
-  // A node's number, its label, or the name of a [[memory]].
+  // Finds a memory by a node's number, its label, or the name of a [[memory]].
   [[nodiscard]] std::optional<ordered_memory> find(std::string_view word) const {
     if (const auto os_index = number(word)) return of_node(*os_index);
     for (const ordered_memory& named : all_.named_)
@@ -123,7 +123,7 @@ class ordering_reader {
     all_.named_.push_back(std::move(named));
   }
 
-  // One memory of "2*3 + 0"; nothing where it is not here.
+  // Reads one memory of "2*3 + 0". Returns nullopt if it is not here.
   std::optional<ordered_memory> read_member(const spec_table& table, std::string_view text) {
     const std::vector<std::string_view> parts = split(text, '*');
     const auto weight = parts.size() == 1 ? std::optional<std::uint32_t>{1} : number(parts[1]);
@@ -176,10 +176,10 @@ class ordering_reader {
     if (usable) all_.entries_.push_back(std::move(entry));
   }
 
-  // The processors that an entry is for; false where it names a node that is not here.
+  // Reads the processors that an entry is for. Returns false if it names a node that is not here.
   bool read_initiators(const spec_table& table, orderings::entry& entry) {
     if (!table.has("from")) return true;
-    processor_set nodes;  // their numbers
+    processor_set nodes;  // the nodes' numbers
     try {
       nodes = processor_set::parse(table.text("from"));
     } catch (const error& bad) {
@@ -222,7 +222,7 @@ orderings orderings::of_this_machine() {
   const ordering_files files = where_orderings_are();
   for (const std::string& path : {files.system, files.user})
     if (!path.empty() && is_there(path, all.complaints_)) all.read(path);
-  if (!files.environment.empty()) all.read(files.environment);  // who names a file means it to be there
+  if (!files.environment.empty()) all.read(files.environment);  // a user who names a file expects it to exist
   return all;
 }
 
@@ -241,7 +241,7 @@ memory_order orderings::find(const intent& what, node_id from) const {
   memory_order order;
   order.source = decided_by(machine_, what, from);
   for (const ranked_memory& ranked : ordering(machine_, what, from)) {
-    if (!machine_.is_addressable(ranked.memory)) continue;  // a device's own: no pages come from there
+    if (!machine_.is_addressable(ranked.memory)) continue;  // a device's own memory: the kernel gives no pages of it
     order.steps.push_back({{.name = machine_.label(ranked.memory), .node = machine_.at(ranked.memory).os_index}});
   }
   return order;

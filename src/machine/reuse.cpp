@@ -52,11 +52,11 @@ reuse_cost reuse_curve::at(double bytes) const noexcept {
 namespace {
 
 constexpr std::size_t streams = 4;         // arrays that a loop goes through at once
-constexpr std::size_t piece_doubles = 64;  // 512 bytes: what begins somewhere else, in the third loop
+constexpr std::size_t piece_doubles = 64;  // 512 bytes: runs that begin at scattered positions, in the third loop
 
 enum class pattern { read, update, pieces };
 
-// Eight sums: one would wait for its own additions.
+// There are eight sums: one sum would wait for its own additions.
 [[gnu::always_inline]] inline double read_piece(const double* const* from, std::size_t first,
                                                 std::size_t count) noexcept {
   double sums[8] = {};
@@ -82,7 +82,7 @@ enum class pattern { read, update, pieces };
     case pattern::update: update_piece(at[0], at[1], at[2], at[3], count); return at[0][count / 2];
     case pattern::pieces: break;
   }
-  // Steps of some pages, in an order that comes to each piece once: no prefetcher follows.
+  // The steps are some pages long, in an order that reaches each piece once: no prefetcher follows.
   const std::size_t pieces = count / piece_doubles;
   std::size_t step = pieces > 64 ? 37 : 1;
   while (std::gcd(step, pieces) != 1) ++step;
@@ -92,7 +92,7 @@ enum class pattern { read, update, pieces };
   return sum;
 }
 
-// As programs are compiled for the processor they run on: narrow loads would hide what the second-level cache costs.
+// Compiled for the processor's widest vectors: narrow loads would hide the cost of the second-level cache.
 #if defined(__x86_64__)
 #if defined(__clang__)
 #define SITU_WIDEST "avx512f"
@@ -119,7 +119,7 @@ pass_function widest_pass() noexcept {
   return pass_any;
 }
 
-// Nanoseconds for each byte of a pass of one thread; the best of some, of one where a pass takes milliseconds.
+// Returns the nanoseconds per byte of one thread's pass: the best of some, or of one if a pass takes milliseconds.
 double best_pass(pass_function pass, pattern which, double* memory, std::size_t bytes, double& kept) noexcept {
   const int passes = bytes > std::size_t{4} << 20 ? 1 : 3;
   const auto rounds = std::max<std::size_t>(1, (std::size_t{1} << 19) / bytes);
@@ -133,10 +133,10 @@ double best_pass(pass_function pass, pattern which, double* memory, std::size_t 
 }
 
 std::vector<std::size_t> sizes_up_to(std::uint64_t most_bytes) {
-  std::vector<std::size_t> sizes{std::size_t{16} << 10};  // in the first-level cache: what the others are compared with
+  std::vector<std::size_t> sizes{std::size_t{16} << 10};  // in the first-level cache: the baseline for the others
   for (std::size_t bytes = std::size_t{64} << 10; bytes <= most_bytes; bytes *= 2) {
     sizes.push_back(bytes);
-    // Where caches end.
+    // Near the sizes of caches there are points in between.
     if (bytes >= std::size_t{256} << 10 && bytes < std::size_t{64} << 20 && bytes * 3 / 2 <= most_bytes)
       sizes.push_back(bytes * 3 / 2);
   }
@@ -149,7 +149,8 @@ struct pass_times {
 
 reuse_cost cost_of(std::size_t bytes, const pass_times& t, const pass_times& near) {
   const double read = std::max(0.0, t.read - near.read);
-  // A quarter of the bytes is updated. Compared with reading near, so that storing itself is in it.
+  // A quarter of the bytes is updated. The baseline is a read of near memory, so the cost of storing itself is
+  // included.
   const double write = std::max(read, (t.update - near.read) * streams - (streams - 1) * read);
   const double start = std::max(0.0, (t.pieces - near.pieces) - (t.read - near.read)) *
                        static_cast<double>(piece_doubles * sizeof(double));
@@ -165,18 +166,18 @@ class reuse_measurer {
         memories_(static_cast<std::size_t>(threads)),
         times_(static_cast<std::size_t>(threads), std::vector<pass_times>(sizes_.size())) {}
 
-  // False where there is no memory.
+  // Allocates the threads' memory. Returns false if there is not enough.
   [[nodiscard]] bool allocate() {
     std::atomic<bool> failed{false};
     run_([&](int thread) {
       auto& memory = memories_[static_cast<std::size_t>(thread)];
-      memory = detail::touched_pages(sizes_.back(), detail::any_node);  // its first touch is this thread's
+      memory = detail::touched_pages(sizes_.back(), detail::any_node);  // this thread touches it first
       if (memory.empty()) failed = true;
     });
     return !failed;
   }
-  // Twice: what disturbs is gone a while later, and the processor's clock has risen. Then again what was disturbed both
-  // times.
+  // Measures each size twice: by then a disturbance has ended, and the processor's clock has risen. Then it repeats
+  // the sizes that were disturbed both times.
   void measure() {
     for (int round = 0; round < 6; ++round) {
       for (std::size_t s = 0; s < sizes_.size(); ++s) {
@@ -185,8 +186,8 @@ class reuse_measurer {
       }
     }
   }
-  // What a byte costs that another thread has written just before. The slowest of some: on a virtual machine the way
-  // between two processors changes in seconds, and what is chosen for the short one loses more on the long one.
+  // Returns the cost of a byte that another thread has written just before: the slowest of some. On a virtual machine
+  // the path between two processors changes in seconds, and a choice for the short path loses more on the long one.
   [[nodiscard]] double handed_ns() {
     if (memories_.size() < 2) return 0;
     const std::size_t bytes = std::min<std::size_t>(sizes_.back(), std::size_t{256} << 10);
@@ -205,7 +206,7 @@ class reuse_measurer {
       rounds.push_back(total / static_cast<double>(memories_.size() * bytes));
     }
     std::sort(rounds.begin(), rounds.end());
-    return rounds[rounds.size() - 2];  // in the last one a thread may have been put aside
+    return rounds[rounds.size() - 2];  // in the slowest a thread may have been preempted
   }
   [[nodiscard]] std::vector<reuse_cost> points() const {
     std::vector<reuse_cost> points;
@@ -223,7 +224,7 @@ class reuse_measurer {
   }
 
  private:
-  // A byte takes longer than in a pass over more bytes.
+  // Tells whether a byte takes longer than in a pass over more bytes.
   [[nodiscard]] bool is_disturbed(std::size_t s) const {
     constexpr double much = 1.1;
     return std::any_of(times_.begin(), times_.end(), [&](const std::vector<pass_times>& of_thread) {
@@ -272,7 +273,7 @@ constexpr std::string_view last_line = "handed ";
 constexpr std::size_t most_points = 256;
 constexpr std::uintmax_t most_file_bytes = 1 << 16;
 
-// So many numbers that are not negative, with a space between; nothing for anything else.
+// Parses `Count` non-negative numbers, with a space between. Returns nullopt for anything else.
 template <std::size_t Count>
 std::optional<std::array<double, Count>> parse_numbers(std::string_view line) {
   std::array<double, Count> values;
@@ -341,7 +342,7 @@ reuse_curve kept_reuse(const std::string& directory, std::string_view machine,
   try {
     situ::detail::replace_file(path.string(), to_text(measured, machine));
   } catch (const error&) {
-    // It is measured again next time.
+    // The next call measures it again.
   }
   return measured;
 }

@@ -1,4 +1,4 @@
-// Trees from TOML; docs/design/machine.md describes the format.
+// Reads trees from TOML; docs/design/machine.md describes the format.
 #include <situ/base/error.h>
 #include <situ/base/spec_file.h>
 #include <situ/machine/toml.h>
@@ -44,7 +44,7 @@ constexpr write_policy write_policies[] = {write_policy::unknown, write_policy::
                                            write_policy::write_through};
 constexpr allocation allocations[] = {allocation::unknown, allocation::reads, allocation::reads_and_writes};
 constexpr coherence coherences[] = {coherence::unknown, coherence::none, coherence::snooping, coherence::directory};
-// What only memories and caches have.
+// Keys that only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
                                             "write_bandwidth", "leakage",       "read_power",
                                             "write_power",     "density",       "addressability"};
@@ -81,7 +81,7 @@ const model_key model_keys[] = {
     {"prefetch_page", {node_kind::cache}},
 };
 
-// "0-3,8,16-30:2" in the given order; nothing if it does not parse or names more than `limit` numbers.
+// Parses "0-3,8,16-30:2" in the given order. Returns nullopt if it does not parse or names more than `limit` numbers.
 std::optional<std::vector<std::uint32_t>> parse_list(std::string_view text, std::size_t limit) {
   std::vector<std::uint32_t> values;
   const auto number = [&](std::uint32_t& value) {
@@ -167,7 +167,7 @@ class reader {
     return *indices;
   }
 
-  // How many of the family hang under each parent.
+  // Reads how many members of the family hang under each parent.
   static std::vector<std::int64_t> read_counts(const spec_table& table, std::size_t parents) {
     std::vector<std::int64_t> counts;
     if (table.is_array("count")) {
@@ -364,7 +364,7 @@ class reader {
     cycles.mispredict = table.number("mispredict", 0);
   }
 
-  // "1,0": column and row.
+  // Parses "1,0": column and row.
   static std::vector<std::pair<std::uint32_t, std::uint32_t>> read_positions(const spec_table& table,
                                                                              std::size_t members) {
     if (!table.has("position")) return {};
@@ -393,7 +393,7 @@ class reader {
     return text;
   }
 
-  // "package", "package[1]", "hbm[0-3]".
+  // Selects the nodes of "package", "package[1]", "hbm[0-3]".
   std::vector<node_id> select(const spec_table& table, std::string_view key) const {
     return select(table, key, table.text(key));
   }
@@ -420,7 +420,8 @@ class reader {
     return result;
   }
 
-  // Whether a memory is local to a node: the memory hangs, caches of its own and devices aside, at the node or above
+  // Tells whether a memory is local to a node: it hangs at the node or above it (not counting its own caches and
+  // devices).
   // it.
   [[nodiscard]] bool is_local(node_id from, node_id memory) const {
     node_id home = parents_[memory];
@@ -472,7 +473,7 @@ class reader {
     }
   }
 
-  // One link of all nodes of `ends`, or one of each pair of `from` and `to`.
+  // Reads one link of all nodes of `ends`, or one of each pair of `from` and `to`.
   void read_links(const spec_table& table) {
     table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to", "topology", "columns", "rows",
                       "width_bits", "clock", "carries"});
@@ -511,7 +512,7 @@ class reader {
   tree_builder builder_;
   std::map<std::string, std::vector<node_id>> families_;
   std::vector<node_id> parents_;
-  std::vector<std::string> places_;  // in the file, of each node
+  std::vector<std::string> places_;  // each node's place in the file
   std::size_t records_ = 0;
 };
 

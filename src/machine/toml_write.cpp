@@ -1,4 +1,5 @@
-// Trees as TOML. Nodes alike in all but their place become one [[node]] table, a family; see docs/design/machine.md.
+// Writes trees as TOML. Nodes that differ only in their place become one [[node]] table, a family; see
+// docs/design/machine.md.
 #include <situ/base/units.h>
 #include <situ/machine/toml.h>
 
@@ -28,7 +29,7 @@ std::string toml_string(std::string_view text) {
   return out + "\"";
 }
 
-// "0-63", "0,2,4" as "0-4:2", in the given order.
+// Writes "0-63", or "0,2,4" as "0-4:2", in the given order.
 std::string list_text(const std::vector<std::uint32_t>& values) {
   std::string text;
   for (std::size_t i = 0; i < values.size();) {
@@ -69,7 +70,7 @@ class writer {
   }
 
  private:
-  // Nodes of one family differ in nothing that is written once for all of them.
+  // Nodes of one family may differ only in facts that are written for each.
   static node_facts common(node_facts facts) {
     for (std::uint32_t* own : {&facts.os_index, &facts.x, &facts.y}) *own = *own == no_index ? no_index : 0;
     return facts;
@@ -90,7 +91,7 @@ class writer {
     return id;
   }
 
-  // Takes from each member's children the run at the front that equals the first child left anywhere, until none is
+  // Takes from each member's children the run at the front that equals the first remaining child, until no child is
   // left.
   void write_families(const family& parent) {
     std::vector<std::size_t> taken(parent.members.size(), 0);
@@ -264,7 +265,7 @@ class writer {
     return id == root_node ? "machine" : fmt::format("{}[{}]", family_id, number);
   }
 
-  // One [[path]] for the records from one node that agree in all but a member number; returns the next record.
+  // Writes one [[path]] for the records from one node that agree in all but a member number; returns the next record.
   std::size_t write_path(std::size_t first) {
     const auto records = machine_.paths();
     const auto figures_of = [](path a) {

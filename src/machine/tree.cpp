@@ -118,14 +118,14 @@ node_id tree::common_ancestor(node_id a, node_id b) const noexcept {
 
 namespace {
 
-// Whether a processor hangs under a node: a memory tile is a group without.
+// Tells whether a processor hangs under a node: a memory tile is a group without processors.
 bool has_processors(std::span<const node> nodes, node_id id) {
   for (node_id i = id; i <= id + nodes[id].descendants; ++i)
     if (nodes[i].kind == node_kind::core || nodes[i].kind == node_kind::processing_unit) return true;
   return false;
 }
 
-// The child that holds all of these processors, no_node where none does. A memory or device only repeats its parent's.
+// Returns the child that holds all of these processors, or no_node. A memory or device only repeats its parent's.
 node_id child_with(std::span<const node> nodes, node_id parent, const processor_set& processors) {
   for (const node_id child : nodes[parent].children) {
     const node& n = nodes[child];
@@ -180,7 +180,7 @@ std::uint64_t tree::memory_bytes(node_id id, bool with_devices) const {
 
 path tree::figures(node_id from, node_id memory) const {
   path result;
-  // Nodes with the same processors see the same: begin at the lowest of them.
+  // Nodes with the same processors have the same paths: the search begins at the lowest of them.
   node_id lowest = from;
   for (node_id below = from; below != no_node && at(from).kind != node_kind::device;) {
     below = child_with(nodes_, lowest, at(from).processors);
@@ -221,7 +221,7 @@ tree_builder::tree_builder(std::string name, std::string description) : descript
 
 namespace {
 
-// Why a child cannot hang there, or nullptr.
+// Returns why a child cannot hang there, or nullptr.
 const char* misplaced(const node_facts& parent, const node_facts& child) {
   if (child.kind == node_kind::machine) return "a machine has one root";
   if (parent.kind == node_kind::memory) return "nothing hangs under a memory; put it beside it";
@@ -307,7 +307,7 @@ void tree_builder::add_path(path record) {
 
 namespace {
 
-// Why a link's shape cannot be, seen from its positions (one for each end); empty where it can.
+// Returns why a link's shape is impossible for its positions (one for each end), or an empty string if it is possible.
 std::string impossible_grid(const link& joined, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& positions) {
   if (joined.shape == topology::direct) {
     if (joined.columns != 0 || joined.rows != 0 || joined.width_bits != 0 || joined.hertz != 0)

@@ -11,7 +11,7 @@
 namespace situ::machine {
 namespace {
 
-// Cores where there are any, else processing units: what computes, without the threads of a core.
+// Cores if there are any, else processing units: the units that compute, without a core's threads.
 bool is_worker(const tree& machine, node_id id) {
   const node& n = machine.at(id);
   if (n.kind == node_kind::core) return true;
@@ -30,7 +30,7 @@ bool has_addressable_child(const tree& machine, node_id id) {
   });
 }
 
-// A device that a program gives work to: it has an agent, or memory of its own, or copies or traverses by itself.
+// Tells whether a program gives work to a device: it has an agent or its own memory, or copies or traverses by itself.
 bool is_accelerator(const tree& machine, node_id id) {
   const node& n = machine.at(id);
   if (n.kind != node_kind::device) return false;
@@ -66,15 +66,15 @@ bool is_shown(const tree& machine, node_id id, const view_detail& detail) {
   }
 }
 
-// A core without its processing units is one processor, and takes the first one's index: cores' own repeat across
-// packages.
+// A core without its processing units is one processor, and takes the first one's index: the cores' own indices repeat
+// across packages.
 node_facts worker_facts(const tree& machine, node_id id) {
   node_facts facts = machine.at(id);
   facts.os_index = machine.at(id).processors.first();
   return facts;
 }
 
-// The kept nodes that stand where a hidden one stood: the topmost workers under it, or else its nearest kept ancestor.
+// Returns the kept nodes that replace a hidden one: the topmost workers under it, or else its nearest kept ancestor.
 std::vector<node_id> stand_ins(const tree& machine, const std::vector<node_id>& kept, node_id id) {
   if (kept[id] != no_node) return {kept[id]};
   std::vector<node_id> result;

@@ -13,10 +13,10 @@ namespace {
 
 bool fits(chain loops, std::uint64_t fast_bytes) { return loops.size() == 1 || least_bytes(loops, 1) <= fast_bytes; }
 
-// How many of the first loops fit, to a quarter. guess: of the part before. Where that is the answer again, parts are
-// alike and share a plan.
+// Returns how many of the first loops fit, to a quarter. guess: the length of the part before. If the guess is the
+// answer again, the parts are alike and share a plan.
 std::size_t longest_prefix(chain loops, std::uint64_t fast_bytes, std::size_t guess) {
-  std::size_t low = 1, high = loops.size() + 1;  // low fit, high do not
+  std::size_t low = 1, high = loops.size() + 1;  // `low` loops fit, `high` loops do not
   for (std::size_t n = std::max<std::size_t>(2, guess); n < high; n = std::max(n + 1, n == guess ? n + n / 4 : 2 * n)) {
     (fits(loops.first(n), fast_bytes) ? low : high) = n;
   }
@@ -36,14 +36,14 @@ bool are_alike(const loop& a, const loop& b) {
                     });
 }
 
-// At most `length`; to where the loops probably begin anew, so that parts are alike.
+// Shortens a length to a multiple of the loops' probable step, so that parts are alike; otherwise returns `length`.
 std::size_t to_the_next_step(chain loops, std::size_t length) {
   std::size_t step = 1;
   while (step <= length && step < loops.size() && !are_alike(*loops[0], *loops[step])) ++step;
   return step < loops.size() && step <= length ? length / step * step : length;
 }
 
-// Of loops of the same dimensions.
+// Cuts a chain into parts that fit. pre: its loops have the same number of dimensions.
 void cut(chain loops, std::size_t offset, std::uint64_t fast_bytes, std::vector<chain_part>& parts) {
   if (fits(loops, fast_bytes)) {
     parts.push_back({offset, offset + loops.size(), {}});
@@ -88,7 +88,8 @@ std::vector<chain_part> parts_of(chain loops, std::uint64_t fast_bytes) {
   return parts;
 }
 
-// The shortest period of a sequence, by the longest of its beginnings that it also ends with (Knuth, Morris, Pratt).
+// Finds the shortest period of the sequence, by the longest of its prefixes that is also its suffix (Knuth, Morris,
+// Pratt).
 std::size_t whole_steps(chain loops) {
   const auto n = loops.size();
   std::vector<std::size_t> border(n + 1, 0);  // of the first i loops

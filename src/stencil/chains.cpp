@@ -1,4 +1,4 @@
-// How a context executes a chain: finds or makes its plan, chooses among tile sizes, runs, and keeps count.
+// How a context executes a chain: it finds or makes the plan, chooses among tile sizes, runs, and keeps count.
 #include "base/float_settings.h"
 #include "stencil/context_parts.h"
 #include "stencil/stopwatch.h"
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> key_of(chain loops) {
   return key;
 }
 
-constexpr std::size_t tiles_to_try = 3;  // three times each is over by the tenth step
+constexpr std::size_t tiles_to_try = 3;  // if each is run three times, the trials end by the tenth step
 
 std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
   std::uint64_t h = 0xcbf29ce484222325u;
@@ -47,9 +47,10 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
 
 namespace {
 
-// Where the model is not asked: of layers for the cache that threads share, and blocks of which each thread has one in
-// its own. The first fills half of the shared cache: what the tile leaves behind and what streams through need room,
-// too. Out of core the model knows nothing of reads and writes, and to measure for it takes memory beside the budget.
+// Candidates when the model is not asked: tiles of layers for the cache that threads share, and blocks, of which each
+// thread has one in its own cache. The first tile fills half of the shared cache: data that the tile leaves behind and
+// data that streams through need room, too. Out of core the model knows nothing of reads and writes, and its
+// measurement would take memory in addition to the budget.
 std::vector<way> candidates_by_caches(chain loops, bool tune, const cache_sizes& caches) {
   std::vector<way> all{{choose_tile(loops, caches.shared_bytes / 2)}};
   if (!tune || all.front().tile == coordinates{}) return all;
@@ -59,17 +60,17 @@ std::vector<way> candidates_by_caches(chain loops, bool tune, const cache_sizes&
   add(choose_block(loops, caches.own_bytes / 2));
   add(choose_block(loops, caches.own_bytes));
   add(choose_tile(loops, caches.shared_bytes / 4));
-  add({});  // not cut at all
+  add({});  // the uncut chain
   return all;
 }
 
 }  // namespace
 
-// Tiles to compare by running them: the best by the model. One where there is nothing to choose.
+// Returns the tiles to compare by running them: the best by the model. It returns one if there is no choice.
 std::vector<way> context::parts::candidates_of(chain loops) {
   if (how.run_by == executor::plain) return {{}};
   if (how.tile != coordinates{}) return {{how.tile}};
-  // Who says how much a tile may fill means that, whatever the caches are.
+  // If the user sets how much a tile may fill, that holds, whatever the caches are.
   if (slots != nullptr || how.cache_bytes > 0) return candidates_by_caches(loops, how.tune, caches);
   if (loops.size() < 2 || touches_at_most(loops, caches.shared_bytes / 2)) return {{}};
   const auto start = clock::now();
@@ -111,16 +112,16 @@ cached_plan& context::parts::find_plan(chain loops) {
 
 namespace {
 
-// Loops that take less than that with all threads together, times their number, may be faster with one: what a loop
-// costs several threads is theirs to hand over, microseconds where processors are free, and far more where other
-// programs use them, too.
+// If a chain's loops take less than their number times this time with all threads together, one thread may be faster:
+// a loop on several threads costs its hand-over, which takes microseconds if processors are free, and far more if
+// other programs use them, too.
 constexpr double worth_handing_over_seconds = 400e-6;
 
 constexpr int trials_at_most = 3;
-constexpr double close_factor = 1.15;  // times of one tile differ by that much on a machine that others use, too
+constexpr double close_factor = 1.15;  // times of one tile differ by that factor on a machine that others use, too
 
-// Where the best takes longer than it did so many times in a row, the machine has changed (a virtual one's processors
-// move), and with it the best tile may have.
+// If the best tile takes longer than before this many times in a row, the machine has changed (a virtual one's
+// processors move), and another tile may be the best.
 constexpr int slow_runs_at_most = 8;
 
 // Runs a way and notes its time.
@@ -142,8 +143,8 @@ bool same_tiles(const std::vector<way>& a, const std::vector<way>& b) {
          std::all_of(b.begin(), b.end(), [&](const way& w) { return w.is_alone || holds(a, w); });
 }
 
-// Whether two chains have as many loops, over as many points of the same datasets: whatever order they are in, what one
-// takes in a tile is what the other takes.
+// Tells whether two chains have the same number of loops, over the same number of points of the same datasets. In
+// whatever order the loops are, both chains then take the same time in a tile.
 bool are_alike(const cached_plan& a, const cached_plan& b) {
   constexpr double nearly_same = 0.98;
   return a.dims == b.dims && a.loop_count == b.loop_count &&
@@ -262,8 +263,8 @@ void context::parts::run_streamed(chain loops, cached_plan& found, std::span<con
     statistics.plan_seconds += seconds_since(start);
     statistics.last_tiles = p.groups;
     statistics.last_footprint_bytes = p.bytes;
-    // With what was waited for: tiles that leave memory alone make reads and writes faster, too. Without the making of
-    // rings, which only the first run of a size needs.
+    // The time includes waits: tiles that use less memory bandwidth make reads and writes faster, too. It excludes the
+    // making of rings, which only the first run of a size needs.
     const auto spent = [&] { return statistics.compute_seconds + statistics.wait_seconds; };
     const double before = spent();
     slots->run(loops, p, found.uses, dead, times, statistics);
@@ -315,7 +316,7 @@ void context::parts::execute(std::vector<std::unique_ptr<loop>> loops) {
   try {
     run(loops, times);
   } catch (...) {
-    // What a chain that failed has summed up is no result.
+    // After a failure of the chain its partial sums are no result.
     for (const auto& l : loops) {
       for (const auto& a : l->arguments()) {
         if (a.into != nullptr) a.into->is_fresh = true;
@@ -326,7 +327,7 @@ void context::parts::execute(std::vector<std::unique_ptr<loop>> loops) {
   statistics.run_seconds += seconds_since(start);
   for (const auto& l : loops) {
     const situ::detail::float_settings_scope as{situ::detail::float_settings{l->float_settings()}};
-    l->end();  // lines of reductions are combined
+    l->end();  // combines the lines of reductions
   }
   ++statistics.chains;
   statistics.loops += loops.size();

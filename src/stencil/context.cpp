@@ -34,7 +34,7 @@ cache_sizes caches_of(const machine::tree& tree, std::uint64_t wanted_bytes, int
   return {shared, below > 0 ? std::min(below, part) : part};
 }
 
-// Discovered once: it takes tens of milliseconds, and does not change.
+// The machine is discovered once: discovery takes tens of milliseconds, and the result does not change.
 const machine::tree& this_machine() {
   static const machine::tree found = machine::discover({.devices = false});
   return found;
@@ -44,8 +44,8 @@ const machine::tree& this_machine() {
 
 namespace {
 
-// What the curve belongs to: processors and caches. Not how much memory there is, which the host of a virtual machine
-// changes while it runs.
+// Describes the parts that the curve depends on: processors and caches. The amount of memory is left out, since the
+// host of a virtual machine changes it while the machine runs.
 std::string parts_that_compute(const machine::tree& tree) {
   std::string text;
   for (const auto& n : tree.nodes()) {
@@ -55,7 +55,7 @@ std::string parts_that_compute(const machine::tree& tree) {
   return text;
 }
 
-// Measured once for each number of threads: two contexts at once would disturb each other.
+// Measures once for each number of threads: two contexts at once would disturb each other.
 machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std::uint64_t most_bytes) {
   static std::mutex lock;
   static std::map<std::pair<int, std::uint64_t>, machine::reuse_curve> known;
@@ -74,7 +74,7 @@ machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std:
 }  // namespace
 
 tile_costs context::parts::costs() {
-  // Eight times the share of the cache is memory's; beyond 128 MiB nothing changes any more.
+  // At eight times the share of the cache, accesses reach memory; beyond 128 MiB nothing changes any more.
   constexpr std::uint64_t least = 8 << 20, most = 128 << 20;
   const auto share = caches.shared_bytes / static_cast<std::uint64_t>(pool.size());
   return {.reuse = reuse_of(tree, pool, std::clamp(share * 8, least, most)),
@@ -130,7 +130,7 @@ dataset_core* context::add_dataset(int block, std::string name, int dims, const 
   made->dims = dims;
   made->element_bytes = element_bytes;
   lay_out(*made, layout, false);
-  // Layers are whole pages of whole points; components that lie apart in a line have no layers.
+  // Layers are whole pages of whole points; components that are stored apart in a line have no layers.
   made->in_file = parts_->slots != nullptr && layout.memory == nullptr && made->bytes > parts_->how.resident_bytes &&
                   backing_store::page_bytes % element_bytes == 0 &&
                   (dims > 1 || layout.components == 1 || layout.order == component_order::interleaved);
@@ -149,15 +149,15 @@ dataset_core* context::add_dataset(int block, std::string name, int dims, const 
 }
 
 void context::parts::allocate(dataset_core& data) {
-  // Without the offset the same point of all datasets would lie in one set of the caches. The first inner point of a
-  // row, not the first ghost point, lies at the beginning of a cache line: vectors of most loops begin there, and none
+  // Without the offset the same point of all datasets would be in one set of the caches. The first inner point of a
+  // row, not the first ghost point, is at the beginning of a cache line: vectors of most loops begin there, and none
   // of them then crosses a line.
   const auto ghosts = static_cast<std::size_t>((data.inner.low[0] - data.valid.low[0]) * data.stride[0]);
   const auto shift = static_cast<std::size_t>(data.index * 5 % 64) * 64 + (64 - ghosts * data.element_bytes % 64) % 64;
   sourced_pages p = source.map(data.bytes + 64 * 64, fmt::format("dataset '{}'", data.name));
   data.memory = p.data() + shift;
   data.origin = data.memory - data.offset(data.valid.low) * static_cast<std::ptrdiff_t>(data.element_bytes);
-  // First touch, by the partition of the loops.
+  // The threads touch the pages first, by the partition of the loops.
   if (!source.populates() && data.bytes > std::size_t{1} << 20) {
     pool.run([&](int thread) {
       const box mine = slice(data.valid, data.dims, [](int) { return true; }, thread, pool.size());
@@ -217,7 +217,7 @@ void context::use(reduction_core* r, reduction_kind kind, const std::string& loo
   }
 }
 
-// A loop that is not queued has used nothing.
+// Leaves the reductions of a refused loop unclaimed, and throws: a loop that is not queued has used nothing.
 void context::parts::refuse_loop(const std::string& why) {
   for (auto* const r : std::exchange(claimed, {})) r->is_fresh = true;
   throw_error(errc::bad_argument, why);
@@ -225,7 +225,7 @@ void context::parts::refuse_loop(const std::string& why) {
 
 namespace {
 
-// Why a loop cannot run; empty: it can.
+// Returns why a loop cannot run, or an empty string if it can.
 std::string wrong_context(const context& owner, const loop& l) {
   for (const auto& a : l.arguments()) {
     const context* const other = a.data != nullptr ? a.data->owner : a.into->owner;
@@ -289,7 +289,7 @@ void context::enqueue(std::unique_ptr<loop> l) {
   if (static_cast<int>(parts_->queue.size()) >= parts_->how.max_chain_loops) parts_->execute_whole_steps();
 }
 
-// What is queued beyond them stays: it begins the next chain as it began this one.
+// Executes whole steps. The loops after them stay queued: they begin the next chain as they began this one.
 void context::parts::execute_whole_steps() {
   auto loops = std::exchange(queue, {});
   const auto count = static_cast<std::ptrdiff_t>(whole_steps(loops));
@@ -302,7 +302,7 @@ void context::parts::execute_whole_steps() {
 
 void context::execute() {
   if (parts_->queue.empty()) return;
-  // Taken out first: whatever happens the queue is empty afterwards.
+  // The queue is emptied first: it is empty afterwards even if execution fails.
   parts_->execute(std::exchange(parts_->queue, {}));
 }
 
@@ -325,7 +325,7 @@ void context::begin_cyclic(std::span<dataset_core* const> temporaries) {
   for (const auto* const data : temporaries) require_own(*data);
   execute();
   for (auto* const data : temporaries) data->is_cyclic_temporary = true;
-  parts_->forget_plans();  // what they know of temporaries has changed
+  parts_->forget_plans();  // the plans' knowledge of temporaries has changed
 }
 
 void context::check_count(const dataset_core& data, const box& what, std::size_t values) {
@@ -347,7 +347,7 @@ void context::parts::for_each_part(dataset_core& data, const box& what, bool in_
 
 namespace {
 
-// Line by line between a part of a dataset and a buffer laid out for all of `what`.
+// Copies line by line between a part of a dataset and a buffer laid out for all of `what`.
 void copy_part(const dataset_core& data, const box& what, const box& part, component_order order, std::byte* buffer,
                bool to_buffer) {
   const auto element = static_cast<std::ptrdiff_t>(data.element_bytes);

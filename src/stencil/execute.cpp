@@ -10,12 +10,12 @@
 namespace situ::stencil {
 namespace {
 
-// The first exception of any thread; after it the others' parts are skipped, but count as done.
+// Keeps the first exception of any thread. After it the other threads skip their parts, which count as done.
 class failure {
  public:
   template <class F>
   void guard(const F& f) {
-    if (has_failed_.load(std::memory_order_relaxed)) return;  // a hint: a part more or less does not matter
+    if (has_failed_.load(std::memory_order_relaxed)) return;  // a hint: one part more or less does not matter
     try {
       f();
     } catch (...) {
@@ -34,7 +34,8 @@ class failure {
   std::exception_ptr first_;
 };
 
-// How many tiles of a row are done. On a line of its own: its writer and its reader are on different processors.
+// Counts the tiles of a row that are done. It has its own cache line: its writer and its reader are on different
+// processors.
 struct alignas(64) row_progress {
   std::atomic<std::int64_t> done{0};
 
@@ -57,7 +58,7 @@ void run_part(loop& l, const box& part, scratch& memory) {
   l.run(part, memory);
 }
 
-// Tiles that differ in less than the outermost cut dimension.
+// Returns the number of tiles that differ only in dimensions below the outermost cut one.
 std::int64_t tiles_of_row(const plan& p) {
   for (int d = max_dims - 1; d >= 0; --d) {
     if (p.tiles[d] > 1) return p.tile_count() / p.tiles[d];
@@ -79,7 +80,8 @@ loop_facts facts_of(const loop& l) {
   return f;
 }
 
-// The dimension in which a part is cut for threads: the outermost that is long enough, else the longest; -1: in none.
+// Returns the dimension in which a part is cut for threads: the outermost that is long enough, else the longest; -1:
+// none.
 template <class IsSplittable>
 int dimension_to_cut(const box& part, int dims, const IsSplittable& is_splittable, int threads) {
   int best = -1;
@@ -91,7 +93,7 @@ int dimension_to_cut(const box& part, int dims, const IsSplittable& is_splittabl
   return best;
 }
 
-// Piece i of n equal ones; all of it is piece 0 where it cannot be cut.
+// Returns piece i of n equal ones. If the part cannot be cut, piece 0 is all of it.
 box piece_of(const box& part, int dimension, int i, int n) {
   box r = part;
   if (dimension < 0) {
@@ -104,7 +106,7 @@ box piece_of(const box& part, int dimension, int i, int n) {
   return r;
 }
 
-// what threads wait for each other is a piece at most: a thirtieth of a loop's time with two
+// a thread waits for one piece at most: a thirtieth of a loop's time with two threads
 constexpr int most_pieces_of_slice = 16;
 
 }  // namespace
@@ -113,13 +115,13 @@ box slice(const box& part, int dims, const std::function<bool(int)>& is_splittab
   return piece_of(part, dimension_to_cut(part, dims, is_splittable, threads), thread, threads);
 }
 
-// Parts that may run in any order, but for the small ones, which follow each other: the first piece of thread 0. Of
-// each other part every thread has a slice, in some pieces.
+// Parts that may run in any order, except for the small ones, which run one after another as the first piece of thread
+// 0. Of each other part every thread has a slice, in some pieces.
 struct chain_runner::epoch {
   struct part {
     std::size_t loop;
     box range;
-    int cut = -1;    // the dimension; -1: it is one piece
+    int cut = -1;    // the dimension; -1: the part is one piece
     int pieces = 1;  // of a slice
   };
   std::vector<part> small, large;
@@ -175,7 +177,7 @@ void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std
     return run_alone(loops, p, first, last, times);
   }
   const auto row = tiles_of_row(p);
-  const auto rows = (last - first) / row;  // one thread each: fewer would leave threads idle
+  const auto rows = (last - first) / row;  // one thread runs each row: fewer rows would leave threads idle
   if (row >= threads && rows >= threads &&
       std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
     run_rows(loops, p, first, last, row, times, beside);
@@ -209,11 +211,11 @@ void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std
   }
 }
 
-// Each tile by one thread, rows of tiles by whoever comes next. Of two instances of loops that depend on each other the
-// one that comes first lies in a tile whose index is not higher in any dimension (plan.h), so a tile waits for the tile
-// at its place in the row before it only: what else it needs lies before these two in their rows. Two tiles that may
-// run at the same time do not write to the same place, since writes of one loop are apart. The lowest row that is not
-// done waits for none, and somebody has begun it.
+// Runs each tile by one thread; a thread takes the next row of tiles when it is free. Of two instances of loops that
+// depend on each other the earlier one is in a tile whose index is not higher in any dimension (plan.h), so a tile
+// waits only for the tile at its position in the row before: its other predecessors come before these two in their
+// rows. Two tiles that may run at the same time do not write to the same point, since writes of one loop are apart.
+// The lowest unfinished row waits for no other row, and some thread has begun it.
 void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row,
                             std::span<loop_time> times, const std::function<void()>& beside) {
   const auto rows = (last - first) / row;
@@ -258,7 +260,7 @@ void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std
   failed.tell();
 }
 
-// All threads find the same epochs. One that has waited outside the job returns at once if the job is over.
+// All threads find the same epochs. A thread that has waited outside the job returns at once if the job is over.
 void chain_runner::walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number,
                         int thread, epoch& now) {
   const int threads = pool_.size();

@@ -1,6 +1,6 @@
-// The backing store in a file. One io_uring carries all reads and writes, cut into requests; what does not fit into its
-// queue waits here. Where the system refuses a ring (a container's seccomp profile, kernel.io_uring_disabled, a kernel
-// without), threads carry them by plain calls.
+// The backing store in a file. One io_uring carries all reads and writes, cut into requests; requests that do not fit
+// into its queue wait here. If the system refuses a ring (a container's seccomp profile, kernel.io_uring_disabled, a
+// kernel without it), threads carry the requests by plain calls.
 #include <situ/stencil/backing_store.h>
 
 #include "base/descriptor.h"
@@ -24,11 +24,11 @@
 namespace situ::stencil {
 namespace {
 
-// Large enough for the device's full speed, small enough that all queues of the device have some.
+// Large enough for the device's full speed, small enough that all queues of the device have some requests.
 constexpr std::size_t request_bytes = std::size_t{1} << 20;
-// 4 GiB in flight: while a tile runs nobody hands in requests, so those of a whole window must fit.
+// 4 GiB in flight: no thread hands in requests while a tile runs, so the requests of a whole window must fit.
 constexpr unsigned queue_depth = 4096;
-// In the place of the ring: enough for the device to have the next request while one is handed back.
+// Used instead of the ring: enough threads that the device has the next request while one is handed back.
 constexpr int carrying_threads = 4;
 
 int open_unnamed(const std::string& directory, int flags) {
@@ -40,7 +40,8 @@ int open_unnamed(const std::string& directory, int flags) {
   return named;
 }
 
-// 0, or errno's value: why there is no ring. One that is made and takes nothing is none.
+// Makes a ring. Returns 0, or the errno value that says why there is none. A ring that accepts no request counts as
+// none.
 int make_ring(io_uring& ring) noexcept {
   if (const int refused = io_uring_queue_init(queue_depth, &ring, 0); refused < 0) return -refused;
   io_uring_prep_nop(io_uring_get_sqe(&ring));
@@ -81,7 +82,7 @@ class file_store final : public backing_store {
   };
   struct batch {
     int in_flight = 0;
-    std::string failure;  // the first
+    std::string failure;  // the first one
   };
   void prepare(request* r);
   void reap();
@@ -98,8 +99,8 @@ class file_store final : public backing_store {
   std::uint64_t end_ = 0;
   int in_flight_ = 0;
   batch batches_[queues];
-  int no_ring_ = 0;                                 // errno's value: why there is none
-  std::unique_ptr<detail::store_threads> threads_;  // then
+  int no_ring_ = 0;                                 // errno's value: why there is no ring
+  std::unique_ptr<detail::store_threads> threads_;  // if there is no ring
 };
 
 file_store::file_store(std::string directory) : directory_{std::move(directory)} {
@@ -109,7 +110,7 @@ file_store::file_store(std::string directory) : directory_{std::move(directory)}
   }
   const detail::standard_streams_filled kept_off;
   file_ = open_unnamed(directory_, O_DIRECT);
-  if (file_ < 0 && errno == EINVAL) {  // tmpfs, for one
+  if (file_ < 0 && errno == EINVAL) {  // on tmpfs, for example
     is_direct_ = false;
     file_ = open_unnamed(directory_, 0);
   }
@@ -138,7 +139,7 @@ file_store::~file_store() {
   const situ::detail::file_size_signal_held held;
   while (in_flight_ > 0) reap();
   if (threads_ == nullptr) io_uring_queue_exit(&ring_);
-  threads_.reset();  // carries what is under way
+  threads_.reset();  // carries requests in flight
   close(file_);
 }
 
@@ -152,7 +153,7 @@ std::uint64_t file_store::allocate(std::uint64_t bytes) {
 }
 
 void file_store::start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) {
-  const situ::detail::file_size_signal_held held;  // the kernel writes as this thread
+  const situ::detail::file_size_signal_held held;  // the kernel writes on behalf of this thread
   while (bytes > 0) {
     const auto n = std::min(bytes, request_bytes);
     if (threads_ != nullptr)
@@ -166,7 +167,7 @@ void file_store::start(direction to, std::byte* memory, std::uint64_t offset, st
   if (threads_ == nullptr) io_uring_submit(&ring_);
 }
 
-// As many entries as are ever in flight, so there is always one free.
+// The ring has as many entries as are ever in flight, so one is always free.
 void file_store::prepare(request* r) {
   while (in_flight_ >= static_cast<int>(queue_depth)) {
     io_uring_submit(&ring_);
@@ -192,7 +193,7 @@ void file_store::reap() {
   --in_flight_;
   auto& b = batches_[r->queue];
   --b.in_flight;
-  if (result > 0 && static_cast<std::size_t>(result) < r->bytes) {  // short: the rest again
+  if (result > 0 && static_cast<std::size_t>(result) < r->bytes) {  // a short transfer: the rest is submitted again
     const auto n = static_cast<std::size_t>(result);
     start(r->to, r->memory + n, r->offset + n, r->bytes - n, r->queue);
   } else if (result <= 0 && b.failure.empty()) {

@@ -17,7 +17,7 @@ constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 
 using handle = detail::hdf5_handle;
 
-// IEEE half precision, which HDF5 1.10 has no name for: it converts whatever is described.
+// Makes IEEE half precision, for which HDF5 1.10 has no name: HDF5 converts any type that is described to it.
 hid_t make_float16() {
   const hid_t t = H5Tcopy(H5T_IEEE_F32LE);
   H5Tset_fields(t, 15, 10, 5, 0, 10);
@@ -72,8 +72,8 @@ std::vector<hsize_t> extents_of(const dataset_core& data, const box& what, int l
   return e;
 }
 
-// Calls f(part, first, count) for pieces of whole layers of `what` that fit into the buffer: where they begin in the
-// file's dataset, and what they extend over.
+// Calls f(part, first, count) for pieces of whole layers of `what` that fit into the buffer. `first` is the piece's
+// position in the file's dataset, `count` its extents.
 template <class F>
 void for_each_piece(const dataset_core& data, const box& what, int left_out, std::size_t bytes_per_point, const F& f) {
   int last = data.dims - 1;

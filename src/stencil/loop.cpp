@@ -28,7 +28,7 @@ bool loop::is_splittable(int d) const noexcept {
   if (d == 0 && has_reduction()) return false;  // a line has one accumulator
   return std::all_of(arguments_.begin(), arguments_.end(), [d](const argument& a) {
     if (a.data == nullptr || !writes(a.mode)) return true;
-    // Several indices of the loop touch one point of the dataset.
+    // Otherwise several indices of the loop would touch one point of the dataset.
     return a.where->multiplier(d) >= a.where->divisor(d);
   });
 }

@@ -17,14 +17,15 @@ std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to *
 
 }  // namespace
 
-// Layers of whole pages, of as few steps of the outermost dimension as do without much padding. Returns the bytes of
-// one step.
+// Lays out layers of whole pages, of as few steps of the outermost dimension as possible without much padding. Returns
+// the bytes of one step.
 static std::size_t lay_out_layers(dataset_core& data, std::size_t bytes) {
-  if (data.dims == 1) {  // points lie side by side
+  if (data.dims == 1) {  // points are adjacent
     data.layer_points = static_cast<int>(page_bytes / std::gcd(page_bytes, bytes));
     return bytes;
   }
-  // Some lines of room: otherwise the same point of all datasets could lie in one set of the first-level cache.
+  // Some lines of room are added: otherwise the same point of all datasets could be in one set of the first-level
+  // cache.
   const std::size_t grain = std::max(line_bytes, data.element_bytes);
   const std::size_t needed = bytes + std::min<std::size_t>(8 * line_bytes, bytes / 64) / grain * grain;
   std::size_t unit = page_bytes;
@@ -35,7 +36,7 @@ static std::size_t lay_out_layers(dataset_core& data, std::size_t bytes) {
   return step;
 }
 
-// What a layout says of another dataset than this, or of none.
+// Throws if the layout does not fit this dataset, or any dataset.
 static void check(const dataset_core& data, const dataset_layout& layout) {
   const auto& inner = layout.inner;
   if (layout.components < 1)
@@ -78,8 +79,9 @@ void set_boxes(dataset_core& data, const dataset_layout& layout) {
   }
 }
 
-// From the innermost dimension outwards. Components lie, by the order: at a point, within each step of the outermost
-// dimension, or behind one another. Returns the elements of the whole.
+// Sets strides from the innermost dimension outwards. By the order, a point's components are stored together, within
+// each step of the outermost dimension, or one whole component after another. Returns the number of elements of the
+// dataset.
 std::size_t set_strides(dataset_core& data, const dataset_layout& layout, bool file_layers) {
   const int last = data.dims - 1;
   const std::size_t element = data.element_bytes;

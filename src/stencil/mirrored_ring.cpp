@@ -42,8 +42,8 @@ mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source&
   situ::detail::huge_page_maker huge;
   share_ = from.place(at_, bytes, "a ring of slots", is_huge ? &huge : nullptr);
   if (!is_huge) return;
-  // Shared memory is seldom given huge pages by itself. A page that is there is put into a huge one if asked; refusals
-  // cost speed only.
+  // Linux seldom gives huge pages to shared memory by itself. It moves present pages into huge ones on request; a
+  // refusal costs speed only.
   for (std::size_t page = 0; page < bytes; page += huge_bytes) at_[page] = std::byte{0};
   for (int copy = 0; copy < 2; ++copy) madvise(at_ + static_cast<std::size_t>(copy) * bytes, bytes, MADV_COLLAPSE);
 }

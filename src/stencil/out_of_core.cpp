@@ -12,7 +12,7 @@ namespace situ::stencil {
 namespace {
 
 constexpr std::size_t bounce_bytes = std::size_t{8} << 20;
-// Queues of the store: reads of tiles in turn, their writes likewise, and what is read ahead for the next chain.
+// Queues of the store: reads of tiles in turn, their writes likewise, and reads ahead for the next chain.
 constexpr int read_queue = 0, write_queue = most_depth + 1, ahead_queue = 2 * (most_depth + 1);
 static_assert(ahead_queue + 1 == backing_store::queues);
 
@@ -30,7 +30,7 @@ std::byte* place_of(const dataset_core& data, const stored& d, std::size_t shift
   return d.ring.data() + (bytes_of(data, layer) + shift) % d.ring.bytes();
 }
 
-// All points of some layers.
+// Returns the box of all points of some layers.
 box points_of(const dataset_core& data, layers which) {
   box all = data.valid;
   const int d = outer_of(data), high = all.high[d];
@@ -39,18 +39,18 @@ box points_of(const dataset_core& data, layers which) {
   return all;
 }
 
-// The origin of a dataset as if the layer lay at `memory`, and its neighbours around it.
+// Returns the origin that the dataset would have if this layer were at `memory`, with its neighbours around it.
 std::byte* origin_beside(const dataset_core& data, int layer, std::byte* memory) {
   coordinates corner = data.valid.low;
   corner[outer_of(data)] = first_point(data, layer);
   return memory + data.lead_bytes - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
 }
 
-// origin: as long as the dataset has none of its own, or another one.
+// Zeroes a part. origin: passed, since the dataset may have no origin, or another one, at that time.
 void clear(const dataset_core& data, std::byte* origin, const box& part) {
   if (part.empty()) return;
   const int together = data.component_stride == 1 ? data.components : 1;
-  const int points = data.stride[0] == together ? part.extent(0) : 1;  // that lie one after the other
+  const int points = data.stride[0] == together ? part.extent(0) : 1;  // points that are adjacent
   const std::size_t bytes = static_cast<std::size_t>(points * together) * data.element_bytes;
   coordinates at = part.low;
   for (int d = 0; d < max_dims;) {
@@ -100,7 +100,7 @@ layers slot_runner::unread(const data_use& use) const {
   widen(carried, stored_.at(&data).defined);
   const int d = outer_of(data);
   box free = use.filled.longest_part(carried, d);
-  if (!use.live_in.empty()) {  // the larger part beside it
+  if (!use.live_in.empty()) {  // the larger free part below or above the live-in box
     const int below = std::clamp(use.live_in.low[d], free.low[d], free.high[d]),
               above = std::clamp(use.live_in.high[d], free.low[d], free.high[d]);
     if (below - free.low[d] >= free.high[d] - above) {
@@ -109,13 +109,13 @@ layers slot_runner::unread(const data_use& use) const {
       free.low[d] = above;
     }
   }
-  // Beyond what carries anything nothing can be lost.
+  // Beyond the carried points there is nothing to lose.
   if (!free.empty() && free.low[d] == carried.low[d]) free.low[d] = data.valid.low[d];
   if (!free.empty() && free.high[d] == carried.high[d]) free.high[d] = data.valid.high[d];
   return layers_inside(data, free);
 }
 
-// What nobody writes of layers that are not read.
+// Returns the boxes of the unread layers that no loop writes.
 std::vector<box> slot_runner::gaps(const data_use& use, layers free) {
   return free.empty() ? std::vector<box>{} : use.filled.gaps(points_of(*use.data, free));
 }
@@ -142,7 +142,7 @@ void slot_runner::wait_for_all() noexcept {
   for (int q = 0; q < backing_store::queues; ++q) {
     try {
       store_->wait(q);
-    } catch (const error&) {  // NOLINT: another failure is being told, or nobody wants the data
+    } catch (const error&) {  // another failure is being reported, or the data is not wanted
     }
   }
 }
@@ -151,7 +151,7 @@ void slot_runner::settle() {
   try {
     store_->wait(ahead_queue);
   } catch (const error&) {
-    // a guess: whoever needs it reads it again, and meets the error if it lasts
+    // the reads were a guess: a caller that needs the layers reads them again, and meets the error if it lasts
     for (auto& [data, d] : stored_) d.held = {};
   }
 }
@@ -200,7 +200,7 @@ bool slot_runner::make_resident(std::span<const data_use> uses) {
   if (missing == 0) return true;
   settle();
   if (!has_room_for(missing)) {
-    if (!fitted_before) return false;  // one exceptional chain drives nothing out
+    if (!fitted_before) return false;  // one exceptional chain evicts nothing
     evict_all_but(uses);
   }
   for (auto& [data, memory] : load_whole(uses)) {
@@ -227,7 +227,8 @@ void slot_runner::evict_all_but(std::span<const data_use> uses) {
   for (auto& [data, d] : stored_) d.drop_ring();
 }
 
-// Those that are not resident, with what of them is defined and will be read before it is written.
+// Loads the datasets that are not resident: of each, the layers that are defined and will be read before they are
+// written.
 std::vector<std::pair<dataset_core*, sourced_pages>> slot_runner::load_whole(std::span<const data_use> uses) {
   std::vector<std::pair<dataset_core*, sourced_pages>> loaded;
   try {
@@ -265,11 +266,11 @@ void slot_runner::note_changes(std::span<const data_use> uses) {
 struct slot_runner::flow {
   const stream* of;
   stored* data;
-  std::size_t shift;            // of the windows; the dataset's own is that of what is read ahead
-  layers unread;                // written first
-  layers written;               // to be written back
-  std::vector<box> gaps;        // of the unread layers: to be cleared
-  std::vector<layers> pending;  // written back, and not current yet
+  std::size_t shift;            // of the windows; the dataset's own shift is that of the layers read ahead
+  layers unread;                // layers that are written first
+  layers written;               // layers to be written back
+  std::vector<box> gaps;        // boxes of the unread layers that must be cleared
+  std::vector<layers> pending;  // layers that are written back, and not current yet
 };
 
 slot_runner::undo::undo(chain loops) {
@@ -305,7 +306,7 @@ void slot_runner::start_reads(std::span<flow> flows, int tile, int queue) {
     for_each_run(needed, kind_of, [&](layers run, kind k) {
       if (k == kind::missing) move_window(f, backing_store::direction::read, run, version::current, queue);
       if (k != kind::written_first || f.gaps.empty()) return;
-      // What no loop has ever written reads as zero.
+      // Points that no loop has ever written read as zero.
       std::byte* const origin = origin_beside(data, run.low, place_of(data, *f.data, f.shift, run.low));
       for (const auto& gap : f.gaps) clear(data, origin, intersection(gap, points_of(data, run)));
     });
@@ -320,7 +321,7 @@ void slot_runner::read_ahead(std::span<flow> flows) {
     d.shift = (f.shift + bytes_of(*f.of->data, f.of->last.back() - f.of->first[0])) % d.ring.bytes();
     auto next = f;
     next.shift = d.shift;
-    // One interval is remembered: up to what the next chain will not read, or from there on.
+    // One interval is remembered: the layers below or above those that the next chain will not read.
     const int low = std::clamp(f.unread.low, ahead.low, ahead.high),
               high = std::clamp(f.unread.high, ahead.low, ahead.high);
     d.held = f.unread.empty() ? ahead : low > ahead.low ? layers{ahead.low, low} : layers{high, ahead.high};
@@ -354,16 +355,16 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
   };
   const auto turn = [&](int tile) { return tile % (p.depth + 1); };
   for (int t = 0; t < std::min(p.depth, p.groups); ++t) start_reads(flows, t, read_queue + turn(t));
-  // Handing in takes time, and so may waiting: other threads begin with a tile meanwhile.
+  // Handing in requests takes time, and so may waiting: the other threads begin with a tile in the meantime.
   const auto hand_in = [&](int t) {
     if (t > 0) start_writes(flows, t - 1, write_queue + turn(t - 1));
-    store_->wait(write_queue + turn(t));  // the left footprint of tile t-1-depth has left: its place is free
+    store_->wait(write_queue + turn(t));  // the left footprint of tile t-1-depth is written: its memory is free
     if (t + p.depth < p.groups) start_reads(flows, t + p.depth, read_queue + turn(t + p.depth));
     if (t + 1 == p.groups) read_ahead(flows);
   };
   for (int t = 0; t < p.groups; ++t) {
     if (p.depth == 0) hand_in(t);
-    wait(read_queue + turn(t));  // the right footprint of this tile is there
+    wait(read_queue + turn(t));  // the right footprint of this tile has been read
     for (const auto& f : flows) {
       const int first = f.of->first[static_cast<std::size_t>(t)];
       f.of->data->origin = origin_beside(*f.of->data, first, place_of(*f.of->data, *f.data, f.shift, first));
@@ -379,7 +380,7 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
   for (int q = 0; q <= p.depth; ++q) wait(write_queue + q);
 }
 
-// What other chains hold makes room if it must; rings that fit are kept, since new pages cost time.
+// Evicts other chains' data if room is needed; rings that fit are kept, since new pages cost time.
 void slot_runner::prepare_rings(const stream_plan& p) {
   auto leaving = residents();
   std::size_t held = 0;
@@ -395,7 +396,7 @@ void slot_runner::prepare_rings(const stream_plan& p) {
   for (const auto& s : p.streams) {
     if (const auto& d = stored_.at(s.data); d.ring.bytes() < s.ring_bytes) held += s.ring_bytes - d.ring.bytes();
   }
-  for (auto& [data, d] : stored_) {  // those of other chains first
+  for (auto& [data, d] : stored_) {  // rings of other chains first
     if (held <= fast_bytes_ || is_streamed(data)) continue;
     held -= d.ring.bytes();
     d.drop_ring();
@@ -431,7 +432,7 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
   try {
     run_tiles(loops, p, flows, times, statistics);
   } catch (...) {
-    wait_for_all();  // nothing may come into the rings when they are gone
+    wait_for_all();  // no read may write into the rings after they are gone
     before.put_back();
     for (const auto& f : flows) f.of->data->origin = nullptr, f.data->held = {};
     throw;

@@ -11,7 +11,7 @@ constexpr int nothing = std::numeric_limits<int>::min() / 2;
 
 std::int64_t ceiling(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
-// The end below which lie all indices that touch coordinates below `coordinate` through this argument.
+// Returns the end below which all indices are that touch coordinates below `coordinate` through this argument.
 int end_for(const argument& a, int d, int coordinate, int high) {
   const std::int64_t c = std::int64_t{coordinate} - a.where->lowest(d);  // map(i) < c
   const int multiplier = a.where->multiplier(d), divisor = a.where->divisor(d);
@@ -20,12 +20,12 @@ int end_for(const argument& a, int d, int coordinate, int high) {
   return static_cast<int>(std::clamp<std::int64_t>(end, nothing, high));
 }
 
-// One past the highest coordinate that indices below `end` touch.
+// Returns one past the highest coordinate that indices below `end` touch.
 int touched_end(const argument& a, int d, int end) { return a.where->map(d, end - 1) + a.where->highest(d) + 1; }
 
 struct reach {
   int read = nothing;     // one past the highest coordinate that later loops read, up to this tile
-  int written = nothing;  // and write
+  int written = nothing;  // one past the highest coordinate that they write
 };
 
 struct local_argument {
@@ -36,7 +36,7 @@ struct local_argument {
 // The arguments of all loops, with datasets numbered from 0.
 struct flat_chain {
   std::vector<local_argument> arguments;
-  std::vector<std::size_t> first;  // of loop l; one more at the end
+  std::vector<std::size_t> first;  // index of loop l's first argument; one more entry at the end
   int datasets = 0;
 
   explicit flat_chain(chain loops) {
@@ -57,7 +57,7 @@ struct flat_chain {
   }
 };
 
-// The ends of all loops in one tile of dimension d; previous: those of the tile before, or null.
+// Sets the ends of all loops in one tile of dimension d. previous: the ends of the tile before, or null.
 void plan_tile(chain loops, const flat_chain& flat, int d, std::int64_t nominal, bool is_last, const int* previous,
                int* ends, std::vector<reach>& later) {
   later.assign(static_cast<std::size_t>(flat.datasets), {});
@@ -76,7 +76,7 @@ void plan_tile(chain loops, const flat_chain& flat, int d, std::int64_t nominal,
     }
     if (previous != nullptr) end = std::max(end, previous[l]);
     ends[l] = end;
-    if (end == low) continue;  // nothing so far: it asks for nothing
+    if (end == low) continue;  // the loop has no index yet: it requires nothing
     for (const auto& [a, data] : flat.of(l)) {
       auto& r = later[static_cast<std::size_t>(data)];
       const int touched = touched_end(*a, d, end);
@@ -86,7 +86,7 @@ void plan_tile(chain loops, const flat_chain& flat, int d, std::int64_t nominal,
   }
 }
 
-// Tiles [first, last) of dimension d, of as many as there would be.
+// Plans tiles [first, last) of dimension d, out of `of` tiles in all.
 void plan_dimension(chain loops, const flat_chain& flat, int d, int width, int first, int last, int of, plan& p) {
   const int low = bounds(loops).low[d];
   const auto count = loops.size();
@@ -187,7 +187,7 @@ bool leaves_no_gaps(const shape& s) {
 
 namespace {
 
-// By the chain's numbers of datasets.
+// Returns the datasets' footprints in the order of their numbers in the chain.
 std::vector<footprint> footprints(chain loops, const flat_chain& flat, const plan& p, std::int64_t tile) {
   const auto at = p.tile_index(tile);
   std::vector<footprint> all(static_cast<std::size_t>(flat.datasets), {nullptr, {{}, {}}});
@@ -226,7 +226,7 @@ std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) {
 
 namespace {
 
-// Of the tile in the middle. Only that one and those before it are planned.
+// Returns the bytes of the tile in the middle. Only that tile and those before it are planned.
 std::uint64_t tile_bytes(chain loops, const flat_chain& flat, const coordinates& tile) {
   plan p;
   p.loops = static_cast<int>(loops.size());
@@ -237,10 +237,10 @@ std::uint64_t tile_bytes(chain loops, const flat_chain& flat, const coordinates&
   return bytes_of(footprints(loops, flat, p, p.tile_count() - 1));
 }
 
-// Short lines cost more in the loops' edges than the cache gives; so do flat tiles whose skew exceeds their height.
+// Short lines cost more in the loops' edges than the cache gains; so do flat tiles whose skew exceeds their height.
 int least_width(int d) { return d == 0 ? 128 : 4; }
 
-// The widest in dimension d that fits; the least if none does.
+// Sets the widest extent in dimension d that fits, or the least if none does.
 void widen_to(chain loops, const flat_chain& flat, coordinates& tile, int d, std::uint64_t bytes) {
   int low = least_width(d), high = bounds(loops).extent(d);
   while (high - low > std::max(1, low / 8)) {

@@ -6,7 +6,7 @@
 namespace situ::stencil {
 namespace {
 
-// The union of two boxes if it is a box: they agree in all dimensions but one, and meet there.
+// Returns the union of two boxes if it is a box: if they agree in all dimensions but one, and meet there.
 std::optional<box> joined(const box& a, const box& b) {
   if (contains(a, b)) return a;
   if (contains(b, a)) return b;
@@ -22,8 +22,8 @@ std::optional<box> joined(const box& a, const box& b) {
   return r;
 }
 
-// Calls f for what the boxes leave of b until f returns false, which is then the result. What the first box leaves is
-// boxes again: for each dimension one below and one above, cut off in turn.
+// Calls f for each part of b outside all boxes until f returns false; that is then the result. The part outside the
+// first box is cut into boxes again: for each dimension one below and one above, in turn.
 template <class F>
 bool for_each_gap(std::span<const box> boxes, box b, const F& f) {
   if (b.empty()) return true;

@@ -55,12 +55,12 @@ std::shared_ptr<backing_store> parse_store(std::string_view text) {
           errc::bad_argument,
           fmt::format("SITU_STENCIL_STORE='{}': {}; the file gets no name in it", text,
                       why && why != std::errc::no_such_file_or_directory ? why.message() : "there is no such folder"));
-    return make_file_store(kind.path);  // past the page cache
+    return make_file_store(kind.path);  // bypasses the page cache
   }
   return make_memory_store(kind);
 }
 
-// A variable of earlier versions, which would be passed over now.
+// Refuses a variable of earlier versions, which would be ignored now.
 void refuse_former_names() {
   const char* const intent = std::getenv("SITU_STENCIL_INTENT");
   if (intent == nullptr || *intent == '\0') return;
@@ -119,7 +119,7 @@ std::string text_of(const way& w, int dims) {
   return text;
 }
 
-// Which tile the last chain ran in, what the model expected of it and of the others, and what was measured.
+// Prints which tile the last chain ran in, what the model expected of it and of the others, and the measured times.
 void report_choice(std::ostream& to, const cached_plan& p, int dims) {
   const std::vector<way>& ways = p.trials->ways();
   if (p.last >= ways.size()) return;
@@ -174,7 +174,7 @@ void context::report(std::ostream& to) const {
       s.run_seconds > 0 ? moved / s.run_seconds : 0.0, parts_->slots->store().description());
 }
 
-// In the order in which report() prints. Called by a destructor: what goes wrong is logged.
+// Writes in the order in which report() prints. A destructor calls it, so failures are logged.
 void context::parts::write_report() const noexcept {
   if (!how.report || how.report_file.empty()) return;
   try {

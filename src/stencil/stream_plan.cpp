@@ -15,9 +15,9 @@
 namespace situ::stencil {
 namespace {
 
-// Groups of tiles in a chain. More cost nothing in reads and writes, since windows slide, and shorten the beginning and
-// the end, when reads and writes and kernels do not overlap; but each has two points at which all wait. Below
-// least_group_bytes the device would not be busy.
+// Groups of tiles in a chain. More groups cost nothing in reads and writes, since windows slide, and they shorten the
+// beginning and the end, when transfers and kernels do not overlap; but each group has two points at which all threads
+// wait. Below least_group_bytes the device would not be busy.
 constexpr int wanted_groups = 24;
 constexpr std::size_t least_group_bytes = std::size_t{16} << 20;
 
@@ -51,7 +51,7 @@ layers layers_inside(const dataset_core& data, const box& b) {
 
 namespace {
 
-// Notes what a loop reads through an argument and the chain has not written yet.
+// Notes the points that a loop reads through an argument and that the chain has not written yet.
 void add_live_in(data_use& use, const argument& a, const loop& l) {
   const box b = touched_by(a, l.range());
   if (use.filled.covers(b) || contains(use.live_in, b)) return;
@@ -113,8 +113,8 @@ void check_temporaries(chain loops) {
 
 namespace {
 
-// Plans get no finer than that many rows of tiles: a 1-D dataset has a row for each point otherwise. Few loops may have
-// more, so that the least that one loop needs is small.
+// Plans get no finer than that many rows of tiles: otherwise a 1-D dataset would have a row for each point. Chains of
+// few loops may have more, so that the least memory that one loop needs is small.
 constexpr std::int64_t most_rows_of_a_plan = 1024, most_rows_of_all_loops = 65536;
 
 int least_height(chain loops) {
@@ -138,7 +138,7 @@ struct row_windows {
       high[t] = std::max(high[t], std::min(valid_high, a.where->map(d, until - 1) + a.where->highest(d) + 1));
     }
   }
-  // first and last of each row, which is what groups of rows are made of.
+  // Returns first and last of each row; groups of rows are made of these.
   [[nodiscard]] stream windows() const {
     const auto n = low.size();
     const int origin = data->valid.low[outer_of(*data)], points = data->layer_points;
@@ -180,15 +180,15 @@ std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
   return streams;
 }
 
-// What of the next chain's first window is certain when the last group begins: the layers that were written back for
-// good.
+// Returns the layers of the next chain's first window that are final when the last group begins: those that have been
+// written back for the last time.
 layers ahead_of(const stream& s, int groups, int depth) {
   if (depth == 0 || groups < depth + 2) return {s.first[0], s.first[0]};
   return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups - 1 - depth)]))};
 }
 
-// is_generous: with room for all that could be read ahead, which is up to a window; otherwise it is as much as the ring
-// happens to have room for.
+// Groups rows. is_generous: rings have room for all layers that could be read ahead, up to a window; otherwise only as
+// many are read ahead as the ring has room for anyway.
 stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group, int depth,
                        bool is_generous = false) {
   stream_plan p;
@@ -239,7 +239,7 @@ struct rows_of_tiles {
   }
 };
 
-// The highest tiles that fit; by halves.
+// Finds the highest tiles that fit, by halving.
 rows_of_tiles rows_that_fit(chain loops, int height, std::uint64_t fast_bytes) {
   rows_of_tiles r{.loops = loops};
   const int least = least_height(loops);
@@ -251,15 +251,15 @@ rows_of_tiles rows_that_fit(chain loops, int height, std::uint64_t fast_bytes) {
   return r;
 }
 
-// Low rows, so that groups of them can have any height.
+// Cuts low rows, so that groups of them can have any height.
 void cut_low(rows_of_tiles& r, int extent) {
   if (r.height <= 1) return;
   const int wanted = std::min(r.height / 8, extent / (2 * wanted_groups));
   r.cut(std::max({1, std::min(r.height, least_height(r.loops)), wanted}));
 }
 
-// Groups of a store's liking: some wanted_groups of them, not too small. Blocks are run by threads of their own where a
-// group has a row for each (execute.h), so rows are cut for that, and a group has as many for each thread.
+// Chooses about wanted_groups groups, large enough for the store. Each thread runs blocks of its own if a group has a
+// row for each (execute.h), so rows are cut for that, and a group has equally many rows for each thread.
 int choose_rows_of_group(rows_of_tiles& r, bool are_blocks, std::uint64_t fast_bytes, int threads) {
   int most = r.most_rows(fast_bytes);
   while (are_blocks && most < threads && r.height >= 2 * least_block_height) {
@@ -273,7 +273,7 @@ int choose_rows_of_group(rows_of_tiles& r, bool are_blocks, std::uint64_t fast_b
   return chosen;
 }
 
-// Transfers go as far ahead as there is room, and what the next chain reads first is read at the end, if that fits.
+// Lets transfers go as far ahead as there is room, and reads the next chain's first layers at the end if they fit.
 stream_plan with_moves_ahead(const rows_of_tiles& r, int rows_of_group, std::uint64_t fast_bytes) {
   stream_plan p = r.group(rows_of_group);
   while (p.depth < most_depth) {

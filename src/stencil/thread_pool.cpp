@@ -31,7 +31,7 @@ std::vector<std::uint32_t> usable_processors(const machine::tree& tree) {
 thread_pool::thread_pool(const machine::tree& tree, int count, bool bind) {
   auto processors = usable_processors(tree);
   size_ = count > 0 ? count : std::max<int>(1, static_cast<int>(processors.size()));
-  // More threads than processors: the system's scheduler knows better.
+  // With more threads than processors the system's scheduler places them better.
   if (bind && size_ <= static_cast<int>(processors.size())) processors_ = std::move(processors);
   visitors_.resize(static_cast<std::size_t>(size_));
   const situ::detail::program_stacks for_kernels;

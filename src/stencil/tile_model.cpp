@@ -16,16 +16,16 @@ double product(const std::array<double, max_dims>& a, int first, int last) {
 
 double points_of(const box& b) { return b.empty() ? 0 : static_cast<double>(b.points()); }
 
-// Lines of a stencil that lie behind the one which comes to a point first, by the distance to the line that came there
-// before: planes, else lines.
+// Counts the lines of a stencil that follow the one which reaches a point first, by their distance to the line that
+// reached it before: in planes, else in lines.
 struct line_gap {
   int planes = 0;
   int lines = 0;
   double count = 0;  // lines of the stencil
 };
 
-// The stencil's lines, by their offsets in dimensions 2 and above (as one number of planes) and 1. Ascending: the last
-// one comes to a point first.
+// Returns the gaps between the stencil's lines. The lines are sorted by their offsets in dimensions 2 and above (as
+// one number of planes) and 1, ascending: the last one reaches a point first.
 std::vector<line_gap> gaps_of(const shape& s) {
   std::vector<std::pair<int, int>> lines;
   for (const auto& p : s.points()) {
@@ -47,7 +47,6 @@ std::vector<line_gap> gaps_of(const shape& s) {
 
 }  // namespace
 
-// An argument.
 struct tile_model::use {
   const argument* a;
   std::size_t data;
@@ -55,18 +54,18 @@ struct tile_model::use {
   std::vector<line_gap> gaps;
 };
 
-// What the model knows of a dataset in the tile at hand.
+// The model's state of a dataset in the current tile.
 struct tile_model::dataset_state {
   box whole{{}, {}};  // that the chain touches
   double bytes = 0;   // of a point
   bool is_written = false;
   box all{{}, {}};     // touched in the tile
-  box so_far{{}, {}};  // by loops that have run in it
+  box so_far{{}, {}};  // touched by the loops that have run in the tile
   double bytes_so_far = 0;
   int last_loop = -1;      // that touched it
   double last_middle = 0;  // of that loop's part, in the dimension that threads cut
   bool first_is_write = false;
-  // Bytes that the tile touches first: of which tile before, in each dimension, and of none in this chain.
+  // Bytes that the tile touches first: those that a tile before has touched, by dimension; `fresh`: new to this chain.
   std::array<double, max_dims> from_before{};
   double fresh = 0;
 
@@ -105,9 +104,9 @@ tile_model::tile_model(chain loops, tile_costs costs, int threads, std::int64_t 
 
 tile_model::~tile_model() = default;
 
-// The curve was measured with one array in a cache and in turns, of which caches keep a part that is larger than they
-// are. Loops that read and write several leave less: beyond half of the share distances count for more, by their own
-// excess.
+// Scales a distance for loops with several arrays. The curve was measured with one array in a cache and in turns;
+// caches then keep a part of an array that is larger than they are. Loops that read and write several arrays leave
+// less of it: beyond half of the share, distances count for more, in proportion to their excess.
 double tile_model::crowded(double distance) const noexcept {
   const double roomy = costs_.share_bytes / 2;
   return roomy > 0 && distance > roomy ? distance * distance / roomy : distance;
@@ -148,8 +147,8 @@ void tile_model::touch_all(const coordinates& tile) {
   }
 }
 
-// Of what a tile touches first, what lies in its own share of the dataset is new to the chain; the rest was touched by
-// the tile before in dimension 0, else in dimension 1, and so on.
+// Splits the bytes that a tile touches first. Those in the tile's own share of the dataset are new to the chain; the
+// tile before in dimension 0 touched the rest, else the one in dimension 1, and so on.
 void tile_model::split_first_touches(const coordinates& tile) {
   footprint_ = fresh_ = 0;
   for (auto& d : data_) {
@@ -171,7 +170,7 @@ void tile_model::split_first_touches(const coordinates& tile) {
   }
 }
 
-// sharers: threads that share the part. cut: the dimension in which they do, or -1.
+// Adds an argument's cost. sharers: threads that share the part. cut: the dimension in which they share it, or -1.
 void tile_model::add_use(part_cost& sum, const use& u, const box& part, const coordinates& tile, std::size_t l,
                          double sharers, int cut, int row_dim) {
   auto& d = data_[u.data];
@@ -184,7 +183,7 @@ void tile_model::add_use(part_cost& sum, const use& u, const box& part, const co
   const bool lines_cut = touched.extent(0) < d.whole.extent(0);
   const bool planes_cut = touched.extent(1) < d.whole.extent(1);
   const double lines = points_of(touched) / touched.extent(0);
-  // Places where memory begins anew.
+  // The number of places where contiguous memory begins.
   const double starts = lines_cut ? lines : planes_cut ? lines / touched.extent(1) : 1;
   const auto add = [&](double moved, double distance, double begins, bool is_handed = false) {
     if (moved <= 0) return;
@@ -197,7 +196,7 @@ void tile_model::add_use(part_cost& sum, const use& u, const box& part, const co
     for (const auto& o : data_) {
       if (o.last_loop >= d.last_loop && o.last_loop >= 0) distance += o.bytes_so_far;
     }
-    // What threads cut moves with the skew: some of it was the other thread's.
+    // The threads' cuts move with the skew: another thread used some of the bytes before.
     double handed = 0;
     if (cut >= 0 && sharers > 1) {
       const double moved = std::abs((part.low[cut] + part.high[cut]) * 0.5 - d.last_middle);
@@ -214,7 +213,7 @@ void tile_model::add_use(part_cost& sum, const use& u, const box& part, const co
     for (int k = 0; k < dims_; ++k) {
       if (tile[k] == 0) continue;
       distance = std::max(footprint_, fresh_ * tiles);
-      // The row before is another thread's, which has as much of it in its cache as fits.
+      // The row before belongs to another thread, whose cache holds as much of it as fits.
       const double near = k == row_dim ? std::min(1.0, costs_.own_bytes / footprint_) : 0;
       add(share * d.from_before[k] * near, distance, starts, true);
       add(share * d.from_before[k] * (1 - near), distance, starts);
@@ -263,7 +262,7 @@ tile_model::part_cost tile_model::cost_of(std::size_t l, const box& part, const 
   return sum;
 }
 
-// By how much loops run ahead of the tile's edge.
+// Returns by how much loops run ahead of the tile's edge, on average.
 double tile_model::mean_skew(int d, int width) {
   const auto& ends = ends_of(d, width);
   const double edge = bounds_.low[d] + (ends.tiles / 2 + 1.0) * width;
@@ -295,7 +294,7 @@ tile_prediction tile_model::predict(const coordinates& tile) {
     const auto c = cost_of(l, part, tile, p.in_rows ? row_dim : -1);
     sum.moved_ns += c.moved_ns, sum.other_ns += c.other_ns;
   }
-  // What was read first and written later goes back at the end.
+  // Data that was read first and written later is written back at the end.
   const auto far = costs_.reuse.at(whole_bytes_ / threads_);
   p.footprint_bytes = footprint_;
   for (const auto& d : data_) {
@@ -304,7 +303,7 @@ tile_prediction tile_model::predict(const coordinates& tile) {
   }
   double runs = 1;
   if (p.in_rows) {
-    // The first row is higher by the skew, and the thread of the second one waits for it.
+    // The first row is higher by the skew, and the thread of the second row waits for it.
     const double higher = mean_skew(row_dim, tile[row_dim]) / tile[row_dim];
     runs = (std::ceil(rows / threads_) + higher) / rows + (threads_ - 1) / rounded_tiles;
   }
@@ -315,7 +314,7 @@ tile_prediction tile_model::predict(const coordinates& tile) {
 
 namespace {
 
-// Widths of a dimension that are looked at: powers of two up to half of it, and no cut.
+// Returns the widths of a dimension to try: powers of two up to half of the extent, and no cut.
 std::vector<int> widths(int least, int most, int extent) {
   std::vector<int> all{0};
   for (int w = least; w <= most && 2 * w <= extent; w *= 2) all.push_back(w);
@@ -333,7 +332,8 @@ std::vector<coordinates> tile_model::grid() const {
   for (const int x : lines) {
     for (const int y : middle) {
       for (const int z : high) {
-        // The planes of tall and narrow tiles lie far apart. In no sweep was one the best, but the model likes them.
+        // The planes of tall and narrow tiles are far apart. In no sweep was such a tile the best, but the model
+        // favours them.
         if (y > 0 && (z == 0 || z > y)) continue;
         coordinates tile{};
         tile[0] = x;
@@ -369,7 +369,7 @@ std::vector<ranked_tile> worth_a_trial(const std::vector<ranked_tile>& ranking, 
   std::vector<ranked_tile> chosen;
   for (const auto& r : ranking) {
     if (chosen.size() == most || r.expected.seconds > much_worse * ranking.front().expected.seconds) break;
-    // To run a chain uncut is never a little worse: where the model takes it for that, kernels hide it.
+    // An uncut chain is never slightly worse: if the model predicts that, the kernels' time hides the difference.
     if (r.tile == coordinates{} && !chosen.empty()) continue;
     if (std::all_of(chosen.begin(), chosen.end(), [&](const auto& c) { return differs(c.tile, r.tile); }))
       chosen.push_back(r);

@@ -14,7 +14,7 @@
 namespace situ {
 namespace {
 
-// One cache for each worker, so all of them as one worker sees them.
+// Returns the first cache as all workers together see it: one cache for each worker.
 std::vector<tree_node> first_cache(const tree_node& machine) {
   for (const tree_node& memory : machine.children)
     if (!memory.children.empty()) return {memory.children.front()};

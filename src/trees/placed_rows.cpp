@@ -13,7 +13,7 @@
 namespace situ::detail {
 namespace {
 
-// Rows dealt by weight are dealt in at most so many blocks: shares are right to a thousandth.
+// Rows dealt by weight are dealt in at most this many blocks: shares are accurate to a thousandth.
 constexpr std::size_t fine_blocks = 1024;
 
 // deal::automatic measures after the first loop, and again after the 4th and the 16th: one loop may have been
@@ -83,7 +83,7 @@ std::vector<std::size_t> placed_rows_core::counts() const {
 }
 
 std::ptrdiff_t placed_rows_core::workers_of(std::uint32_t child) const noexcept {
-  // Runs that are dealt to whoever is free are small enough.
+  // Runs that are dealt to whichever child is free are small enough already.
   return how_.what == deal::policy::dynamic ? 1 : std::max<std::ptrdiff_t>(1, tree_->root().children[child].workers);
 }
 
@@ -123,13 +123,13 @@ std::vector<double> placed_rows_core::speeds() const {
   return all;
 }
 
-// Of a child that has done nothing: the mean, so that it gets the chance.
+// Gives a child that has done no rows the mean weight, so that it gets some.
 std::vector<double> placed_rows_core::measured_weights() const {
   std::vector<double> weights = speeds();
   std::uint32_t known = 0;
   double sum = 0;
   for (std::uint32_t c = 0; c < weights.size(); ++c) {
-    weights[c] *= std::max(1U, tree_->root().children[c].workers);  // they run side by side
+    weights[c] *= std::max(1U, tree_->root().children[c].workers);  // the workers run in parallel
     if (weights[c] > 0) ++known;
     sum += weights[c];
   }
@@ -143,7 +143,7 @@ void placed_rows_core::settle() {
 }
 
 void placed_rows_core::balance() {
-  while (next_balance_ <= loops_) next_balance_ *= 4;  // first: what arrays do below settles
+  while (next_balance_ <= loops_) next_balance_ *= 4;  // done first: the arrays' calls below settle, too
   tree_->wait();
   deal next = how_;
   next.what = deal::policy::weighted;
@@ -154,7 +154,7 @@ void placed_rows_core::balance() {
     for (row_slabs* array : arrays_) array->prepare_move(runs);
     for (row_slabs* array : arrays_) array->move_across(runs);
     tree_->wait();
-  } catch (...) {  // no room, or a place is lost: everything is where it was
+  } catch (...) {  // there is no room, or a place is lost: all rows stay where they were
     tree_->settle();
     for (row_slabs* array : arrays_) array->drop_move();
     throw;

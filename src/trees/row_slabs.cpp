@@ -114,7 +114,7 @@ void row_slabs::find_ghosts(std::size_t run, std::ptrdiff_t begin, std::ptrdiff_
   }
 }
 
-// One unit for all ghost rows of a child.
+// Copies all ghost rows of a child in one unit.
 void row_slabs::copy_together(std::uint32_t child, const std::vector<ghost_piece>& pieces) {
   if (pieces.empty()) return;
   std::vector<declared_access> accesses{{region_of(child), access_mode::update}};

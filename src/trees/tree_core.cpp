@@ -71,7 +71,7 @@ class tree_of_memories final : public tree_core {
   std::vector<page_source> sources_;
 };
 
-// The body of copy(), at whichever place does it.
+// The body of copy(). It runs at the place that does the copy.
 struct copy_rows {
   void operator()(ptr<const std::byte> from, std::size_t from_stride, ptr<std::byte> to, std::size_t to_stride,
                   std::size_t bytes, std::size_t rows) const {

@@ -28,7 +28,7 @@ void draw_children(const tree_node& node, const std::string& prefix, std::string
   }
 }
 
-// The caches nearest to the workers that are theirs alone, but for L1: tiles of it would be too small.
+// Returns the caches nearest to the workers that are private to them, except for L1: tiles of L1 would be too small.
 std::vector<machine::node_id> private_caches(const machine::tree& machine, const machine::processor_set& near) {
   std::vector<machine::node_id> lowest;
   for (const machine::node_id id : machine.all(machine::node_kind::cache)) {
