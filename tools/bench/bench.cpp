@@ -34,7 +34,7 @@ std::shared_ptr<output_options> add_output(CLI::App& bench) {
   return output;
 }
 
-// A benchmark's exit code is the command's.
+// Ends the command with the benchmark's exit code.
 void end_with(int code) {
   if (code != 0) throw CLI::RuntimeError(code);
 }
@@ -206,7 +206,7 @@ void add_stencil(CLI::App& bench) {
   });
 }
 
-// All benches with their defaults, and one page of them: one run, one page.
+// Runs all benches with their defaults, and makes one page of that one run.
 void add_all(CLI::App& bench) {
   auto options = std::make_shared<situ::bench::all_options>();
   CLI::App* all = bench.add_subcommand("all", "All of these, one after the other, and one page of results of the run");

@@ -1,4 +1,4 @@
-// The common part of the command-line programs: `situ`, and the programs beside it that `situ NAME` starts. Each adds
+// The common part of the command-line programs: `situ`, and the programs next to it that `situ NAME` starts. Each adds
 // subcommands, whose callbacks do the work. A callback throws CLI::RuntimeError(code) for an exit code other than 0,
 // and situ::error for an error.
 #pragma once
@@ -12,10 +12,10 @@ class App;
 
 inline constexpr int timeout_exit_code = 124;  // as timeout(1)
 
-// The sentence at the top of the help.
+// Returns the sentence at the top of the help.
 [[nodiscard]] std::string situ_description();
 
-// The subcommand of this name, or null.
+// Returns the subcommand of this name, or null.
 [[nodiscard]] const CLI::App* find_subcommand(const CLI::App& app, const std::string& name);
 
 // Parses the arguments, runs the command, and prints errors. Returns the exit code, which is not 0 if standard output

@@ -32,7 +32,7 @@ namespace {
 using situ::detail::tell;
 
 constexpr int look_ms = 50;
-// Signals that a person or a batch system sends to end, to reload or to ask.
+// The signals by which a person or a batch system ends a program, reloads it or queries it.
 constexpr int signals_to_pass[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -47,7 +47,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 std::string preloaded_library() {
   std::error_code ignored, unknown;
   const fs::path here = fs::read_symlink("/proc/self/exe", unknown).parent_path();
-  if (unknown)  // what lies in the folder that this is run in must not be brought into programs
+  if (unknown)  // a library from the current folder must not get into programs
     throw_error(errc::bad_launch, fmt::format("where this command lies cannot be seen (/proc/self/exe): {}, and so not "
                                               "where libsitu_intent.so is",
                                               unknown.message()));
@@ -67,18 +67,18 @@ passed_signals::passed_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
   descriptor_ = situ::detail::above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (descriptor_ >= 0) return;
-  const int reason = errno;  // blocked and unread, they would end nothing
+  const int reason = errno;  // signals that are blocked and unread would end nothing
   restore();
   throw_error(errc::bad_launch, fmt::format("signals cannot be passed on: {}", std::strerror(reason)));
 }
 passed_signals::~passed_signals() {
-  signalfd_siginfo late{};  // pending, it would end this program instead
+  signalfd_siginfo late{};  // a pending signal would end this program instead
   while (::read(descriptor_, &late, sizeof late) > 0) {}
   ::close(descriptor_);
   restore();
 }
 void passed_signals::restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-// A terminal has sent its signal to the program, too.
+// Passes signals on, except for a terminal's: the terminal has sent it to the program, too.
 void passed_signals::pass_to(pid_t program) const {
   signalfd_siginfo got{};
   while (::read(descriptor_, &got, sizeof got) == static_cast<ssize_t>(sizeof got))
@@ -127,8 +127,8 @@ started_program start_program(const std::string& file, std::vector<std::string> 
   }
   ::close(failure[1]);
   int reason = child < 0 ? errno : 0;
-  // At once: a program that cannot be watched ends before it has begun anything. If the system refuses the call, its
-  // end is looked for.
+  // Opened at once: a program that cannot be watched ends before it has begun anything. If the system refuses the
+  // call, the end is polled for.
   const int end = child < 0 ? -1 : situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (child > 0 && end < 0 && errno != ENOSYS && errno != EPERM) {
     const int unwatched = errno;
@@ -151,7 +151,7 @@ started_program start_program(const std::string& file, std::vector<std::string> 
   return {child, end};
 }
 
-// Whether a child has ended; it stays to be waited for.
+// Tells whether a child has ended, without reaping it.
 static bool is_over(pid_t child) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno == ECHILD
@@ -190,7 +190,7 @@ ended_program wait_for_program(const started_program& program, const passed_sign
 
 void end_by_signal(int signal) {
   std::fflush(nullptr);
-  const rlimit no_core{0, 0};  // the program has written it, if anybody
+  const rlimit no_core{0, 0};  // if a core is written, the program has written it
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::signal(signal, SIG_DFL);
   sigset_t set;

@@ -1,5 +1,5 @@
-// Programs that know nothing of Situ, started with a library brought into them, and waited for: what `situ run
-// --intent` and `situ rmem run` have in common.
+// Starts programs that do not use Situ with a library loaded into them, and waits for them: the common part of `situ
+// run --intent` and `situ rmem run`.
 #pragma once
 
 #include "processes.h"
@@ -14,14 +14,14 @@
 #include <string_view>
 #include <vector>
 
-// libsitu_intent.so. Throws bad_launch where it is not installed.
+// Returns the path of libsitu_intent.so. Throws bad_launch if it is not installed.
 [[nodiscard]] std::string preloaded_library();
 
-// This process's environment, with that library and one variable more.
+// Returns this process's environment, with that library and one more variable.
 [[nodiscard]] std::vector<std::string> environment_with(const std::string& library, std::string_view variable,
                                                         const std::string& value);
 
-// Signals to this process that are passed on to the program, while it lives.
+// Signals to this process, passed on to the program while it lives.
 class passed_signals {
  public:
   passed_signals();
@@ -29,7 +29,7 @@ class passed_signals {
   passed_signals(const passed_signals&) = delete;
   passed_signals& operator=(const passed_signals&) = delete;
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  // As they were before, for the child.
+  // Restores the signals' earlier state, for the child.
   void restore() const;
   void pass_to(pid_t program) const;
 
@@ -38,24 +38,26 @@ class passed_signals {
   int descriptor_ = -1;
 };
 
-// Its process, and a descriptor that becomes readable when it ends.
+// The program's process, and a descriptor that becomes readable when it ends.
 struct started_program {
   pid_t process;
-  int end;  // -1: the system refuses one, and its end is looked for
+  int end;  // -1: the system refuses one, and the end is polled for
 };
-// It ends with this process. in_child: called in its process before it becomes the program. Throws bad_launch.
+// Starts a program that ends with this process. in_child: called in its process before it becomes the program. Throws
+// bad_launch.
 [[nodiscard]] started_program start_program(const std::string& file, std::vector<std::string> arguments,
                                             std::vector<std::string> environment, const passed_signals& signals,
                                             const std::function<void()>& in_child);
 
 struct ended_program {
-  int status;  // waitpid's
+  int status;  // as from waitpid
   bool is_late;
 };
-// look: called 20 times a second. All that it has started ends with it when the time is over (0: never), and only then.
+// Waits. look: called 20 times a second. After the time limit (0: none), and only then, all that the program has
+// started ends with it.
 [[nodiscard]] ended_program wait_for_program(const started_program& program, const passed_signals& signals,
                                              const std::function<void()>& look, std::chrono::milliseconds time_limit,
                                              std::optional<descendants>& others);
 
-// As if the program had been started without this one.
+// Ends this process by the program's signal, as if the program had been started without this one.
 [[noreturn]] void end_by_signal(int signal);

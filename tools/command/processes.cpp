@@ -41,7 +41,7 @@ std::vector<std::string> process_stat(pid_t process) {
   std::ifstream file{fmt::format("/proc/{}/stat", process)};
   std::string line;
   std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');  // the name may hold anything
+  const std::size_t name_end = line.rfind(')');  // the name may contain any byte
   if (name_end == std::string::npos) {
     if (errno == 0) errno = EIO;
     return {};
@@ -58,7 +58,7 @@ bool process_has_ended(pid_t process) {
   const std::vector<std::string> fields = process_stat(process);
   if (fields.size() < 18) return false;
   const bool is_over = fields[0] == "Z" || fields[0] == "X";
-  return is_over && std::atoi(fields[17].c_str()) <= 1;  // threads
+  return is_over && std::atoi(fields[17].c_str()) <= 1;  // the number of threads
 }
 
 descendants::descendants() {
@@ -80,7 +80,7 @@ std::optional<std::vector<pid_t>> descendants::children() const {
     if (process <= 0 || before_.contains(process)) continue;
     const std::vector<std::string> fields = process_stat(process);
     if (fields.size() > 1 && fields[1] == own) found.push_back(process);
-    // It has ended meanwhile, or is of a user whose processes are hidden (hidepid).
+    // The process has ended in the meantime, or belongs to a user whose processes are hidden (hidepid).
     const bool is_seen = !fields.empty() || errno == ENOENT || errno == ESRCH || errno == EACCES || errno == EPERM;
     if (!is_seen) return std::nullopt;
   }
@@ -97,7 +97,7 @@ void descendants::reap(pid_t program) {
   }
 }
 
-// Generation by generation: the children of one that has ended are this process's at the next look.
+// Ends them generation by generation: the children of an ended one are this process's at the next look.
 std::vector<pid_t> descendants::end_all() const {
   const auto until = std::chrono::steady_clock::now() + time_to_end;
   while (true) {

@@ -22,7 +22,7 @@
 
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of a segment that is looked at
+constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of a segment that is read
 
 std::string read_part(std::ifstream& file, std::uint64_t offset, std::size_t bytes) {
   std::string text(std::min(bytes, most_bytes), '\0');
@@ -33,10 +33,10 @@ std::string read_part(std::ifstream& file, std::uint64_t offset, std::size_t byt
   return text;
 }
 
-// The head of a file for this kind of machine, and its segments. Nothing for any other file.
+// The head of a file for this kind of machine, and its segments. It is empty for any other file.
 class elf_file {
  public:
-  // Throws bad_launch where it cannot be looked at. One that may be executed and not be read is of no kind.
+  // Throws bad_launch if the file cannot be read. A file that may be executed and not read is of no kind.
   explicit elf_file(const std::string& path) : path_{path} {
     errno = 0;
     file_.open(path, std::ios::binary);
@@ -59,7 +59,7 @@ class elf_file {
     return is_elf_ && header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_machine == EM_X86_64 &&
            header_.e_phentsize == sizeof(Elf64_Phdr);
   }
-  // What stands in the first segment of a kind; nothing where there is none.
+  // Returns the contents of the first segment of a kind; nullopt if there is none.
   [[nodiscard]] std::optional<std::string> segment(std::uint32_t kind) {
     for (const Elf64_Phdr& each : segments_)
       if (each.p_type == kind) return part(each.p_offset, each.p_filesz);
@@ -68,7 +68,7 @@ class elf_file {
   [[nodiscard]] bool has_note(std::string_view name) {
     return find_note([name](const Elf64_Nhdr&, std::string_view of) { return of == name; }).has_value();
   }
-  // Nothing where the linker left none.
+  // Returns nullopt if the linker left none.
   [[nodiscard]] std::optional<std::string> build_id() {
     return find_note(
         [](const Elf64_Nhdr& note, std::string_view of) { return note.n_type == NT_GNU_BUILD_ID && of == "GNU"; });
@@ -83,7 +83,7 @@ class elf_file {
                         fmt::format("{}: cannot be read: {}", path_, std::strerror(errno != 0 ? errno : EIO)));
     return text;
   }
-  // What the first note says that is wanted.
+  // Returns the contents of the first matching note.
   template <class IsWanted>
   [[nodiscard]] std::optional<std::string> find_note(IsWanted is_wanted) {
     for (const Elf64_Phdr& each : segments_) {
@@ -111,7 +111,8 @@ class elf_file {
   std::vector<Elf64_Phdr> segments_;
 };
 
-// "#!/usr/bin/env python3" and "#!/bin/sh -e": the file of what runs a script; nothing where none is named.
+// Returns the interpreter's file of a script: "#!/usr/bin/env python3", "#!/bin/sh -e". Returns an empty string if it
+// names none.
 std::string interpreter_of(const std::string& script) {
   std::ifstream file{script, std::ios::binary};
   std::string line;
@@ -125,7 +126,7 @@ std::string interpreter_of(const std::string& script) {
   return {};
 }
 
-// Whether executing it gives rights that the user has not got; the loader takes no library from the environment then.
+// Tells whether executing it gives rights that the user has not got; then the loader ignores LD_PRELOAD.
 bool gives_rights(const std::string& file) {
   struct stat what{};
   if (::stat(file.c_str(), &what) != 0)

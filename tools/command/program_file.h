@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 
-// Whether Situ's runtime is linked in (src/runtime/runtime.cpp has the mark). False for scripts.
+// Tells whether Situ's runtime is linked in (src/runtime/runtime.cpp has the mark). Returns false for scripts.
 [[nodiscard]] bool is_situ_program(const std::string& file);
 
-// Whether it was built for modelled machines (src/model/execution/start.cpp has the mark).
+// Tells whether it was built for modelled machines (src/model/execution/start.cpp has the mark).
 [[nodiscard]] bool is_modelled_program(const std::string& file);
 
 // Returns a sentence that says why LD_PRELOAD cannot bring a library into this program; empty if it can. If the program

@@ -50,7 +50,7 @@ constexpr const char* model_run_examples =
     "The program is one that CMake's situ_add_modelled() built; of ./program and ./program_modelled the one that is.\n"
     "Exit code: the program's; 3 where it stands still for good, 2 where it cannot be run.";
 
-// The file to run: the name itself, or its modelled form beside it.
+// Returns the file to run: the name itself, or its modelled form next to it.
 std::string find_modelled(const std::string& name) {
   if (const std::string beside = name + "_modelled";
       name.find('/') != std::string::npos && ::access(beside.c_str(), X_OK) == 0 && is_modelled_program(beside))
@@ -66,8 +66,8 @@ std::string find_modelled(const std::string& name) {
 
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
-// The program takes this process's place, so that a debugger finds it: never returns then, but by an error. A sweep
-// runs it as its children.
+// Replaces this process by the program, so that a debugger finds it: returns only by an error. A sweep runs the
+// program as its children instead.
 void run(const model_run_options& options, std::vector<std::string> arguments) {
   if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ model run --help");
   if (arguments.front().starts_with("-"))

@@ -34,7 +34,7 @@ struct swept_key {
   std::vector<std::string> values;
 };
 
-// "l2.size=64KiB,128KiB"; commas within brackets and quotes are a value's own.
+// Parses "l2.size=64KiB,128KiB"; commas within brackets and quotes are part of a value.
 swept_key parse_sweep(const std::string& text) {
   const std::size_t equals = text.find('=');
   swept_key made{.name = text.substr(0, equals), .values = {}};
@@ -58,11 +58,11 @@ swept_key parse_sweep(const std::string& text) {
 }
 
 struct one_run {
-  std::vector<std::string> values;  // of each key
+  std::vector<std::string> values;  // one value for each key
   pid_t process = 0;
-  int report = -1;  // unnamed files: its JSON, and what it has written
+  int report = -1;  // unnamed files: the program's JSON, and its output
   int out = -1;
-  int exit_code = -1;  // it was not started
+  int exit_code = -1;  // -1: it was not started
   ordered_json json;
 };
 
@@ -102,7 +102,7 @@ std::string settings_of(const one_run& run, const std::vector<swept_key>& keys, 
 
 void start_run(one_run& run, const std::string& settings, const std::string& file,
                std::vector<std::string>& arguments) {
-  run.report = make_file("report", 0);  // which the program opens by its name
+  run.report = make_file("report", 0);  // the program opens it by name
   run.out = make_file("out", MFD_CLOEXEC);
   ::fcntl(run.out, F_SETFL, O_APPEND);
   std::vector<char*> pointers;
@@ -133,7 +133,7 @@ void finish(one_run& run, int status) {
 
 std::atomic<bool> sweep_is_interrupted = false;
 
-// Those of the terminal get the signal, too, and leave what they have.
+// Runs all. Runs of the terminal's group get its signal, too, and leave the results that they have.
 void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_one) {
   struct sigaction action{};
   action.sa_handler = [](int) { sweep_is_interrupted = true; };
@@ -148,7 +148,7 @@ void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_o
     }
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended < 0 && errno == ECHILD)  // whoever started this has SIGCHLD ignored: how they ended is not known
+    if (ended < 0 && errno == ECHILD)  // the parent has SIGCHLD ignored: the exit codes are unknown
       situ::throw_error(situ::errc::bad_launch,
                         "the runs cannot be waited for: SIGCHLD is ignored here; start the sweep without that");
     const auto found = std::ranges::find(runs, ended, &one_run::process);
@@ -158,7 +158,7 @@ void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_o
   }
 }
 
-// Of all caches of a level, in percent; nothing where there are none.
+// Returns the misses of all caches of a level, in percent; an empty string if there are none.
 std::string misses_of(const ordered_json& report, std::uint32_t level) {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
@@ -178,7 +178,7 @@ using row = std::vector<std::string>;
 
 std::string nanoseconds(const ordered_json& ps) { return fmt::format("{:.0f}", ps.get<double>() * 1e-3); }
 
-// A line each; times against the first that has one.
+// Makes a line for each run; times are relative to the first run that has one.
 std::vector<row> table_of(const std::vector<one_run>& runs, const std::vector<swept_key>& keys) {
   row head;
   for (const swept_key& key : keys) head.push_back(key.name);

@@ -1,5 +1,5 @@
-// `situ pool`: what a persistent pool is, and whether its own structures are sound; the other parts of the command
-// stand in files of their own.
+// `situ pool`: describes a persistent pool, and checks its own structures; the other parts of the command are in files
+// of their own.
 #include "command_line.h"
 #include "pool_command.h"
 
@@ -164,8 +164,8 @@ check_result look_at(const pool_arguments& arguments) {
     const situ::pool opened = situ::pool::open(arguments.path, arguments.patience.to_read());
     result.info = opened.info();
     result.found = opened.check();
-  } catch (const situ::error& refused) {  // what cannot be opened has no further findings
-    // Damage is named by its byte. A file that cannot be looked at, or that others have, may be sound.
+  } catch (const situ::error& refused) {  // a pool that cannot be opened has no further findings
+    // Damage is reported with its byte. A file that cannot be read, or that others have open, may be sound.
     const bool is_damage = refused.code() == situ::errc::bad_file &&
                            refused.message().starts_with(fmt::format("pool {}, byte ", arguments.path));
     if (!is_damage) throw;

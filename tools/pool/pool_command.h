@@ -1,4 +1,4 @@
-// What the parts of `situ pool` share.
+// Shared by the parts of `situ pool`.
 #pragma once
 
 #include <situ/pool/pool.h>
@@ -18,7 +18,7 @@ namespace situ_pool {
 void add_dump_command(CLI::App& pool_command);   // pool_dump.cpp
 void add_file_commands(CLI::App& pool_command);  // pool_files.cpp: copy, diff, repair, compact
 
-// How long a command waits for those who write the pool.
+// The option that limits a command's wait for the pool's writers.
 class patience_option {
  public:
   void add_to(CLI::App& command);
@@ -31,7 +31,7 @@ class patience_option {
   double seconds_ = std::chrono::duration<double>{situ::pool_opening{}.patience}.count();
 };
 
-// Names come from a file that may be damaged: what is no text is shown by number.
+// Returns a name as text. It comes from a file that may be damaged, so other bytes are shown as numbers.
 [[nodiscard]] std::string printable(std::string_view name);
 void print(const nlohmann::ordered_json& all);
 

@@ -1,4 +1,4 @@
-// `situ pool dump`: roots, blocks, and what lies in them.
+// `situ pool dump`: prints roots, blocks, and their contents.
 #include "pool_command.h"
 
 #include <situ/pool/pool.h>
@@ -48,7 +48,7 @@ block_map blocks_of(const situ::pool& pool, const situ::pool_info& info) {
   return blocks;
 }
 
-// The block that an address of the pool's own leads into, or end().
+// Returns the block that an address of the pool's own points into, or end().
 block_map::const_iterator target_of(std::uint64_t word, const block_map& blocks, std::uint64_t made_at) {
   auto after = blocks.upper_bound(word - made_at);
   if (word < made_at || after == blocks.begin()) return blocks.end();

@@ -1,4 +1,4 @@
-// `situ pool copy`, `diff`, `repair` and `compact`: what is done to whole pools.
+// `situ pool copy`, `diff`, `repair` and `compact`: operations on whole pools.
 #include "pool_command.h"
 
 #include <situ/base/error.h>
@@ -65,7 +65,7 @@ void print(const pool_difference& each) {
   }
 }
 
-// Exit codes as diff(1) has them: 0 the same, 1 they differ, 2 it could not be told.
+// Exit codes are those of diff(1): 0 for the same, 1 if they differ, 2 for an error.
 constexpr int they_differ = 1;
 constexpr int it_failed = 2;
 

@@ -1,4 +1,4 @@
-// `situ rmem`: serves remote memory, and shows what servers have.
+// `situ rmem`: serves remote memory, and shows the contents of servers.
 #include "command_line.h"
 #include "rmem_run.h"
 
@@ -83,7 +83,7 @@ void serve(const serve_arguments& arguments) {
                                           : "has " + situ::format_bytes(options.capacity_bytes) + " for its clients",
               fmt::join(server.endpoints(), " and "));
   }
-  situ::detail::flush_output();  // whoever started it waits for this line
+  situ::detail::flush_output();  // the parent process waits for this line
   server.run();
 }
 
@@ -143,7 +143,7 @@ struct look_arguments {
   bool json = false;
 };
 
-// The one of that number, those that have linked their names, or the one that is asked itself.
+// Returns the server of the given number, those that have linked their names, or the one that is asked itself.
 std::vector<std::optional<std::uint32_t>> servers_of(rmem::client& by, const look_arguments& arguments) {
   if (arguments.server) return {arguments.server};
   std::vector<std::optional<std::uint32_t>> all;
@@ -192,7 +192,7 @@ void list(rmem::client& by, const look_arguments& arguments) {
   if (names.empty() && regions.empty()) print_out("neither names nor regions\n");
 }
 
-// In the order of rmem::statistics.
+// Returns the counts in the order of rmem::statistics.
 std::vector<std::pair<const char*, std::uint64_t>> counts_of(const rmem::statistics& s) {
   return {{"capacity_bytes", s.capacity_bytes},
           {"used_bytes", s.used_bytes},
@@ -261,7 +261,7 @@ struct drain_arguments {
   double timeout_s = 60;
 };
 
-// Until another server has what the drained one had, and it has gone from its chain.
+// Waits until another server has the drained one's regions, and the drained one has left its chain.
 void drain(const drain_arguments& arguments) {
   rmem::client by{arguments.look.endpoint, rmem::load_key(arguments.look.keys, arguments.look.application)};
   by.drain(arguments.server);

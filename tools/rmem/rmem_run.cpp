@@ -58,7 +58,7 @@ using situ::detail::tell;
 class page_server {
  public:
   page_server(program_memory& memory, std::uint64_t threshold_bytes);
-  // Whoever is there still would wait for pages for ever.
+  // A process that is still attached would wait for pages for ever.
   ~page_server() {
     stop();
     end_attached();
@@ -76,7 +76,7 @@ class page_server {
     for (const auto& [number, each] : attached_) all.push_back(each.process);
     return all;
   }
-  // pre: stopped. Why it ended by itself.
+  // Returns why the thread ended by itself. pre: stopped.
   [[nodiscard]] const std::optional<error>& failure() const { return failure_; }
 
  private:
@@ -84,7 +84,7 @@ class page_server {
   enum class source : std::uint32_t { listener, bell, connection, faults, end };
   struct attached {
     pid_t process;
-    descriptor end;  // tells when it has ended
+    descriptor end;  // becomes readable when the process has ended
   };
 
   void run();
@@ -94,7 +94,7 @@ class page_server {
   void accept();
   void serve(int connection);
   preload::remote_answer answer(const preload::remote_message& asked, descriptor given, pid_t from);
-  // 0, or -errno: then it has nothing here.
+  // Attaches a process. Returns 0, or -errno: then the process has no memory here.
   [[nodiscard]] std::int32_t attach(process_number number, pid_t process);
   void detach(process_number number);
 
@@ -106,7 +106,7 @@ class page_server {
   descriptor epoll_;
   descriptor bell_;
   std::map<int, descriptor> connections_;
-  mutable std::mutex lock_;  // of attached_, which only the thread changes
+  mutable std::mutex lock_;  // guards attached_, which only the thread changes
   std::map<process_number, attached> attached_;
   std::optional<error> failure_;
   std::jthread thread_;
@@ -145,14 +145,14 @@ void page_server::watch(int file, source what, std::uint32_t number) {
     throw_error(errc::bad_launch, fmt::format("cannot wait for the program's processes: {}", std::strerror(errno)));
 }
 
-// Nobody may go on with pages that are lost.
+// Serves pages until it is stopped. If pages are lost, no process may go on with them.
 void page_server::run() {
   try {
     loop();
   } catch (const error& why) {
     failure_ = why;
     end_attached();
-    // Nor may one wait that is still to come in: without pages it goes on.
+    // A process that is still to attach must not wait either: without pages it goes on.
     connections_.clear();
     listener_ = {};
   }
@@ -162,7 +162,7 @@ void page_server::end_attached() {
   const std::lock_guard held{lock_};
   for (const auto& [number, each] : attached_)
     (void)::syscall(SYS_pidfd_send_signal, each.end.get(), SIGKILL, nullptr, 0);
-  attached_.clear();  // nobody waits for them
+  attached_.clear();  // no process waits for them any more
 }
 
 void page_server::loop() {
@@ -194,7 +194,7 @@ void page_server::loop() {
 void page_server::accept() {
   descriptor made{
       situ::detail::above_standard(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
-  // Without a descriptor for it who waits would wake this thread at once, again and again.
+  // Without a descriptor the waiting connection would wake this thread at once, again and again.
   if (!made && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   if (!made) return;
@@ -213,7 +213,7 @@ void page_server::serve(int connection) {
   head.msg_control = room;
   head.msg_controllen = sizeof room;
   const ssize_t got = ::recvmsg(connection, &head, MSG_CMSG_CLOEXEC);
-  // What has come is still there: who waits for its answer may hold frozen pages.
+  // The message is still there: its sender waits for the answer, and may hold frozen pages.
   if (got < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) return;
   descriptor given;
   if (const cmsghdr* const part = CMSG_FIRSTHDR(&head);
@@ -259,7 +259,7 @@ preload::remote_answer page_server::answer(const preload::remote_message& asked,
   switch (asked.what) {
     case remote_request::enter:
     case remote_request::enter_forked: {
-      std::vector<process_number> before;  // it has become another program
+      std::vector<process_number> before;  // the process has become another program
       for (const auto& [number, each] : attached_)
         if (each.process == from) before.push_back(number);
       for (const process_number each : before) detach(each);
@@ -292,8 +292,8 @@ preload::remote_answer page_server::answer(const preload::remote_message& asked,
   return said;
 }
 
-// A process that cannot be watched is told so, and stays local: nobody would hear of its end, and what a look that
-// failed says of it is nothing.
+// A process that cannot be watched is refused, and stays local: its end would go unnoticed, and a look that failed
+// says nothing about it.
 std::int32_t page_server::attach(process_number number, pid_t process) {
   descriptor end{situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)))};
   if (!end) {
@@ -382,7 +382,7 @@ void check_kernel() {
                           std::strerror(reason)));
 }
 
-// Where most is free, and how much.
+// Returns the server with the most free memory, and how much it has.
 std::pair<std::optional<std::uint32_t>, std::uint64_t> emptiest(rmem::client& by) {
   std::vector<std::optional<std::uint32_t>> all;
   for (const rmem::name_info& each : by.list_names()) {
@@ -428,7 +428,7 @@ std::unique_ptr<program_memory> connect(const remote_program_options& options) {
   }
 }
 
-// Those that were left behind by the program would find no pages any more.
+// Waits for processes that the program left behind: without this one they would find no pages any more.
 void wait_for_others(const page_server& server, const passed_signals& signals) {
   while (!server.processes().empty()) {
     pollfd look{signals.descriptor(), POLLIN, 0};

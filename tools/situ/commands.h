@@ -1,5 +1,5 @@
-// The commands that `situ` has in itself (other_commands.h: the others). Each adds a subcommand whose callback does the
-// work (command_line.h).
+// The commands that `situ` itself contains (other_commands.h: the others). Each adds a subcommand whose callback does
+// the work (command_line.h).
 #pragma once
 
 #include <string>
@@ -16,5 +16,5 @@ void add_topo_command(CLI::App& app);                    // topo.cpp
 void add_order_command(CLI::App& app);                   // order.cpp
 void add_kernel_order_command(CLI::App& order_command);  // order_kernel.cpp
 
-// Whether the running kernel places by itself.
+// Describes whether the running kernel places by itself.
 [[nodiscard]] std::string kernel_order_line();  // order_kernel.cpp

@@ -1,8 +1,8 @@
-// `situ host-agent`: what `situ run --hosts` starts at each host. It is the launcher of the places there, and starts
-// the host's server.
+// `situ host-agent`: `situ run --hosts` starts it at each host. It is the launcher of the places there, and starts the
+// host's server.
 //
-// Frames (cluster/host_frames.h) come by its standard input and go by its standard output: no port is opened, no secret
-// is passed. The end of its input is the end of all that it has started.
+// Frames (cluster/host_frames.h) arrive on its standard input and leave on its standard output: no port is opened, no
+// secret is passed. The end of its input ends everything that it has started.
 #include "commands.h"
 #include "program_file.h"
 
@@ -41,13 +41,13 @@ namespace {
 using namespace situ::detail;
 using namespace situ::detail::cluster;
 
-constexpr std::size_t most_untaken_bytes = std::size_t{1} << 20;  // of output that the launcher has not taken in
+constexpr std::size_t most_untaken_bytes = std::size_t{1} << 20;  // of output that the launcher has not read
 
 std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What of a start is an order to this host.
+// The parts of a start order that concern this host.
 struct own_start {
   agent_start order;
   std::vector<std::uint32_t> places;
@@ -76,14 +76,14 @@ own_start read_start(const host_frame& frame) {
     if (order.homes[place] == order.host) made.places.push_back(place);
   }
   made.options.bind = static_cast<binding>(std::min(order.binding, static_cast<std::uint32_t>(binding::numa)));
-  made.options.tag = true;  // lines as they are written: the places have no terminal, whatever the launcher has
+  made.options.tag = true;  // whole lines: the places have no terminal, whatever the launcher has
   made.options.forward_signals = false;
   made.options.grace = std::chrono::milliseconds{order.grace_ms};
   made.options.time_limit = std::chrono::milliseconds{order.time_limit_ms};
   return made;
 }
 
-// The variables and the folder are the launcher's.
+// Sets the launcher's variables and folder.
 void settle(const agent_start& order) {
   for (const std::string& each : order.variables) {
     const std::size_t end = each.find('=');
@@ -111,7 +111,7 @@ class host_agent {
   }
 
  private:
-  // What else is read or printed here must not get between the frames.
+  // Other code that reads or prints here must not get between the frames.
   static int take_over(int standard) {
     const int taken = ::fcntl(standard, F_DUPFD_CLOEXEC, 3);
     if (taken < 0) situ::throw_error(situ::errc::bad_launch, "situ run --hosts starts this, with streams of its own");
@@ -119,7 +119,7 @@ class host_agent {
       ::dup2(STDERR_FILENO, standard);
     } else {
       const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-      if (nothing < 0 || ::dup2(nothing, standard) < 0)  // place 0 would read the frames
+      if (nothing < 0 || ::dup2(nothing, standard) < 0)  // otherwise place 0 would read the frames
         situ::throw_error(situ::errc::bad_launch,
                           fmt::format("no /dev/null for the standard input of places: {}", ::strerrordesc_np(errno)));
       ::close(nothing);
@@ -136,7 +136,7 @@ class host_agent {
     send(what, std::vector<std::byte>{bytes.begin(), bytes.end()}, place);
   }
 
-  // False: the launcher is gone, or has closed this.
+  // Returns false if the launcher is gone, or has closed this end.
   bool read_some() {
     std::byte buffer[16384];
     ssize_t got = 0;
@@ -208,9 +208,9 @@ class host_agent {
                   .signals = signals,
                   .limit = limit},
                  monitor);
-    writer_.emplace(most_untaken_bytes);  // ends after the pipes
+    writer_.emplace(most_untaken_bytes);  // it ends after the pipes
     pipes.start();
-    take_frames(control, monitor);  // those that came with the addresses
+    take_frames(control, monitor);  // frames that arrived with the addresses
     (void)monitor.run();
     if (!control.stats && !control.trace) return;
     for (const std::uint32_t place : own.places)
@@ -228,7 +228,7 @@ class host_agent {
     send(frame_kind::clock, told);
   }
 
-  // Something has come from the launcher, or it has gone.
+  // Handles a frame from the launcher, or its end.
   void listen(job_control& control, launch_monitor& monitor) {
     if (!read_some()) return monitor.release();
     take_frames(control, monitor);
@@ -257,9 +257,9 @@ class host_agent {
 
 void add_host_agent_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("host-agent", "Started by situ run --hosts at each host");
-  command->group("");  // nobody else starts it
+  command->group("");  // hidden: only the launcher starts it
   command->callback([] {
-    // Whatever started this may have ignored them, for itself.
+    // The parent may have ignored these signals for itself.
     for (const int each : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGCHLD}) ::signal(each, SIG_DFL);
     ::signal(SIGPIPE, SIG_IGN);
     host_agent{}.run();

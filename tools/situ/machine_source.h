@@ -1,4 +1,4 @@
-// Which machine a command is about: this one, a recorded one or a specified one.
+// The machine that a command works on: this one, a recorded one or a specified one.
 #pragma once
 
 #include <situ/machine/machine.h>
@@ -14,8 +14,8 @@ struct machine_source {
   std::string xml_file;
   std::string synthetic;
 
-  // The options of a command that fill it in; this must outlive the command's parsing. What goes together with this
-  // machine only is passed.
+  // Adds the options that set it; this object must outlive the command's parsing. `only_this_machine` lists the
+  // options that are allowed for this machine only.
   void add_to(CLI::App& command, std::initializer_list<CLI::Option*> only_this_machine = {}) {
     auto* from_file = command
                           .add_option("--machine", machine_file,
@@ -39,7 +39,7 @@ struct machine_source {
   }
 };
 
-// Where memories differ between initiators: the smallest node of each memory's neighbourhood.
+// Returns initiators for which memories differ: the smallest node of each memory's neighbourhood.
 [[nodiscard]] inline std::vector<situ::machine::node_id> initiators(const situ::machine::tree& tree) {
   std::vector<situ::machine::node_id> result;
   std::vector<situ::machine::processor_set> seen;

@@ -1,4 +1,4 @@
-// `situ`: starts jobs, shows machines, begins projects. Other commands are programs beside it (other_commands.h).
+// `situ`: starts jobs, shows machines, begins projects. Other commands are programs next to it (other_commands.h).
 #include "command_line.h"
 #include "commands.h"
 #include "other_commands.h"

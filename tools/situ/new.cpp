@@ -31,7 +31,7 @@ constexpr const char* new_examples =
     "  situ new sums                   writes sums/: CMakeLists.txt, main.cpp, pi.h, test.cpp and README.md\n"
     "  situ new ~/code/sums            the same elsewhere\n";
 
-// CMake's targets are called after it, so what it may hold is what they may.
+// CMake's targets get this name, so it may contain only the characters that they may.
 void check_name(const std::string& name) {
   const auto is_fit = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; };
   const bool is_good = !name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
@@ -47,7 +47,7 @@ void replace(std::string& text, std::string_view what, std::string_view by) {
     text.replace(at, what.size(), by);
 }
 
-// Above the folder of this command: where Situ is installed, or the tree that built it.
+// Returns the folder above this command's: the install's prefix, or the tree that built it.
 fs::path own_prefix() {
   std::error_code ignored;
   return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
@@ -58,7 +58,7 @@ bool is_install(const fs::path& prefix) {
   return fs::exists(prefix / SITU_CMAKE_DIRECTORY / "SituConfig.cmake", ignored);
 }
 
-// CMake looks for packages beside the folders of PATH.
+// Tells whether CMake finds the prefix: it looks for packages next to the folders of PATH.
 bool is_on_path(const fs::path& prefix) {
   const char* const path = std::getenv("PATH");
   std::error_code ignored;
@@ -92,7 +92,7 @@ void write_project(const fs::path& folder) {
       situ::detail::write_file((folder / (each.name == "gitignore" ? ".gitignore" : each.name)).string(), text);
     }
   } catch (...) {
-    fs::remove_all(folder, failure);  // all of it or nothing
+    fs::remove_all(folder, failure);  // the project is written completely or not at all
     throw;
   }
 

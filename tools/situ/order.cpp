@@ -1,4 +1,5 @@
-// `situ order`: which memories an intent takes on a machine, and what the administrator or the user says about it.
+// `situ order`: the memories that an intent takes on a machine, and the orderings that the administrator or the user
+// sets.
 #include "base/output_file.h"
 #include "base/print.h"
 #include "commands.h"
@@ -36,13 +37,13 @@ using situ::detail::print_out;
 struct order_options {
   machine_source source;
   std::vector<std::string> intents;
-  std::vector<std::string> files;  // beside those of this machine
+  std::vector<std::string> files;  // in addition to those of this machine
   bool json = false;
 
-  std::string seen_from;  // of show
+  std::string seen_from;  // option of show
 
-  std::string intent;    // of set
-  std::string memories;  // likewise, as the next three
+  std::string intent;    // option of set
+  std::string memories;  // of set, as the next three
   std::string from;
   double fill = 0;
   std::string no_room;
@@ -86,7 +87,7 @@ ordered_json json_of(const machine::memory_order& order) {
       {"steps", std::move(steps)}, {"fill", order.fill}, {"no_room", name(order.when_full)}, {"source", order.source}};
 }
 
-// Whether a device is called so: "gpu device 0", or one of the names that the system gives it, as "eth0".
+// Tells whether a device has this name: "gpu device 0", or one of the system's names, such as "eth0".
 bool has_name(const machine::tree& tree, machine::node_id id, const std::string& name) {
   if (tree.label(id) == name) return true;
   if (tree.at(id).kind != machine::node_kind::device) return false;
@@ -96,7 +97,7 @@ bool has_name(const machine::tree& tree, machine::node_id id, const std::string&
   return false;
 }
 
-// What orderings are to be shown for: all initiators, or the one that is asked for.
+// Returns the initiators to show orderings for: all of them, or the one that the user names.
 std::vector<machine::node_id> initiators_of(const order_options& options, const machine::orderings& all) {
   const machine::tree& tree = all.machine();
   const std::string& from = options.seen_from;
@@ -161,12 +162,12 @@ void show(const order_options& options) {
   if (options.source.is_this_machine()) print_out("{}\n", kernel_order_line());
 }
 
-// What is written, one sentence for each file and each fault; 1 where there is a fault.
+// Prints one sentence for each file and each fault. The exit code is 1 if there is a fault.
 void check(const order_options& options) {
   machine::orderings all{options.source.load()};
   int faults = 0;
   const auto look = [&](const std::string& path, bool is_asked_for) {
-    std::error_code unseen;  // then reading says why
+    std::error_code unseen;  // if this fails, reading says why
     if (path.empty() || (!is_asked_for && fs::status(path, unseen).type() == fs::file_type::not_found)) return;
     const std::size_t before = all.complaints().size();
     try {
@@ -195,7 +196,8 @@ void check(const order_options& options) {
   print_out("no faults\n");
 }
 
-// Empty where there is no such file. One that cannot be read would be replaced by one with the new entry alone.
+// Returns an empty string if there is no such file. A file that cannot be read is an error: the new entry alone would
+// replace it.
 std::string read_text(const std::string& path) {
   errno = 0;
   std::ifstream file{path, std::ios::binary};
@@ -208,7 +210,7 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// A file in pieces: what stands before the first table, then each table with the comment lines right above it.
+// Cuts a file into pieces: the text before the first table, then each table with the comment lines right above it.
 std::vector<std::string> pieces_of(const std::string& text) {
   std::vector<std::string> pieces{""};
   std::string comments;
@@ -230,7 +232,7 @@ std::vector<std::string> pieces_of(const std::string& text) {
   return pieces;
 }
 
-// Whether a piece is the entry for this intent and these initiators.
+// Tells whether a piece is the entry for this intent and these initiators.
 bool is_entry(const std::string& piece, const std::string& intent, const machine::processor_set& from) {
   try {
     const situ::spec_table spec = situ::parse_spec(piece, "");
@@ -238,7 +240,7 @@ bool is_entry(const std::string& piece, const std::string& intent, const machine
     const situ::spec_table entry = spec.tables("ordering").at(0);
     return entry.text("intent") == intent && machine::processor_set::parse(entry.text("from", "")) == from;
   } catch (const situ::error&) {
-    return false;  // not one that we would write
+    return false;  // `situ order` would not write such a piece
   }
 }
 
@@ -280,7 +282,7 @@ void set(const order_options& options) {
   if (options.remove != options.memories.empty())
     throw CLI::ValidationError(
         "MEMORIES", options.remove ? "is not wanted with --remove" : "is missing: node numbers or names, best first");
-  (void)situ::intent{options.intent};  // throws for what is no name
+  (void)situ::intent{options.intent};  // throws if it is no valid name
   const std::string path = file_to_write(options);
   const machine::processor_set from = machine::processor_set::parse(options.from);
   std::string text;
@@ -299,7 +301,7 @@ void set(const order_options& options) {
   if (!options.remove) {
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
     if (!text.empty() && !text.ends_with("\n\n")) text += '\n';
-    // What is new must hold here; what was there before may be about other machines.
+    // The new entry must be valid here; earlier ones may be about other machines.
     machine::orderings only_new = all;
     const std::string added = entry_text(options);
     std::string names;  // the file's own memories
@@ -310,7 +312,7 @@ void set(const order_options& options) {
       situ::throw_error(situ::errc::bad_argument, fmt::format("{}\nnothing is written", only_new.complaints().back()));
     text += added;
   }
-  all.parse(text, path);  // all of it must be readable
+  all.parse(text, path);  // the whole file must be readable
   write_orderings(path, text);
   print_out(
       "{}: {}\n", path,

@@ -1,5 +1,5 @@
-// `situ order kernel`: the ordered policies of the kernel, where it has them (kernel/README.md): its lists beside the
-// orderings that programs go by, and writing these into it.
+// `situ order kernel`: the ordered policies of the kernel, if it has them (kernel/README.md): shows its lists next to
+// the orderings that programs use, and writes these into it.
 #include "base/descriptor.h"
 #include "base/print.h"
 #include "commands.h"
@@ -36,7 +36,7 @@ struct kernel_order_options {
   bool write = false;
 };
 
-// An ordering as the kernel can have it: one whole node after the other.
+// An ordering in the kernel's form: one whole node after the other.
 struct kernel_list {
   std::vector<std::uint32_t> nodes;
   int fill_percent = 0;
@@ -52,14 +52,14 @@ std::optional<kernel_list> to_kernel_list(const machine::memory_order& order) {
   return list;
 }
 
-// By its name: it knows then what others it follows.
+// Returns an intent by its name, which then knows the intents that it falls back to.
 situ::intent intent_of(const std::string& name, const machine::orderings& all) {
   const std::vector<situ::intent> known = all.intents();
   const auto found = std::find(known.begin(), known.end(), situ::intent{name});
   return found == known.end() ? situ::intent{name} : *found;
 }
 
-// Of a node; none where it has none, and nobody asks from there.
+// Returns a node's processors; an empty set if it has none: then no thread asks from there.
 machine::processor_set processors_of(const std::string& folder, std::uint32_t node) {
   std::ifstream file{fmt::format("{}/node{}/cpulist", folder, node)};
   std::string list;
@@ -68,7 +68,7 @@ machine::processor_set processors_of(const std::string& folder, std::uint32_t no
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  // One write: the kernel's refusal is of the whole.
+  // It is one write, so that the kernel refuses all of it or nothing.
   const int file = situ::detail::above_standard(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   const bool is_written = file >= 0 && ::write(file, text.data(), text.size()) == std::ssize(text);
   const int reason = errno;
@@ -79,7 +79,7 @@ void write_file(const std::string& path, const std::string& text) {
                                 reason == EACCES ? "; only root may write it" : ""));
 }
 
-// True where the kernel has it now.
+// Writes a list. Returns true if the kernel has it now.
 bool write_list(const kernel_order_options& options, const kernel_order& row,
                 const std::optional<kernel_list>& wanted) {
   if (!options.write || !wanted) return false;

@@ -1,4 +1,4 @@
-// Commands that are programs of their own, beside `situ`: `situ pool check FILE` starts `situ-pool check FILE`. So
+// Commands that are programs of their own, next to `situ`: `situ pool check FILE` starts `situ-pool check FILE`. So
 // `situ` itself is built quickly, and an install may leave programs out.
 #pragma once
 

@@ -35,7 +35,7 @@ using situ::detail::job_control;
 using situ::detail::tell;
 
 struct run_options {
-  std::uint32_t places = 0;  // 0: one a processor
+  std::uint32_t places = 0;  // 0: one for each processor
   bool in_process = false;
   binding bind = binding::none;
   bool tag = false;
@@ -103,7 +103,7 @@ void report(const run_options& options, job_control& control, std::string_view w
   save([&] { situ::detail::write_file(options.report_file, situ::detail::format_report_json(control, why)); }, is_lost);
 }
 
-// What --memory says: a kind and a budget, each if it is given.
+// Reads the value of --memory: a kind and a budget, each if it is given.
 void read_memory(const run_options& options, std::string& kind, std::uint64_t& budget) {
   for (const std::string& each : options.memory)
     if (situ::memory_kind::is_kind(each))
@@ -146,8 +146,8 @@ situ::detail::program_options program_options(const run_options& options, bool& 
   return made;
 }
 
-// Whether an intent is asked of a program that is none of Situ's. One whose file does not tell (a script that starts
-// places) is Situ's where it is started as places.
+// Tells whether an intent is asked of a program that does not use Situ. If a file does not show that (a script that
+// starts places), it counts as Situ's if it is started as places.
 bool is_for_any_program(const run_options& options, const std::string& file) {
   if (options.intent.empty() || is_situ_program(file)) return false;
   return options.places == 0 && !options.in_process && options.bind == binding::none && !options.tag &&
@@ -177,7 +177,7 @@ hosts_options over_hosts(const run_options& options, const std::vector<std::stri
   return made;
 }
 
-// Ends by CLI::RuntimeError unless all went well.
+// Throws CLI::RuntimeError unless all places succeeded.
 void run_at_hosts(const run_options& options, const std::vector<std::string>& arguments) {
   const std::pair<bool, const char*> not_built[] = {
       {options.in_process, "--in-process is for places of one process"},
@@ -236,7 +236,7 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   if (result.ok() && is_file_lost) throw CLI::RuntimeError(EXIT_FAILURE);
   if (result.ok()) return;
   situ::detail::flush_output();
-  // of one process for all places
+  // one process has all places
   const bool is_one_code = options.in_process && !result.first_lost && result.places[0].signal == 0;
   tell("situ: {}\n",
        is_one_code ? fmt::format("the program exited with code {}", result.exit_code()) : result.message());

@@ -69,7 +69,7 @@ class shared_control {
   shared_control& operator=(const shared_control&) = delete;
   preload::control* operator->() const { return control_; }
   preload::control& operator*() const { return *control_; }
-  // The variable's value.
+  // Returns the variable's value.
   [[nodiscard]] std::string place() const {
     return fmt::format("/proc/{}/fd/{}#{:x}", ::getpid(), file_, control_->key);
   }
@@ -88,7 +88,7 @@ preload::memory_row& add_row(preload::control& to, std::string_view name, std::u
   return row;
 }
 
-// What no page goes to, as for placements within Situ (memory/placer.h, invariant 6).
+// Returns the bytes of a node that stay free of pages, as for placements within Situ (memory/placer.h, invariant 6).
 std::uint64_t kept_bytes(std::uint32_t node) {
   const auto use = situ::detail::use_of_node(node);
   const std::uint64_t part = use ? std::min(use->total_bytes / 64, std::uint64_t{512} << 20) : 0;
@@ -120,7 +120,7 @@ void write_ordering(preload::control& to, const machine::memory_order& order, co
   to.takes_beyond = order.when_full == machine::no_room::last;
 }
 
-// A process may end without saying so; one that nobody has waited for is there, but has no memory.
+// Releases the charges of ended processes. A process may end without saying so; a zombie exists, but has no memory.
 void give_back_of_ended(preload::control& all) {
   for (preload::process_row& row : all.rows) {
     const std::int32_t process = row.process.load();
@@ -238,7 +238,7 @@ int run_any_program(const any_program_options& options, const std::string& file,
   const started_program program = start_program(
       file, arguments, environment_with(library, preload::control_variable, control.place()), signals, [&] {
         control->first_process.store(::getpid());
-        preload::set_thread_policy(preload::policy_for(*control, first, has_room));  // for what its loader makes
+        preload::set_thread_policy(preload::policy_for(*control, first, has_room));  // for its loader's pages
       });
   const ended_program ended =
       wait_for_program(program, signals, [&] { give_back_of_ended(*control); }, options.time_limit, others);

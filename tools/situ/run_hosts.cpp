@@ -46,11 +46,12 @@ using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
 constexpr std::size_t most_queued_bytes = std::size_t{1} << 20;  // of output that nobody has read
-// After the grace, SIGTERM and SIGKILL that an agent gives its places: who then still says nothing is out of reach.
+// The grace, and SIGTERM and SIGKILL of an agent to its places, are over: an agent that is still silent is out of
+// reach.
 constexpr auto longest_silence = 5s;
-constexpr auto longest_end = 3s;  // of a remote shell whose command has ended
+constexpr auto longest_end = 3s;  // for a remote shell whose command has ended
 
-// As a shell reads it: ssh makes one line of its words.
+// Quotes a word for a shell: ssh makes one line of its words.
 std::string quoted(const std::string& word) {
   const auto is_plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("/._+-", c);
@@ -61,7 +62,7 @@ std::string quoted(const std::string& word) {
   return made + "'";
 }
 
-// A host, its agent, and the remote shell between.
+// A host, its agent, and the remote shell between them.
 struct host_link {
   named_host host;
   std::uint32_t first_place = 0;
@@ -72,13 +73,14 @@ struct host_link {
   std::string unsent{};
   bool has_greeted = false;
   std::optional<host_record> record{};
-  // The round trips of a measurement of its clock: the shortest so far, and what it says. Two of them make `clock`.
+  // The round trips of a measurement of the host's clock: the shortest so far, and its result. Two of them make
+  // `clock`.
   int trips_left = 0;
   std::uint64_t shortest_ns = 0;
   std::uint64_t there_ns = 0;
   std::int64_t ahead_ns = 0;
   clock_difference clock{};
-  bool has_rows = false;      // has shown what its places counted
+  bool has_rows = false;      // the host has sent its places' counts
   std::uint32_t running = 0;  // places that have not ended
 };
 
@@ -101,7 +103,7 @@ class hosts_launch {
                                   .observation_bytes = observation_bytes(places_, trace),
                                   .stats = true,
                                   .trace = trace}));
-      shown_->close_descriptor();  // nobody joins it
+      shown_->close_descriptor();  // no process joins it
     }
   }
   ~hosts_launch() {
@@ -150,7 +152,7 @@ class hosts_launch {
                         fmt::format("no pipe to {}: {}", link.host.name, ::strerrordesc_np(errno)));
     link.shell = ::fork();
     if (link.shell == 0) {
-      // Signals come to the launcher, which passes them on: also those that a terminal sends to all.
+      // The launcher gets signals and passes them on, also those that a terminal sends to all processes.
       for (const int each : {SIGINT, SIGQUIT, SIGHUP}) ::signal(each, SIG_IGN);
       ::signal(SIGPIPE, SIG_DFL);
       signals_.restore();
@@ -186,7 +188,7 @@ class hosts_launch {
       const ssize_t written = ::write(link.to, link.unsent.data(), link.unsent.size());
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
-        if (errno != EAGAIN) close_now(link.to);  // its end is told by its output
+        if (errno != EAGAIN) close_now(link.to);  // the output will report its end
         return;
       }
       link.unsent.erase(0, static_cast<std::size_t>(written));
@@ -196,20 +198,20 @@ class hosts_launch {
     if (descriptor >= 0) ::close(descriptor);
     descriptor = -1;
   }
-  // What an agent's input ends with ends all that it has started.
+  // Closes the agents' inputs, which ends everything that they have started.
   void release() {
     for (host_link& each : links_) close_now(each.to);
   }
 
-  // How the remote shell has ended; -1 where it had to be killed, as at once where nothing is to be heard of it. Its
-  // agent ends by the end of its input.
+  // Returns how the remote shell has ended; -1 if it had to be killed. It is killed at once if it is silent. Its agent
+  // ends by the end of its input.
   static int end_link(host_link& link, bool is_silent = false) {
     close_now(link.to);
     close_now(link.from);
     if (link.shell < 0) return -1;
     int status = 0;
     bool is_ended = false;
-    bool is_known = true;  // else: whoever started this has SIGCHLD ignored, or reaps itself
+    bool is_known = true;  // false: the parent has SIGCHLD ignored, or reaps itself
     for (const auto end = clock_type::now() + (is_silent ? 0s : longest_end); !is_ended && clock_type::now() < end;) {
       const pid_t ended = ::waitpid(link.shell, &status, WNOHANG);
       is_known = ended >= 0 || errno != ECHILD;
@@ -224,7 +226,7 @@ class hosts_launch {
     return is_ended && is_known ? status : -1;
   }
 
-  // Nothing comes of it any more.
+  // Gives a host up: no more frames come from it.
   void lose(host_link& link, std::string_view why, bool is_silent = false) {
     const int status = end_link(link, is_silent);
     link.trips_left = 0;
@@ -290,7 +292,7 @@ class hosts_launch {
       await_silent(1s);
     }
     if (now < silence_ends_) return;
-    if (writer_->is_full() && !is_interrupted_) {  // nobody has listened to them meanwhile
+    if (writer_->is_full() && !is_interrupted_) {  // nobody has read their frames in the meantime
       silence_ends_ = now + longest_silence;
       return;
     }
@@ -298,7 +300,7 @@ class hosts_launch {
     for (host_link& each : links_)
       if (each.from >= 0) lose(each, "its host does not answer", true);
   }
-  // From now on, agents that say nothing of their places' ends are not waited for longer than this.
+  // Limits the wait for agents that do not report the ends of their places from now on.
   void await_silent(std::chrono::milliseconds longest) {
     silence_ends_ = std::min(silence_ends_, clock_type::now() + longest + longest_silence);
   }
@@ -324,7 +326,7 @@ class hosts_launch {
     }
   }
 
-  // The job cannot begin: all that was started ends.
+  // Ends all that was started: the job cannot begin.
   void fail(std::string why) {
     if (failure_.empty()) failure_ = std::move(why);
     release();
@@ -419,7 +421,7 @@ class hosts_launch {
   }
 
   void note_loss(std::uint32_t place, std::string_view why) {
-    // When all have ended, agents end one after the other, and servers say of each what they think of it.
+    // After the end of all places, agents end one after the other, and servers report suspicions of each.
     if (have_all_ended()) return;
     std::string& reason = result_.places[place].reason;
     if (reason.empty()) reason = why;
@@ -449,7 +451,7 @@ class hosts_launch {
     send(link, frame_kind::clock, std::as_bytes(std::span{&now, 1}));
   }
 
-  // The answer has come: there it was that time in the middle of the round trip, as exactly as the shortest one tells.
+  // Takes the answer: its time was that of the middle of the round trip, as exactly as the shortest trip allows.
   void take_time(host_link& link, std::span<const std::byte> bytes) {
     if (bytes.size() != 2 * sizeof(std::uint64_t) || link.trips_left == 0)
       situ::throw_error(situ::errc::bad_message, "a time that nobody has asked for");
@@ -472,7 +474,7 @@ class hosts_launch {
       release();
   }
 
-  // All places have ended. Clocks are looked at once more before the agents go.
+  // Acts on the end of all places: clocks are measured once more before the agents end.
   void end_all() {
     if (!is_traced()) return release();
     is_ending_ = true;
@@ -486,7 +488,7 @@ class hosts_launch {
   }
 
   static constexpr int trips_of_measurement = 16;
-  static constexpr int not_found = 127;  // of a shell, and of execvp here
+  static constexpr int not_found = 127;  // exit code of a shell, and of execvp here
   const hosts_options& options_;
   const std::string situ_;
   const descriptor_limit limit_;
@@ -524,7 +526,7 @@ std::vector<named_host> parse_hosts(const std::string& text) {
         refuse_hosts(fmt::format("--hosts {}: how many places are \"{}\"? Write host:2,other:2", text, word));
       host.name.resize(colon);
     }
-    // One that begins so would be an option of the remote shell.
+    // A host name that begins so would be an option of the remote shell.
     if (host.name.empty() || host.name.starts_with('-'))
       refuse_hosts(fmt::format("--hosts {}: \"{}\" names no host", text, word));
     if (std::any_of(hosts.begin(), hosts.end(), [&host](const named_host& each) { return each.name == host.name; }))

@@ -33,8 +33,8 @@ std::optional<pid_t> number_of(const std::string& name) {
   return failed == std::errc{} && end == name.data() + name.size() ? std::optional{number} : std::nullopt;
 }
 
-// What has ended, or is another user's, has nothing to show; a look that failed for another reason must not say that no
-// job runs.
+// Ignores processes that have ended or belong to another user; a look that failed for another reason must not lead to
+// the answer that no job runs.
 void check_unseen(const std::string& where, int reason) {
   for (const int each : {ENOENT, ESRCH, EACCES, EPERM})
     if (reason == each) return;
@@ -44,7 +44,7 @@ void check_unseen(const std::string& where, int reason) {
 
 using file_id = std::pair<dev_t, ino_t>;
 
-// What a descriptor of a process is, or (job_sign) leads to; an empty path: nothing of a job.
+// Returns the job that a descriptor of a process refers to, or leads to (job_sign); an empty path if it is no job's.
 running_job job_behind(pid_t pid, const fs::path& descriptor) {
   constexpr std::string_view prefix = "/memfd:";
   std::error_code unseen;
@@ -56,13 +56,14 @@ running_job job_behind(pid_t pid, const fs::path& descriptor) {
   if (name == situ::detail::job_file_name) return {pid, descriptor, false};
   if (name == preload::control_file_name) return {pid, descriptor, true};
   if (!name.starts_with(situ::detail::job_sign)) return {};
-  // Anybody may give a memory file such a name: what is behind it is another descriptor of that process, or nothing.
+  // Any user may give a memory file such a name: it must refer to another descriptor of that process, or it is
+  // ignored.
   const auto number = number_of(std::string{name.substr(situ::detail::job_sign.size())});
   if (!number || *number < 0) return {};
   return {pid, descriptor.parent_path() / std::to_string(*number), false};
 }
 
-// Calls visit(path) for what is in a folder of /proc.
+// Calls visit(path) for the entries of a folder of /proc.
 template <class Visit>
 void for_each_in(const std::string& folder, Visit visit) {
   std::error_code failed;
@@ -71,7 +72,7 @@ void for_each_in(const std::string& folder, Visit visit) {
   if (failed) check_unseen(folder, failed.value());
 }
 
-// Memory of jobs that a process holds open.
+// Finds the memory of jobs that a process holds open.
 void find_jobs_of(pid_t pid, std::map<file_id, running_job>& jobs) {
   for_each_in(fmt::format("/proc/{}/fd", pid), [&](const fs::path& each) {
     const running_job found = job_behind(pid, each);
@@ -79,13 +80,13 @@ void find_jobs_of(pid_t pid, std::map<file_id, running_job>& jobs) {
     if (found.path.empty()) return;
     if (::stat(found.path.c_str(), &status) != 0) return check_unseen(found.path, errno);
     if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) return;
-    // Places hold it until they have joined; the launcher was there before them.
+    // Places hold the file until they have joined; the launcher held it before them.
     const auto [at, is_new] = jobs.try_emplace({status.st_dev, status.st_ino}, found);
     if (!is_new && pid < at->second.launcher) at->second = found;
   });
 }
 
-// What is no job's is not closed by look_at.
+// look_at closes no descriptor that is not a job's.
 situ::detail::job look_at_or_close(int descriptor) {
   try {
     return situ::detail::job::look_at(descriptor);
@@ -160,6 +161,6 @@ std::vector<held_memory> memory_of(const running_job& job) {
     std::erase_if(found, [](const held_memory& each) { return each.most_bytes == 0; });
     return found;
   } catch (const situ::error&) {
-    return {};  // it has ended meanwhile
+    return {};  // the job has ended in the meantime
   }
 }

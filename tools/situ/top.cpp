@@ -1,5 +1,5 @@
-// `situ top`: shows a running job. It finds the job by what its launcher keeps open (running_jobs.h), maps that for
-// reading, and leaves nothing behind.
+// `situ top`: shows a running job. It finds the job by the file that its launcher keeps open (running_jobs.h), maps
+// the file for reading, and leaves nothing behind.
 #include "commands.h"
 #include "processes.h"
 #include "running_jobs.h"
@@ -69,7 +69,7 @@ job open_job(const running_job& found) {
   return job::look_at(descriptor);
 }
 
-// What the kernel says of a place's process.
+// The kernel's figures of a place's process.
 struct process_use {
   bool is_known = false;
   std::uint64_t processor_ns = 0;
@@ -87,7 +87,7 @@ process_use use_of(pid_t pid) {
   return use;
 }
 
-// All that one look sees.
+// The result of one look.
 struct sample {
   std::uint64_t at_ns = 0;
   std::vector<situ::detail::seen_place> places;
@@ -120,7 +120,7 @@ pair_counts sum_of(const sample& taken, std::size_t place) {
   return sum;
 }
 
-// Nothing where one of the looks has not seen the process.
+// Returns nullopt if one of the looks has not seen the process.
 std::optional<double> load_of(const sample& before, const sample& now, std::size_t place) {
   const process_use& then = before.uses[place];
   const process_use& use = now.uses[place];
@@ -242,7 +242,7 @@ void top(const top_options& options) {
     // from the upper left corner, on an empty screen
     print_out("{}{}", is_terminal && !options.once && !options.json ? "\x1b[H\x1b[2J" : "",
               form(control, before, now, found.launcher));
-    if (!situ::detail::flush_output()) return;  // nobody sees the next ones either
+    if (!situ::detail::flush_output()) return;  // no reader is left for the next ones
     before = std::move(now);
   } while (!options.once && !has_ended(control, found.launcher));
 }

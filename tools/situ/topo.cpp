@@ -60,7 +60,7 @@ constexpr const char* topo_examples =
     "  situ topo --synthetic 'pack:2 [numa] core:4 pu:2'\n"
     "  lstopo other.xml; situ topo --xml other.xml     a machine recorded elsewhere with hwloc";
 
-// What the terminal can show, as the locale says.
+// Tells from the locale whether the terminal can show UTF-8.
 bool locale_is_utf8() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(variable);
@@ -175,7 +175,7 @@ void print_measurements(const machine::tree& tree, const machine::measurements& 
   for (const std::string& reason : measured.skipped) print_out("  not measured: {}\n", reason);
 }
 
-// "hbm 0 > dram 0 > dram 1-3": memories of one rank and kind in one word.
+// Returns "hbm 0 > dram 0 > dram 1-3": memories of one rank and kind in one word.
 std::string ordering_text(const machine::tree& tree, const situ::intent& what, machine::node_id from) {
   const std::vector<machine::ranked_memory> memories = machine::ordering(tree, what, from);
   std::string text;
@@ -184,7 +184,7 @@ std::string ordering_text(const machine::tree& tree, const situ::intent& what, m
       const std::string label = tree.label(memories[k].memory);
       return label.substr(0, label.rfind(' '));
     };
-    machine::processor_set numbers;  // only its notation: "0-3,8"
+    machine::processor_set numbers;  // only for its notation: "0-3,8"
     std::size_t next = i;
     while (next < memories.size() && memories[next].rank == memories[i].rank && word(next) == word(i))
       numbers.insert(tree.at(memories[next++].memory).index);
@@ -208,7 +208,7 @@ void print_orderings(const machine::tree& tree, bool all) {
   if (from_each.size() < count) print_out("\n... and from {} more parts; --all lists them\n", count - from_each.size());
 }
 
-// The addressable memories whose use the kernel tells.
+// Visits the addressable memories whose use the kernel reports.
 template <class Visit>
 void for_each_fill(const machine::tree& tree, Visit visit) {
   for (const machine::node_id id : tree.all(machine::node_kind::memory))

@@ -1,4 +1,4 @@
-// `situ study`: experiments of papers on modelled machines, beside the papers' figures (studies/).
+// `situ study`: experiments of papers on modelled machines, next to the papers' figures (studies/).
 #include "command_line.h"
 
 #include "base/output_file.h"
@@ -34,14 +34,14 @@ struct study_options {
   std::vector<std::string> only;
 };
 
-// The first Ctrl-C ends the study at its next point, with what is finished; the second ends the command.
+// The first Ctrl-C ends the study at its next point, with the finished points; the second ends the command.
 std::atomic<bool> is_interrupted = false;
 void interrupt(int signal) {
   is_interrupted = true;
   std::signal(signal, SIG_DFL);
 }
 
-// Made at once, so that a place that cannot be written does not cost a study.
+// Makes the file at once, so that a path that cannot be written does not cost a study.
 std::unique_ptr<situ::detail::replaced_file> report_file(const std::string& path) {
   return path.empty() ? nullptr : std::make_unique<situ::detail::replaced_file>(path);
 }

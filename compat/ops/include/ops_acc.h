@@ -1,6 +1,6 @@
-// ACC<T>: what an OPS kernel of API version 2 sees of a dataset. u(x, y) is the value at an offset, u(c, x, y)
-// component c of it; how many offsets there are is said by OPS_1D ... OPS_5D, defined before the first OPS header of a
-// source file.
+// ACC<T>: the view that an OPS kernel of API version 2 has of a dataset. u(x, y) is the value at an offset, u(c, x, y)
+// component c of it; OPS_1D ... OPS_5D, defined before the first OPS header of a source file, set the number of
+// offsets.
 #pragma once
 
 #include <situ/stencil/detail/load.h>
@@ -80,7 +80,7 @@ class acc {
   }
 
  private:
-  // The arguments are offsets, after a component or not, and a value at the end.
+  // The arguments are offsets, after a component if there is one, and a value at the end.
   template <class F, class... A>
   void combine(F f, A... a) noexcept {
     const std::ptrdiff_t all[] = {static_cast<std::ptrdiff_t>(a)...};

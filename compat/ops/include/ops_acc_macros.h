@@ -1,6 +1,6 @@
 // OPS_ACC0 ... OPS_ACC99 and OPS_ACC_MD0 ... OPS_ACC_MD99, as many as OPS has: the offset of a point (x, y), or of
-// component c of it (c, x, y), in the dataset of that argument. The preprocessor cannot count, so they are written out.
-// Included by ops_seq.h.
+// component c of it (c, x, y), in the dataset of that argument. The preprocessor cannot count, so they are written
+// out. ops_seq.h includes this file.
 #pragma once
 
 #define OPS_ACC0(...) ::situ::ops::raw_distance<0>(__VA_ARGS__)

@@ -1,4 +1,4 @@
-// What OPS throws, for programs that name it. Situ's own errors are situ::error; both are std::exception.
+// The exceptions of OPS, for programs that name them. Situ's own errors are situ::error; both are std::exception.
 #pragma once
 
 #include <exception>

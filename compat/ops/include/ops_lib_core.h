@@ -1,7 +1,7 @@
-// OPS's API (version 2, C++) over situ::stencil: what programs declare and ask for. Parallel loops are in ops_seq_v2.h.
-// The behaviour is that of OPS's documentation; docs/guide/ops.md lists what is not there.
+// OPS's API (version 2, C++) over situ::stencil: the declarations and queries of programs. Parallel loops are in
+// ops_seq_v2.h. The behaviour is that of OPS's documentation; docs/guide/ops.md lists the parts that are missing.
 //
-// All calls are made by one thread. Loops are queued; what returns data executes them first (situ/stencil/context.h).
+// One thread makes all calls. Loops are queued; calls that return data execute them first (situ/stencil/context.h).
 #pragma once
 
 #ifndef OPS_API
@@ -13,7 +13,7 @@
 
 #include <situ/stencil/context.h>
 
-// Both kinds: programs say isnan, and abs of a number that is not whole, with std:: and without.
+// Includes both kinds: programs call isnan, and abs of a floating-point number, with std:: and without.
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -105,9 +105,9 @@ typedef ops_reduction_core* ops_reduction;
 typedef ops_halo_core* ops_halo;
 typedef ops_halo_group_core* ops_halo_group;
 
-// The address of memory that loops change. Whoever takes it has the queued loops executed first; and since the program
-// may look there at any time from then on, loops over such a dataset run at once. Converts to whatever pointer the
-// program asks for. (reinterpret_cast does not convert.)
+// The address of memory that loops change. Taking it executes the queued loops first; and since the program may look
+// there at any time from then on, loops over such a dataset run at once. The object converts to any pointer type that
+// the program asks for. (reinterpret_cast does not convert.)
 class situ_ops_address {
  public:
   situ_ops_address(char* (*look)(void* owner), void* owner) noexcept : look_{look}, owner_{owner} {}
@@ -146,7 +146,7 @@ class ops_block_core {
 
 struct ops_reduction_core {
   static char* situ_look(void* reduction);
-  situ_ops_address data{situ_look, this};  // what was summed up so far
+  situ_ops_address data{situ_look, this};  // the sum so far
   int size = 0;
   int initialized = 0;
   int index = 0;
@@ -198,12 +198,12 @@ class ops_dat_core {
   char const* hdf5_file = "none";
   size_t mem = 0;
   situ::stencil::dataset_core* core = nullptr;
-  int reduced_by = -1;  // the access mode of the last reduction into it, while nobody has read it
+  int reduced_by = -1;  // the access mode of the last reduction into it, until its value is read
   std::string situ_name, situ_type, situ_file;
   situ::stencil::dataset_layout situ_layout;
   bool situ_is_seen = false;    // the program has an address into it
   bool situ_is_lent = false;    // until the program releases it
-  std::vector<char> situ_copy;  // out of core: what the program sees
+  std::vector<char> situ_copy;  // out of core: the copy that the program sees
 
   int ghosts_above(int d) const {
     return core->valid.high[static_cast<std::size_t>(d)] - core->inner.high[static_cast<std::size_t>(d)];
@@ -245,7 +245,7 @@ struct ops_halo_group_core {
   void halo_transfer();
 };
 
-// What an argument of ops_par_loop is made from. The kinds are types, so that the loop is compiled for them.
+// The argument type of ops_par_loop. The kinds are types, so that the loop is compiled for them.
 struct ops_arg {
   ops_dat dat = nullptr;
   ops_stencil stencil = nullptr;
@@ -271,7 +271,7 @@ class OPS_instance {
   OPS_instance& operator=(const OPS_instance&) = delete;
   static OPS_instance* getOPSInstance();
   static int numInstances();
-  void exit();  // executes what is queued
+  void exit();  // executes the queued loops
 
   ops_block decl_block(int dims, const char* name);
   ops_stencil decl_stencil(int dims, int points, int* stencil, char const* name);
@@ -304,28 +304,27 @@ class OPS_instance {
   // The rest is for the templates of the headers, and for other files of this library.
   void init(int argc, const char* const* argv, int diags_level);
   situ::stencil::context& situ();
-  // What executors are told of an argument. Kernels declared with OPS_WRITE may leave points or components out, which
-  // keep their values in OPS: so what lies in a store is read first, unless the program says that it never does that
-  // (SITU_WRITE_ALL).
+  // Returns the access mode that executors get for an argument. Kernels declared with OPS_WRITE may leave out points
+  // or components, which keep their values in OPS: so data in a store is read first, unless the program promises never
+  // to do that (SITU_WRITE_ALL).
   [[nodiscard]] situ::stencil::access_mode access_of(const ops_arg& a) const;
-  // Takes a loop into the queue. A loop over memory that the program can see runs at once.
+  // Queues a loop. A loop over memory that the program can see runs at once.
   void enqueue(std::unique_ptr<situ::stencil::loop> l);
-  // Between a dataset and a buffer with the components of a point side by side. Execute what is queued.
+  // Copies between a dataset and a buffer with the components of a point side by side. Both execute the queued loops.
   void fetch(ops_dat dat, const situ::stencil::box& what, void* to);
   void store(ops_dat dat, const situ::stencil::box& what, const void* from);
-  // Before and after data is read or changed in another way than by these: what the program sees of it is what the
-  // dataset holds.
+  // Enclose any other read or change of data: they keep the program's view of a dataset equal to its contents.
   void begin_access(ops_dat dat);
   void end_access(ops_dat dat);
-  // The lowest valid element, for the program to look at and to change until it says otherwise.
+  // Returns the lowest valid element. The program may read and change the data until it releases the pointer.
   char* show(ops_dat dat);
   void show_no_more(ops_dat dat);
   ops_dat add_dat(ops_block block, int dim, const int* size, const int* base, const int* d_m, const int* d_p,
                   const int* stride, char* data, int type_size, char const* type, char const* name);
   void free_dat(ops_dat dat);
   ops_dat copy_dat(ops_dat dat);
-  // Constants are global variables that kernels read when they run, so queued loops must run with the values they were
-  // queued with.
+  // Constants are global variables that kernels read when they run, so queued loops must run with the values that the
+  // constants had when the loops were queued.
   void note_constant(const std::string& name, void* at, std::size_t bytes);
   void keep_constants();
   void execute();
@@ -354,8 +353,8 @@ class OPS_instance {
   std::deque<ops_halo_core> halos_;
   std::deque<ops_halo_group_core> groups_;
   std::map<std::string, constant> constants_;
-  std::vector<ops_dat> seen_;  // datasets of which the program can see memory
-  bool at_once_ = false;       // all loops
+  std::vector<ops_dat> seen_;  // datasets whose memory the program can see
+  bool at_once_ = false;       // all loops run at once
   bool writes_all_ = false;
 };
 
@@ -367,7 +366,7 @@ void ops_exit();
 void _ops_init(OPS_instance* instance, int argc, const char* const argv[], int diags_level);
 void ops_set_soa(int soa);
 ops_block ops_decl_block(int dims, const char* name);
-// From std::mt19937, ghost points included; whole numbers are not negative.
+// Fills from std::mt19937, ghost points included; integers are not negative.
 void ops_randomgen_init(unsigned int seed, int options);
 void ops_fill_random_uniform(ops_dat dat);  // [0, 1)
 void ops_fill_random_normal(ops_dat dat);
@@ -404,7 +403,7 @@ int ops_num_procs();
 int ops_get_proc();
 void ops_NaNcheck(ops_dat dat);
 
-// No checkpoints are written: restarting is left to the program. false: this is no restart, and nothing was skipped.
+// No checkpoints are written: the program restarts itself. false: this is no restart, and no loop was skipped.
 #define OPS_CHECKPOINT_INITPHASE 1
 #define OPS_CHECKPOINT_MANUAL_DATLIST 2
 #define OPS_CHECKPOINT_FASTFW 4
@@ -416,7 +415,7 @@ inline bool ops_checkpointing_fastfw(int, char*) { return false; }
 inline bool ops_checkpointing_manual_datlist_fastfw(int, ops_dat*, int, char*) { return false; }
 inline bool ops_checkpointing_manual_datlist_fastfw_trigger(int, ops_dat*, int, char*) { return false; }
 
-// Allocation that ends the program with a message where malloc would return null.
+// Allocates as malloc does, but ends the program with a message if malloc would return null.
 void* xmalloc(size_t bytes);
 void* xrealloc(void* old, size_t bytes);
 void* xcalloc(size_t count, size_t bytes);
@@ -444,7 +443,8 @@ situ_ops_arg_dat ops_arg_dat(ops_dat dat, int dim, ops_stencil stencil, char con
 situ_ops_arg_dat ops_arg_dat_opt(ops_dat dat, int dim, ops_stencil stencil, char const* type, ops_access acc, int flag);
 situ_ops_arg_idx ops_arg_idx();
 situ_ops_arg_reduce ops_arg_reduce(ops_reduction handle, int dim, const char* type, ops_access acc);
-// The values that the program has there now. Throws bad_argument unless acc is OPS_READ: sums are for ops_arg_reduce.
+// Checks the values that the program has there now. Throws bad_argument unless acc is OPS_READ: sums are for
+// ops_arg_reduce.
 void situ_ops_check_global(ops_access acc);
 template <class T>
 situ_ops_arg_gbl ops_arg_gbl(T* data, int dim, char const*, ops_access acc) {

@@ -1,4 +1,4 @@
-// What programs with several processes include. Here there is one.
+// For programs that can run as several processes. Here there is one.
 #pragma once
 
 #include "ops_lib_core.h"

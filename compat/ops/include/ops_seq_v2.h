@@ -1,4 +1,4 @@
-// ops_par_loop. A macro, since only the kernel's name lets the compiler inline it: the loop is compiled for its
+// ops_par_loop. It is a macro, since only the kernel's name lets the compiler inline it: the loop is compiled for its
 // kernel and queued, and runs when a result is needed.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace situ::ops {
 
-// What kernels get for pointers: a value that converts to the pointer that they ask for.
+// Passed to kernels for pointers: a value that converts to the pointer type that the kernel asks for.
 struct index_view {
   int at[OPS_MAX_DIM];
   explicit index_view(const stencil::coordinates& c) noexcept {
@@ -25,8 +25,8 @@ struct pointer_view {
   operator T*() const noexcept { return at; }  // NOLINT
 };
 
-// Distances in the dataset of argument n of the loop that this thread runs, in elements, the last one between
-// components: what the macros OPS_ACC0 ... of ops_seq.h compute with. Kernels that take bare pointers have no other
+// The distances in the dataset of argument n of the loop that this thread runs, in elements, the last one between
+// components. The macros OPS_ACC0 ... of ops_seq.h compute with them. Kernels that take bare pointers have no other
 // place to find them.
 inline constexpr int max_raw_arguments = 100;
 inline thread_local constinit std::ptrdiff_t raw_stride[max_raw_arguments][OPS_MAX_DIM + 1] = {};
@@ -37,8 +37,8 @@ struct raw_view {
   raw_view(T* p, const stencil::detail::distances<OPS_MAX_DIM>&) noexcept : at{p} {}
   operator T*() const noexcept { return at; }  // NOLINT
 };
-// A dataset that the kernel sees as a bare pointer to the point. For any number of dimensions: what is lacking has
-// distance 0.
+// A dataset that the kernel sees as a bare pointer to the point. It works for any number of dimensions: a missing one
+// has distance 0.
 template <class T>
 class raw_parameter : public stencil::detail::dataset_parameter<T, OPS_MAX_DIM, raw_view<T>> {
   using base = stencil::detail::dataset_parameter<T, OPS_MAX_DIM, raw_view<T>>;
@@ -67,10 +67,10 @@ class raw_parameter : public stencil::detail::dataset_parameter<T, OPS_MAX_DIM, 
          : acc == OPS_MAX ? stencil::reduction_kind::max
                           : stencil::reduction_kind::sum;
 }
-// Throws where OPS_ACC has no number any more.
+// Throws if OPS_ACC has no number for the argument.
 void check_raw_argument(const char* kernel, std::size_t index);
-// Refuses elements of another size. True before the first of several reductions into a dataset whose points are shared
-// by many of the loop: it starts from the identity then.
+// Refuses elements of another size. Returns true before the first of several reductions into a dataset of which many
+// points of the loop share a point: the reduction then starts from the identity.
 [[nodiscard]] bool starts_reduction(const char* kernel, const situ_ops_arg_dat& a, std::size_t element_bytes);
 [[nodiscard]] stencil::box range_of(int dims, const int* range);
 
@@ -92,8 +92,8 @@ template <class T, int D, class View>
 stencil::detail::dataset_parameter<T, D, View> dataset(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a) {
   using value = std::remove_const_t<T>;
   if (a.dat == nullptr) return {nullptr, *a.stencil->shape, stencil::access_mode::read};
-  // The kernel is to leave it alone; but programs pass wrong flags (CloverLeaf 3D does), and OPS's dataset is there all
-  // the same.
+  // The kernel should not touch this dataset; but programs pass wrong flags (CloverLeaf 3D does), and OPS's dataset is
+  // there all the same.
   if (a.opt == 0)
     return {a.dat->core, *a.stencil->shape,
             a.acc == OPS_READ ? stencil::access_mode::read : stencil::access_mode::read_write};
@@ -129,7 +129,7 @@ struct parameter_of<T*> {
     const auto kind = reduction_kind_of(a.acc);
     std::vector<value> identities(static_cast<std::size_t>(a.dim), stencil::identity<value>(kind));
     auto* const core = a.reduction->core;
-    if (!core->is_fresh && core->count != a.dim) i.execute();  // queued loops sum up another number of values
+    if (!core->is_fresh && core->count != a.dim) i.execute();  // queued loops sum another number of values
     core->count = a.dim;
     i.situ().use(core, kind, kernel, identities.data(), identities.size() * sizeof(value));
     return stencil::detail::reduction_parameter<value, pointer_view<value>>{core, kind};

@@ -1,12 +1,12 @@
-// Tridiagonal systems along one dimension of datasets: a[i] x[i - 1] + b[i] x[i] + c[i] x[i + 1] = d[i] on each line of
-// the range (a of the first and c of the last point do not count). Queued as one loop whose stencils reach over the
-// whole line, so all executors can run it; out of core a solve along the outermost dimension needs fast memory for all
-// of its datasets.
+// Tridiagonal systems along one dimension of datasets: a[i] x[i - 1] + b[i] x[i] + c[i] x[i + 1] = d[i] on each line
+// of the range (a of the first and c of the last point do not count). A solve is queued as one loop whose stencils
+// reach over the whole line, so all executors can run it; out of core a solve along the outermost dimension needs fast
+// memory for all of its datasets.
 #pragma once
 
 #include "ops_lib_core.h"
 
-// How OPS is to solve with several processes or on a GPU: nothing of that matters here.
+// OPS's settings for a solve with several processes or on a GPU: Situ ignores them.
 class ops_tridsolver_params {
  public:
   enum SolveStrategy {

@@ -12,7 +12,7 @@ namespace st = situ::stencil;
 
 OPS_instance& instance_of(ops_dat dat) { return *dat->block->instance; }
 
-// Without ghost points; slabs count from the dataset's base.
+// Returns the box of a slab without ghost points; slabs count from the dataset's base.
 st::box box_of(ops_dat dat, const int* slab) {
   st::box b = dat->core->inner;
   if (slab == nullptr) return b;
@@ -30,8 +30,8 @@ void fetch(ops_dat dat, const int* slab, char* to) {
 
 void store(ops_dat dat, const int* slab, const char* from) { instance_of(dat).store(dat, box_of(dat, slab), from); }
 
-// One side of a halo: the box in its dataset, and where a point of the box lies in the buffer, whose dimension 0 runs
-// fastest.
+// One side of a halo: the box in its dataset, and the position of a point of the box in the buffer, whose dimension 0
+// runs fastest.
 struct halo_side {
   st::box where;
   std::ptrdiff_t start = 0;
@@ -74,7 +74,7 @@ void for_each_point(const st::box& b, F f) {
 // A halo whose axes neither turn nor flip is a loop of copies at a constant offset, and stays in the chain.
 template <std::size_t Bytes>
 struct opaque {
-  unsigned char bytes[Bytes];  // may stand for any type
+  unsigned char bytes[Bytes];  // may represent any type
 };
 template <std::size_t Bytes>
 void enqueue_copy(const ops_halo_core& h, const st::box& range, const st::shape& offset) {
@@ -95,7 +95,7 @@ void enqueue_copy(const ops_halo_core& h, const st::box& range, const st::shape&
 // Skewed tiles must be as high as the offset in the outermost dimension: a chain with a farther copy gains nothing.
 constexpr int nearby_slabs = 8;
 
-// False: it cannot be a loop, or should not.
+// Queues the halo as a loop. Returns false if it cannot be a loop, or should not.
 bool enqueue(const ops_halo_core& h, const halo_side& from, const halo_side& to) {
   const int dims = h.from->block->dims;
   if (h.to->block->dims != dims || h.from->dim != h.to->dim) return false;
@@ -148,7 +148,7 @@ void transfer(const ops_halo_core& h) {
 
 std::mt19937 generator;
 
-// Slab by slab, since the dataset may be larger than memory.
+// Runs slab by slab, since the dataset may be larger than memory.
 template <class T, class Distribution>
 void fill_random(ops_dat dat, Distribution distribution) {
   st::box slab = dat->core->valid;

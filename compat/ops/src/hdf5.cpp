@@ -19,7 +19,7 @@ using situ::throw_error;
 using st::element_type;
 using st::hdf5_file;
 
-// Also the names that Fortran programs give.
+// Accepts the names that Fortran programs give, too.
 element_type type_named(std::string_view name) {
   static constexpr std::pair<std::string_view, element_type> all[] = {
       {"double", element_type::float64},
@@ -48,7 +48,7 @@ element_type type_named(std::string_view name) {
   throw_error(errc::not_supported, fmt::format("values of type '{}' cannot be stored in HDF5 files", name));
 }
 
-// The name that stands in the file for all names of a type.
+// Returns the name that the file has for all names of a type.
 std::string_view type_in_file(std::string_view name) {
   switch (type_named(name)) {
     case element_type::float64: return "double";
@@ -72,7 +72,7 @@ std::span<const int> first(const int* values, int count) { return {values, stati
 hdf5_file to_change(char const* file_name) { return {file_name, hdf5_file::open_mode::update}; }
 hdf5_file to_read(char const* file_name) { return {file_name, hdf5_file::open_mode::read}; }
 
-// What the program says must stand in the file, word for word.
+// Checks that the file has the attribute's text that the program expects, word for word.
 void expect(const hdf5_file& file, const std::string& object, const char* attribute, std::string_view wanted) {
   if (!file.contains(object)) throw_error(errc::bad_file, fmt::format("{} has no '{}'", file.path(), object));
   if (const auto found = file.text(object, attribute); found != wanted) {

@@ -16,11 +16,11 @@ namespace {
 
 namespace st = situ::stencil;
 
-// The C API's instance. OPS keeps it the same way: its functions have no other place to find it.
+// The C API's instance. OPS keeps a global one, too: its functions have no other place to find it.
 std::unique_ptr<OPS_instance> global;
 std::atomic<int> instances = 0;
 
-// "OPS_TILESIZE_X=200" and "-OPS_TILESIZE_X=200".
+// Tells whether an argument is "OPS_TILESIZE_X=200" or "-OPS_TILESIZE_X=200", and takes its value.
 bool takes(std::string_view argument, std::string_view name, int& value) {
   while (argument.starts_with('-')) argument.remove_prefix(1);
   if (!argument.starts_with(name)) return false;
@@ -43,7 +43,7 @@ OPS_instance::OPS_instance(int argc, const char* const* argv, int diags_level, s
   ++instances;
 }
 
-// Static initializers may have declared things before: they stay, as in OPS, and what they said is valid (also
+// Static initializers may have declared things before: those stay, as in OPS, and their settings are valid (also
 // OPS_soa).
 void OPS_instance::init(int argc, const char* const* argv, int diags_level) {
   OPS_diags = diags_level;
@@ -84,7 +84,8 @@ void OPS_instance::move_to_new_context() {
 int OPS_instance::numInstances() { return instances; }
 void OPS_instance::exit() { execute(); }
 
-// As an executor would have run it: a program may look at its own memory (user-managed datasets) after the last loop.
+// Executes the queued loops, as an executor would have: a program may look at its own memory (user-managed datasets)
+// after the last loop.
 OPS_instance::~OPS_instance() {
   --instances;
   try {
@@ -164,7 +165,7 @@ ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const i
     layout.above[static_cast<std::size_t>(d)] = d_p[d];
   }
   layout.components = dim;
-  // What programs see through raw pointers, and bring.
+  // The order that programs see through raw pointers, and that they use in memory of their own.
   layout.order = OPS_soa != 0 ? st::component_order::planar : st::component_order::interleaved;
   layout.memory = data;
   auto& t = dats_.emplace_back();
@@ -192,7 +193,7 @@ ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const i
   return &t;
 }
 
-// Makes the dataset, and says what its memory looks like.
+// Makes the dataset, and describes its memory to the program.
 void OPS_instance::place(ops_dat dat) {
   const auto& layout = dat->situ_layout;
   const auto& type = dat->situ_type;
@@ -204,7 +205,7 @@ void OPS_instance::place(ops_dat dat) {
   const auto& core = *dat->core;
   for (int d = 0; d < dat->block->dims; ++d) {
     const auto n = static_cast<std::size_t>(d);
-    // As in OPS, what rows are padded with counts as ghost points: programs index memory by size.
+    // As in OPS, the padding of rows counts as ghost points: programs index memory by size.
     const int room = d + 1 < dat->block->dims && !core.in_file ? static_cast<int>(core.stride[n + 1] / core.stride[n])
                                                                : core.valid.extent(d);
     dat->size[d] = room;
@@ -288,8 +289,8 @@ ops_reduction OPS_instance::decl_reduction_handle(int size, const char* type, co
 
 namespace {
 
-// Whether it is a global variable of the program or a library. Kernels can read no others by name, and other memory may
-// be gone when we look again: programs pass temporaries to ops_update_const.
+// Tells whether an address is in a global variable of the program or a library. Kernels can read only those by name,
+// and other memory may be gone later: programs pass temporaries to ops_update_const.
 bool is_global_variable(const void* at) {
   struct search {
     std::uintptr_t at;

@@ -65,7 +65,7 @@ void ops_timing_output_stdout() { ops_timing_output(std::cout); }
 
 namespace {
 
-// As OPS writes them.
+// Formats numbers as OPS does.
 std::string number(const char* at, const std::string& type) {
   if (type == "double" || type == "real(8)") return fmt::format(" {:3.10f}", *reinterpret_cast<const double*>(at));
   if (type == "float" || type == "real(4)") return fmt::format("{:e} ", *reinterpret_cast<const float*>(at));
@@ -86,8 +86,8 @@ std::string number(const char* at, const std::string& type) {
 
 }  // namespace
 
-// All points, ghosts included: a line of text for each line of points, an empty line after each plane, and so on.
-// Appends, as OPS does.
+// Writes all points, ghosts included: a line of text for each line of points, an empty line after each plane, and so
+// on. It appends, as OPS does.
 void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   auto& i = *dat->block->instance;
   std::string text =

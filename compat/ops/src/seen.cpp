@@ -1,6 +1,6 @@
-// What the program can see of a dataset without a call: memory that it brought, raw pointers that it has not released,
-// dat->data. Loops over such data run at once (docs/decisions/0006-ops-memory.md). Where the data is in a store, the
-// program sees a copy, which is taken back before such a loop and made again after it.
+// The memory of a dataset that the program can see without a call: memory that it brought, raw pointers that it has
+// not released, dat->data. Loops over such data run at once (docs/decisions/0006-ops-memory.md). If the data is in a
+// store, the program sees a copy, which is copied back before such a loop and made again after it.
 #include "ops_lib_core.h"
 
 #include <situ/base/error.h>
@@ -13,7 +13,7 @@ namespace {
 
 namespace st = situ::stencil;
 
-// Of the copy. Components as the program has them in its own memory.
+// Returns the component order of the copy: that which the program has in its own memory.
 st::component_order order_of(ops_dat dat) {
   return dat->situ_layout.order == st::component_order::interleaved ? st::component_order::interleaved
                                                                     : st::component_order::separate;
@@ -23,7 +23,7 @@ st::component_order order_of(ops_dat dat) {
 
 char* ops_dat_core::situ_look(void* dat) {
   auto* const self = static_cast<ops_dat_core*>(dat);
-  if (self->core == nullptr) return nullptr;  // freed
+  if (self->core == nullptr) return nullptr;  // the dataset has been freed
   char* const at = self->block->instance->show(self);
   self->situ_is_seen = true;
   return at;

@@ -62,7 +62,7 @@ void enqueue(const std::array<ops_dat, 5>& dats, st::box range, const line_solve
       change{dats[4]->core, line, st::access_mode::read_write}));
 }
 
-// a, b, c, d and what the solution goes to.
+// Solves for datasets a, b, c, d and the destination of the solution.
 void solve(int ndim, int solvedim, const int* range, const std::array<ops_dat, 5>& dats, bool adds) {
   st::box what;
   for (int d = 0; d < ndim; ++d) {

@@ -1,4 +1,4 @@
-// The paper's calls over a client of this process, and a table of the capabilities that it has.
+// The paper's calls over one client for the process, and a table of its capabilities.
 #include <rmem.h>
 
 #include <situ/base/error.h>
@@ -30,7 +30,7 @@ static_assert(static_cast<unsigned>(rights::read) == RMEM_READ && static_cast<un
 
 thread_local std::string last_error;
 
-// The top byte of a remote pointer is the server's number and 1, so it is no address that a processor takes.
+// The top byte of a remote pointer is the server's number plus 1, so no processor takes it for an address.
 constexpr std::uint64_t first_server = std::uint64_t{1} << 56;
 constexpr std::uint64_t no_server = 0xff;
 
@@ -50,11 +50,11 @@ const char* setting(const char* name, const char* meaning) {
 
 class connection {
  public:
-  // The client of this process, which connects at its first use.
+  // Returns the client of this process, which connects at its first use.
   std::shared_ptr<client> get() {
     const std::lock_guard lock{mutex_};
     if (process_ != ::getpid() && client_ != nullptr) {
-      // Forked: its sockets are the parent's as well, who goes on with them.
+      // In a forked child the sockets are also the parent's, which goes on using them.
       new std::shared_ptr<client>{std::exchange(client_, nullptr)};
     }
     if (client_ == nullptr) {
@@ -81,7 +81,7 @@ class known_regions {
     const bool is_known = std::any_of(begin, end, [&](const auto& each) { return each.second == of; });
     if (!is_known) by_address_.emplace(of.address, of);
   }
-  // The region that begins there is no more, and what was accepted of it.
+  // Forgets the region that begins at the address, which no longer exists, and the capabilities accepted for it.
   void forget(std::uint64_t address) {
     const std::lock_guard lock{mutex_};
     const auto [begin, end] = by_address_.equal_range(address);
@@ -89,8 +89,8 @@ class known_regions {
     for (auto each = begin; each != end; ++each) bytes = std::max(bytes, each->second.bytes);
     by_address_.erase(begin, by_address_.lower_bound(address + bytes));
   }
-  // One that is for all of these bytes and this use. Where there is none, one that the first of them lies in, so that
-  // the server refuses; where there is none, throws bad_address.
+  // Returns a capability for all of these bytes and this use. If there is none, returns one that contains the first
+  // byte, so that the server refuses; if there is none either, throws bad_address.
   capability find(const void* remote, std::uint64_t bytes, rights use) const {
     const std::uint64_t address = address_of(remote);
     const std::shared_lock lock{mutex_};
@@ -113,7 +113,7 @@ class known_regions {
   std::multimap<std::uint64_t, capability> by_address_;
 };
 
-// Of the process; as long as it, since other threads may be within a call when it ends.
+// The state of the process. It is never destroyed, since other threads may be within a call when the process ends.
 struct service {
   connection to;
   known_regions known;
@@ -135,7 +135,7 @@ int number_of(errc code) {
   }
 }
 
-// What call() returns; `failed`, with errno and the sentence, where it throws.
+// Returns call()'s result, or `failed`, with errno and the message set, if it throws.
 template <class Result, class Call>
 Result answer(Result failed, Call call) noexcept {
   try {
