@@ -1,4 +1,4 @@
-// How a context executes a chain: it finds or makes the plan, chooses among tile sizes, runs, and keeps count.
+// Executes a context's chains: finds or makes the plan, chooses among tile sizes, runs, and keeps count.
 #include "base/float_settings.h"
 #include "stencil/context_parts.h"
 #include "stencil/stopwatch.h"
@@ -112,9 +112,9 @@ cached_plan& context::parts::find_plan(chain loops) {
 
 namespace {
 
-// If a chain's loops take less than their number times this time with all threads together, one thread may be faster:
-// a loop on several threads costs its hand-over, which takes microseconds if processors are free, and far more if
-// other programs use them, too.
+// If a chain's time, summed over all threads, is less than this times its number of loops, one thread may be faster: a
+// loop on several threads costs its hand-over, which takes microseconds if processors are free, and far more if other
+// programs use them, too.
 constexpr double worth_handing_over_seconds = 400e-6;
 
 constexpr int trials_at_most = 3;

@@ -116,7 +116,7 @@ box slice(const box& part, int dims, const std::function<bool(int)>& is_splittab
 }
 
 // Parts that may run in any order, except for the small ones, which run one after another as the first piece of thread
-// 0. Of each other part every thread has a slice, in some pieces.
+// 0. Every thread has a slice of each other part, in some pieces.
 struct chain_runner::epoch {
   struct part {
     std::size_t loop;
@@ -211,11 +211,11 @@ void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std
   }
 }
 
-// Runs each tile by one thread; a thread takes the next row of tiles when it is free. Of two instances of loops that
-// depend on each other the earlier one is in a tile whose index is not higher in any dimension (plan.h), so a tile
-// waits only for the tile at its position in the row before: its other predecessors come before these two in their
-// rows. Two tiles that may run at the same time do not write to the same point, since writes of one loop are apart.
-// The lowest unfinished row waits for no other row, and some thread has begun it.
+// Runs each tile by one thread; a thread takes the next row of tiles when it is free. If two instances of loops depend
+// on each other, the earlier one is in a tile whose index is not higher in any dimension (plan.h), so a tile waits
+// only for the tile at its position in the row before: its other predecessors come before these two in their rows. Two
+// tiles that may run at the same time do not write to the same point, since writes of one loop are apart. The lowest
+// unfinished row waits for no other row, and some thread has begun it.
 void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row,
                             std::span<loop_time> times, const std::function<void()>& beside) {
   const auto rows = (last - first) / row;

@@ -79,9 +79,9 @@ void set_boxes(dataset_core& data, const dataset_layout& layout) {
   }
 }
 
-// Sets strides from the innermost dimension outwards. By the order, a point's components are stored together, within
-// each step of the outermost dimension, or one whole component after another. Returns the number of elements of the
-// dataset.
+// Sets strides from the innermost dimension outwards. The order decides whether a point's components are stored
+// together, within each step of the outermost dimension, or one whole component after another. Returns the number of
+// elements of the dataset.
 std::size_t set_strides(dataset_core& data, const dataset_layout& layout, bool file_layers) {
   const int last = data.dims - 1;
   const std::size_t element = data.element_bytes;

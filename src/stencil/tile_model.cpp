@@ -147,8 +147,8 @@ void tile_model::touch_all(const coordinates& tile) {
   }
 }
 
-// Splits the bytes that a tile touches first. Those in the tile's own share of the dataset are new to the chain; the
-// tile before in dimension 0 touched the rest, else the one in dimension 1, and so on.
+// Splits the bytes that a tile touches first. The bytes in the tile's own share of the dataset are new to the chain;
+// the tile before in dimension 0 touched the rest, else the one in dimension 1, and so on.
 void tile_model::split_first_touches(const coordinates& tile) {
   footprint_ = fresh_ = 0;
   for (auto& d : data_) {
