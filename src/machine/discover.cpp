@@ -331,8 +331,8 @@ class converter {
     }
   }
 
-  // Reads the firmware's SLIT, from each part of the machine to each memory. Of several nodes with the same processors
-  // the first counts: the firmware paired it with them, and Linux found the other memories next to it.
+  // Reads the firmware's SLIT, from each part of the machine to each memory. If several nodes have the same
+  // processors, the first counts: the firmware paired it with them, and Linux found the other memories next to it.
   void distances() {
     hwloc_distances_s* matrix = nullptr;
     unsigned count = 1;

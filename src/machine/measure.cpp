@@ -225,7 +225,7 @@ class measurer {
   void cache_latency(const cache_point& cache, node_id from) {
     // The working set is between this cache and the one below it: their geometric mean, or twice the smaller one, so
     // that neither that one nor neighbours in a shared cache affect it much. For the first level it is half of the
-    // cache. Of the outermost cache only the capacity that one core's data finds counts.
+    // cache. The outermost cache counts only with the capacity that one core's data finds.
     std::uint64_t below = 0;
     for (const cache_point& other : caches_of(from))
       if (other.bytes < cache.bytes) below = std::max(below, other.bytes);

@@ -1,4 +1,4 @@
-// How far a core's first data TLB reaches.
+// Measures the reach of a core's first data TLB.
 #include "base/host.h"
 #include "machine/measure_core.h"
 

@@ -45,7 +45,7 @@ using namespace std::chrono_literals;
 
 using clock_type = std::chrono::steady_clock;
 
-constexpr std::size_t most_queued_bytes = std::size_t{1} << 20;  // of output that nobody has read
+constexpr std::size_t most_queued_bytes = std::size_t{1} << 20;  // of unread output
 // The grace, and SIGTERM and SIGKILL of an agent to its places, are over: an agent that is still silent is out of
 // reach.
 constexpr auto longest_silence = 5s;
@@ -292,7 +292,7 @@ class hosts_launch {
       await_silent(1s);
     }
     if (now < silence_ends_) return;
-    if (writer_->is_full() && !is_interrupted_) {  // nobody has read their frames in the meantime
+    if (writer_->is_full() && !is_interrupted_) {  // their frames were not read in the meantime
       silence_ends_ = now + longest_silence;
       return;
     }
@@ -440,8 +440,7 @@ class hosts_launch {
     if (have_all_ended()) end_all();
   }
 
-  // --- Clocks
-  // ----------------------------------------------------------------------------------------------------------
+  // --- Clocks -------------------------------------------------------------------------------------------------------
 
   [[nodiscard]] bool is_traced() const { return shown_ && shown_->control().trace; }
 
