@@ -420,8 +420,7 @@ class reader {
     return result;
   }
 
-  // Tells whether a memory is local to a node: it hangs at the node or above it (not counting its own caches and
-  // devices).
+  // Tells whether a memory is local to a node: it hangs, its own caches and devices aside, at the node or above
   // it.
   [[nodiscard]] bool is_local(node_id from, node_id memory) const {
     node_id home = parents_[memory];
