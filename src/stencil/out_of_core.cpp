@@ -142,7 +142,7 @@ void slot_runner::wait_for_all() noexcept {
   for (int q = 0; q < backing_store::queues; ++q) {
     try {
       store_->wait(q);
-    } catch (const error&) {  // another failure is being reported, or the data is not wanted
+    } catch (const error&) {  // NOLINT: another failure is being reported, or the data is not wanted
     }
   }
 }
