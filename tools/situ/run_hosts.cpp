@@ -92,8 +92,8 @@ class hosts_launch {
       links_.push_back({.host = each, .first_place = places_, .running = each.places});
       places_ += each.places;
     }
-    for (std::uint16_t host = 0; host < links_.size(); ++host)
-      homes_.insert(homes_.end(), links_[host].host.places, host);
+    std::uint16_t host = 0;
+    for (const host_link& each : links_) homes_.insert(homes_.end(), each.host.places, host++);
     result_.places.resize(places_);
     has_ended_.resize(places_);
     if (options.tag) labels_.emplace(places_);
@@ -368,7 +368,7 @@ class hosts_launch {
       case frame_kind::output: {
         const std::string_view text = text_of(frame);
         if (text.empty() || text[0] < 1 || text[0] > 2) refuse("output of no stream");
-        const int stream = text[0];
+        const int stream = static_cast<unsigned char>(text[0]);
         return writer_->add(
             stream, labels_ ? labels_->label(frame.place, stream, text.substr(1)) : std::string{text.substr(1)});
       }

@@ -20,7 +20,6 @@
 
 namespace {
 
-namespace fs = std::filesystem;
 using situ::detail::print_out;
 using situ::detail::tell;
 
