@@ -12,8 +12,8 @@
 //      places elsewhere (the mirrors); only an agent whose launcher reports a place lost writes them besides.
 //   3. votes[r] is given for the places of another host once its server has sent their votes; rejections come first.
 //   4. Its own slot is joined once places elsewhere have voted: they wait for the places here.
-//   5. It ends once all places here have ended and the other servers know it, and have said bye or are gone, or a
-//      second has passed.
+//   5. It ends once all places here have ended and the other servers have been told, and have said bye or are gone,
+//      or a second has passed.
 //   6. A host that a verdict excludes (hosts_alive.h) is lost for the places here, in one step, and nothing of it is
 //      taken in afterwards. While the others may have given up this host, operations that they ask for wait.
 // A process of its own, with one thread.

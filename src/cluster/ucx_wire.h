@@ -2,9 +2,9 @@
 //
 // One worker for each process that communicates with other hosts. Each such end has a name, which is part of its
 // address and of every message that it sends: so it has one number here, whichever end connected to the other, or if
-// both did at once. An end that connects first sends its own address; messages of it that arrive before the address
-// wait. Over TCP nothing of this is protected: anyone who reaches the port may send anything, which is why the bytes
-// are checked.
+// both did at once. An end that connects sends its own address before all else; messages of it that arrive before the
+// address wait. Over TCP nothing of this is protected: anyone who reaches the port may send anything, which is why the
+// bytes are checked.
 #pragma once
 
 #include <cstddef>

@@ -244,8 +244,8 @@ class job {
   [[nodiscard]] std::size_t control_bytes() const noexcept { return mapped_bytes_; }
   // Returns the descriptor, which is closed on exec; a launcher clears FD_CLOEXEC between fork and exec of a place.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  // Closes the descriptor, once no one needs it to attach or map any more; the mappings stay. After a program closes
-  // descriptors that it does not know (closefrom) and opens others, this number may be one of its own.
+  // Closes the descriptor; the mappings stay. A program may close descriptors that it does not know (closefrom) and
+  // open others: after this call their numbers are the program's own. pre: no process attaches or maps by it any more.
   void close_descriptor() noexcept;
 
  private:

@@ -1,8 +1,8 @@
 // Tracks which places of a job are alive, and notifies the others of the end of a place.
 //
-// The first thread to learn of a loss marks the place, raises failure_epoch (the number of ends so far) and wakes all
-// places. A task is told of each end once (docs/design/runtime.md, "How a wait learns of a loss"). Any process of the
-// job and its launcher may call these functions, unless a comment says otherwise.
+// A thread that learns of a loss first marks the place, then raises failure_epoch (the number of ends so far) and wakes
+// all places. A task is told of each end once (docs/design/runtime.md, "How a wait learns of a loss"). Any process of
+// the job and its launcher may call these functions, unless a comment says otherwise.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ namespace situ::detail {
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
 
 // Throws place_lost_error for the first lost place, at place `self` (no_place: one that has not joined yet), once no
-// other place reads objects of `self` any more (reading_guard): the code that catches the error may free objects that
-// it had offered. The running task has then been told of every end so far (note_told). pre: failure_epoch > 0.
+// place or agent reads objects of `self` any more (reading_guard): the code that catches the error may free objects
+// that it had offered. The running task has then been told of every end so far (note_told). pre: failure_epoch > 0.
 [[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
 
 // Records that the running task is told, by an exception about to reach it, of every place that has ended so far: none

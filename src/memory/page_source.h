@@ -81,7 +81,8 @@ class page_source {
   // Maps `bytes` of zeros. what: names them in errors, "dataset 'u'". Throws out_of_memory, with the contents of the
   // memories, if there is no room. cost: for the kernel a system call or two; else the pages' faults.
   [[nodiscard]] sourced_pages map(std::size_t bytes, std::string_view what) const;
-  // Opens a file, for memory that is mapped more than once; once it is mapped, place() places its pages.
+  // Opens a file of zeros, for memory that is mapped more than once; once it is mapped, place() places its pages.
+  // Throws as map().
   [[nodiscard]] file_stretch open(std::size_t bytes, std::string_view what) const;
   // Returns whether the source's kind is a file with pages of its own; unit() of its stretches may be more than a
   // page.

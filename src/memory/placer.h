@@ -149,10 +149,10 @@ struct held_bytes {
 // Any thread may place, several at a time: a placement has its own state, except for budgets and promises.
 class placer {
  public:
-  // Throws bad_argument for an ordering with an empty step, a weight of 0, a fill out of its range, or a node that
-  // does not exist; not_supported if a node's free memory cannot be read. Node 0 always exists: if its free memory
-  // cannot be read, it counts as having room. `promised`: other promises of the nodes, to which the placer adds its
-  // own; null: there are none, and the placer promises nothing. It outlives the placer.
+  // Throws bad_argument for an ordering without steps or with an empty step, a weight of 0, a fill out of its range, or
+  // a node that does not exist; not_supported if a node's free memory cannot be read. Node 0 always exists: if its free
+  // memory cannot be read, it counts as having room. `promised`: other promises of the nodes, to which the placer adds
+  // its own; null: there are none, and the placer promises nothing. It outlives the placer.
   explicit placer(const spill_ordering& ordering, const placement_calls& calls = system_placement_calls(),
                   promises* promised = nullptr);
 

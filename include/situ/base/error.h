@@ -44,7 +44,7 @@ class place_lost_error : public error {
   std::uint32_t place_index_;
 };
 
-// A call from place to place that an exception ended on its way to the waiting task.
+// A call from place to place that an exception ended on its way to the waiting caller.
 struct remote_call {
   std::uint32_t place_index = 0;   // the place that ran the function
   std::uint32_t caller_index = 0;  // the place that called it

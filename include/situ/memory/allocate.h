@@ -1,7 +1,7 @@
 // Allocation in the calling place's own segment. By default the kernel chooses the memory of each page. With an
 // intent, pages come from the memories of an ordering (situ/machine/orderings.h): each memory is filled up to its
 // threshold, then the next one is used. Every place can read, write and deallocate the blocks. One-sided: no other
-// place takes part. A place allocates from its own thread, without locks shared with other places.
+// place takes part. A place allocates from its own thread; places do not disturb each other.
 #pragma once
 
 #include <situ/machine/intent.h>
@@ -28,8 +28,8 @@ struct allocation {
 struct placing {
   std::size_t alignment = 0;  // as in allocation
   // If true, the pages exist when the allocation returns. If false, each page comes from the memory that the ordering
-  // has for it when any place first touches it; until then its bytes are reserved in that memory, but the page does
-  // not exist.
+  // has for it when any place first touches it; until then the page is promised: its bytes count as taken when later
+  // pages are placed in that memory, but the page does not exist.
   bool populate = true;
 };
 

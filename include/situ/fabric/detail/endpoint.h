@@ -128,7 +128,8 @@ class endpoint {
   [[nodiscard]] static channel_pair& channels_of_server(const place_context& context, std::uint32_t place) noexcept;
 
   // From now on also takes in the messages that this host's server writes to `from`, and wakes the server by its slot.
-  // Both outlive this, or until forget_server(). In a job over several hosts the constructor calls it.
+  // Both outlive this, unless forget_server() is called before they end. In a job over several hosts the constructor
+  // calls it.
   void hear_server(channel_pair& from, place_slot& server);
   // From now on sends to places of other hosts by context.far, which opens a window before the first message to a
   // place.
@@ -250,7 +251,7 @@ class endpoint {
                std::uint32_t payload_bytes) noexcept;
   void publish_unobserved(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
                           bool payload_in_cell) noexcept;
-  // Publishes a message if this place is observed or has places on other hosts.
+  // Publishes a message if this place is observed, or messages to other hosts go by context.far.
   void publish_apart(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                      std::uint32_t payload_bytes) noexcept;
   void publish_to_any(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
@@ -277,7 +278,7 @@ class endpoint {
 #if defined(SITU_MODEL)
   static bool give_back_later(place_context& context, std::uintptr_t block);
   void send_given_back();
-  std::vector<std::uintptr_t> given_back_;  // blocks of other places that wait for room, or until no handler runs
+  std::vector<std::uintptr_t> given_back_;  // blocks of other places, kept until there is room and no handler runs
 #endif
 
   place_context& context_;
@@ -295,7 +296,7 @@ class endpoint {
   std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
   std::uint32_t likely_[4]{};   // recent senders
   bool fences_ = false;
-  bool publishes_apart_ = false;  // this place is observed, or has places on other hosts
+  bool publishes_apart_ = false;  // this place is observed, or sends to other hosts by context.far
   bool by_bell_ = false;          // this place sleeps on its bell
   bool met_call_ = false;         // poll_handlers has left a call in its channel
   sleeping_words sleeping_;

@@ -11,7 +11,7 @@ enum class wait_kind : std::uint8_t {
   none,
   other,       // of unknown kind; something outside the job may end it
   turn,        // progress(): ends by itself
-  word,        // a word of the place's segment, at address `subject`; any place that maps it may set it
+  word,        // a word of the place's segment, at address `subject`; any process that maps it may set it
   future,      // a promise, a task or a call provides the value; for a call, `peer` is set
   call,        // at(): the answer of place `peer`
   finish,      // the tasks of a scope
