@@ -46,9 +46,9 @@ class pool_openers {
   // Releases the area before the gate is left; the next opener is then the first.
   void leave_area() const noexcept;
 
-  // Locks a slot. Returns false if another process has it. Called within the gate.
+  // Locks a slot. Returns false if another opener has it. Called within the gate.
   [[nodiscard]] bool take_slot(std::uint32_t number) const noexcept;
-  // Returns whether another process has the slot.
+  // Returns whether another opener has the slot.
   [[nodiscard]] bool has_slot(std::uint32_t number) const noexcept;
 
  private:

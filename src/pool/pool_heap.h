@@ -268,8 +268,8 @@ class pool_heap {
   std::map<std::uint32_t, large_run> large_;  // by the first chunk
   std::array<std::vector<std::uint32_t>, class_count> partial_;  // slabs that may have room
   std::array<std::uint32_t, class_count> slab_count_{};
-  // paged_to_: slabs have used all chunks before it that the heap has gained while open. ahead_: how many chunks get
-  // their pages at once.
+  // paged_to_: of the chunks that the heap has gained while open, those before it have been used for slabs, or have
+  // their pages already; 0: it has gained none. ahead_: how many chunks get their pages at once.
   std::uint32_t paged_to_ = 0;
   std::uint32_t ahead_ = 1;
   plain_list<block_ref> fresh_;

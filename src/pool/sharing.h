@@ -119,7 +119,8 @@ class pool_sharing {
     }
     complete_lock();
   }
-  // The two halves of lock(). take_at_once succeeds, and returns true, if no other thread has the pool or waits for it.
+  // The two halves of lock(). take_at_once succeeds, and returns true, if no other thread has locked the pool to write,
+  // or asks to pass. complete_lock then waits for readers.
   [[nodiscard]] bool take_at_once() noexcept {
     pool_thread_state& thread = pool_thread;
     if (is_locked_by(thread)) {

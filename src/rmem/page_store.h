@@ -54,7 +54,7 @@ class page_store {
 
   virtual ~page_store() = default;
   [[nodiscard]] virtual std::byte* program() const noexcept = 0;
-  // Fetches pages into frames. bytes: 4096 for each page; the caller must not change them until keep(), or until all
+  // Puts pages into their frames. bytes: 4096 for each page; the caller must not change them until keep(), or until all
   // pages are mapped or dropped. Throws out_of_memory; then none of the pages is local.
   virtual void fill(pages which, const std::byte* bytes) = 0;
   // Copies the bytes given to fill() if necessary, so that the caller may change them. Throws out_of_memory; then the

@@ -11,8 +11,9 @@
 // Invariants
 //   1. Only a thread that holds working_ accesses frames_, the policy, the store and the client: the pager's thread, or
 //      a thread that serves its own touches (fetcher::toucher). Other threads queue `requests_` for the pager's thread.
-//   2. A page is written back while nobody can write to it, and stays so until it is dropped: no write is lost between
-//      comparison and eviction. A thread that writes in between waits, and its touch is reported again.
+//   2. A page is written back while nobody can write to it; if it is evicted, that lasts until it is dropped, so no
+//      write is lost between comparison and eviction. A thread that writes in between waits, and its touch is reported
+//      again.
 //   3. The pager touches the program's mapping only at mapped pages: otherwise it would wait for itself.
 //   4. Local pages and copies never exceed the budget, whatever the caller requests; a fetch of several pages first
 //      makes room for all of them.

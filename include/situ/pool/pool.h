@@ -23,7 +23,7 @@
 //
 // pool is movable, not copyable; transact, read, root and info may be called from any thread. After a fork, the child
 // must open the pool anew: each call of its parent's pool throws bad_file there. Errors: bad_file for a file that is no
-// sound pool, or that other processes use for longer than the caller's patience; out_of_memory for a full disk or pool;
+// sound pool, or that others use for longer than the opener's patience; out_of_memory for a full disk or pool;
 // bad_argument. Messages name the file, the offset if there is one, and the remedy. Source: Rudoff, "Persistent Memory:
 // The Value to HPC and the Challenges" (MCHPC'17), section 2.2.4; libpmemobj; docs/decisions/0021-pools.md.
 #pragma once
@@ -196,13 +196,12 @@ template <class... Types>
 // Options for opening an existing pool.
 struct pool_opening {
   pool_access access = pool_access::write;
-  // Time to wait for a process that is in a transaction or a read section before bad_file, which names it, is
-  // thrown. After a second a warning names it (situ/base/log.h).
+  // Time to wait for a transaction or a read section of another thread or process before bad_file, which names the
+  // process, is thrown. After a second a warning names it (situ/base/log.h).
   std::chrono::nanoseconds patience = std::chrono::seconds{60};
-  // Types of all roots: `pool_types<A, B>()`. If the pool's addresses are taken, opening it for writing then moves the
-  // pool to others, in its file, if no other process has it open; without types the pool is refused. A move corrects
-  // the pointers that roots reach through declared fields. After a crash during a move, the next such opening completes
-  // it.
+  // Types of all roots: `pool_types<A, B>()`. With them, a pool whose addresses are taken is moved to others, in its
+  // file, when it is opened for writing and has no other opener; without them it is refused. A move corrects the
+  // pointers that roots reach through declared fields. After a crash during a move, the next such opening completes it.
   std::vector<detail::pool_type> types;
   // For a pool whose objects have checks (else bad_argument): `root` throws bad_file if an object that the root reaches
   // was changed by anything but transactions. `root` verifies each root once for this opening, at its first request,
@@ -221,9 +220,9 @@ struct pool_opening {
 // other places during a transaction, since it holds the pool.
 class transaction {
  public:
-  // pre: the pool was opened for writing, and the thread is in no read section of it. Throws bad_file if other
-  // processes have the pool for longer than the opener's patience. cost: a lock, and reading the allocator words that
-  // other processes have changed since.
+  // pre: the pool was opened for writing, and the thread is in no read section of it. Throws bad_file if other threads
+  // or processes have the pool for longer than the opener's patience. cost: a lock, and reading the allocator words
+  // that other processes have changed since.
   explicit transaction(pool& of);
   // Rolls back changes that are not committed. cost: copying back each snapshot.
   ~transaction();
