@@ -196,8 +196,8 @@ template <class... Types>
 // Options for opening an existing pool.
 struct pool_opening {
   pool_access access = pool_access::write;
-  // Time to wait for a transaction or a read section of another thread or process before bad_file, which names the
-  // process, is thrown. After a second a warning names it (situ/base/log.h).
+  // Time to wait for a transaction or a read section of another thread or process before bad_file, which names its
+  // holder, is thrown. After a second a warning names it (situ/base/log.h).
   std::chrono::nanoseconds patience = std::chrono::seconds{60};
   // Types of all roots: `pool_types<A, B>()`. With them, a pool whose addresses are taken is moved to others, in its
   // file, when it is opened for writing and has no other opener; without them it is refused. A move corrects the
