@@ -52,7 +52,7 @@ struct element_layout {
          (element.type != nullptr && element.type->pointers.empty() && element.type->others.empty());
 }
 
-// Copies small objects word by word, without a call. The rest of the object's last unit is set to zero.
+// Copies an object, a small one word by word, without a call. The rest of the object's last unit is set to zero.
 inline void copy_object(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
   if (bytes % 8 != 0) {
     store_unit(to + (bytes & ~std::uint64_t{7}), 0);

@@ -45,9 +45,9 @@ static_assert(sizeof(message_head) == 40);
 void write_message(const graph_plan& plan, std::span<const graph_root> roots, std::byte* to);
 
 // Reads a message into an arena of its own. `roots` names the declared types, and gets the objects, or nulls if this
-// throws. Nothing in `bytes` is trusted: the image is copied first and checked then, and takes no more memory than four
-// times the message and 64 KiB, plus the memory that the values' types take for their bytes. Throws bad_message, which
-// says what is wrong and where; out_of_memory. cost: docs/design/graph.md.
+// throws. Nothing in `bytes` is trusted: the image is copied first and checked then, and reading takes no more memory
+// than four times the message and 64 KiB, plus the memory that the values' types take for their bytes. Throws
+// bad_message, which says what is wrong and where; out_of_memory. cost: docs/design/graph.md.
 [[nodiscard]] arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_root> roots);
 
 }  // namespace situ::detail

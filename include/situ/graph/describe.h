@@ -33,7 +33,7 @@ namespace situ {
 class type_layout {
  public:
   explicit type_layout(const detail::type_descriptor& type) noexcept : type_{&type} {}  // for Situ itself: see layout()
-  // Returns the type's name as the compiler writes it; size() returns its size in bytes.
+  // Returns the type's name as the compiler writes it; size_bytes() returns its size.
   [[nodiscard]] std::string_view name() const noexcept { return type_->name; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return type_->size; }
   // Returns the pointer mask as text, two digits for each word: "01 01 00".

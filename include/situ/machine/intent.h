@@ -2,8 +2,8 @@
 //
 // Williams, Ionkov and Lang (NUMA distance for heterogeneous memory, MCHPC 2017, sections 3.1 and 5): a program says
 // what it needs, not which node it wants. The names that every machine has are below; a program may have names of its
-// own, which an administrator orders (`situ order set checkpoint ...`). A name without an ordering of its own uses the
-// ordering of the standard intent that it is declared to be like:
+// own, which an administrator orders (`situ order set checkpoint ...`). As long as no ordering is written for a name,
+// memories are sorted by the criterion of the standard intent that the name is declared to be like:
 //
 //   constexpr situ::intent checkpoint{"checkpoint", situ::intent::capacity};
 #pragma once

@@ -29,7 +29,7 @@ struct ordered_memory {
   std::string name;                // "hbm 1", or the name that a file gives it
   std::uint32_t node = 0;          // the NUMA node's number
   std::uint64_t budget_bytes = 0;  // most bytes to take from the node; 0: no limit but the node's
-  std::uint32_t weight = 1;        // for memories that take turns: pages in a row, in units of 2 MiB
+  std::uint32_t weight = 1;        // for memories that take turns: units of 2 MiB in a row
 
   friend bool operator==(const ordered_memory&, const ordered_memory&) = default;
 };

@@ -190,7 +190,7 @@ struct node_facts {
   double width = 0;                       // of a core: instructions of several classes a cycle; 0: they add up
   std::uint32_t window = 0;               // of a core: instructions under way, so that it continues past a miss
   std::uint32_t store_buffer = 0;         // of a core with a window: stores that wait for their lines
-  std::uint32_t outstanding = 0;          // of a cache: outstanding misses
+  std::uint32_t outstanding = 0;          // of a cache: most misses outstanding at a time
   std::uint32_t prefetch_streams = 0;     // of a cache: streams that its prefetcher follows
   std::uint32_t prefetch_lines = 0;       // of a cache: lines that it prefetches ahead in each stream
   std::uint64_t prefetch_page_bytes = 0;  // of a cache: boundary that its prefetcher does not cross; 4 KiB
@@ -331,8 +331,8 @@ class tree_builder {
   [[nodiscard]] node_facts& facts(node_id id) { return nodes_.at(id).facts; }
   // Numbers, checks and completes the tree, and returns it. Processors, cores, packages and memories (but not devices'
   // own) without an OS index get their index in the tree. Throws bad_argument, with the node's label, if there is no
-  // processor, two nodes have the same OS index, or a memory that processors cannot address has one. `ids`, if given,
-  // gets the node's id in the tree for each id that add() returned. cost: n log n.
+  // processor, two processors or two memories have the same OS index, or a memory that processors cannot address has
+  // one. `ids`, if given, gets the node's id in the tree for each id that add() returned. cost: n log n.
   [[nodiscard]] tree build(std::vector<node_id>* ids = nullptr) &&;
 
  private:

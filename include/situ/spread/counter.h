@@ -101,7 +101,7 @@ class counter {
   bool is_spread_;
   place at_;  // the place of the common word
   std::int64_t end_;
-  std::vector<ptr<line>> lines_;  // one for each member: its own word; and one for the common word
+  std::vector<ptr<line>> lines_;  // of each member, two lines: its own word, and the common word if the member is at_
   ptr<std::int64_t> common_;      // the counter's value is this plus the sum of all own words
   ptr<line> own_;
   std::int64_t block_first_ = 0;  // reserved from the common word, and not handed out yet

@@ -113,7 +113,7 @@ class distribution {
     for (std::size_t d = 0; d < D; ++d) all.high[d] = axes_[d].extent;
     return all;
   }
-  // Number of members in the team, and number of places along a dimension.
+  // Number of members that elements are dealt to, and number of places along a dimension.
   [[nodiscard]] constexpr std::uint32_t members() const noexcept { return members_; }
   [[nodiscard]] constexpr std::uint32_t places(std::size_t d) const noexcept {
     return static_cast<std::uint32_t>(axes_[d].places);

@@ -40,7 +40,8 @@ namespace situ {
 
 // Limits of a queue.
 struct queue_options {
-  std::size_t capacity = std::numeric_limits<std::size_t>::max();  // elements; push waits beyond it
+  // elements; push waits if the queue holds as many. The queue's memory grows with its elements up to then
+  std::size_t capacity = std::numeric_limits<std::size_t>::max();
 };
 
 // A queue at one place for the members of a team; see above.

@@ -51,7 +51,7 @@ struct options {
   std::shared_ptr<backing_store> store;    // out of core: keeps the datasets; null: a file
   std::string directory;                   // out of core: directory of that file, which has no name; "": TMPDIR or /tmp
   std::uint64_t resident_bytes = 1 << 20;  // out of core: smaller datasets stay in memory
-  // a longer queue is executed without being asked for; in whole time steps, if loops repeat
+  // a queue of so many loops is executed without being asked for; only its whole time steps, if loops repeat
   int max_chain_loops = 1000;
   bool check_bounds = true;  // check that each loop with its stencils stays inside its datasets
   bool find_nan = false;     // look for NaN after each chain; throws with dataset and point
@@ -143,8 +143,8 @@ class context {
   void remove_dataset(dataset_core* data);
   // Makes a reduction of `count` elements.
   [[nodiscard]] reduction_core* add_reduction(std::string name, std::size_t element_bytes, int count);
-  // Queues the loop; executes whole time steps of the queue if it gets longer than options::max_chain_loops. Throws
-  // bad_argument if the loop leaves its datasets, has other dimensions, or uses another context's.
+  // Queues the loop; executes whole time steps of the queue if it reaches options::max_chain_loops. Throws bad_argument
+  // if the loop leaves its datasets, has other dimensions, or uses another context's.
   void enqueue(std::unique_ptr<loop> l);
   // Called while a loop is made: sets a reduction's kind, and its value if it is fresh.
   void use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities,

@@ -44,7 +44,7 @@ template <class T, int D>
   return detail::dataset_argument<T, D>{u.core(), where, access_mode::increment};
 }
 // An argument of a loop: the kernel adds to the reduction, or lowers or raises it. It begins at zero, or, for min and
-// max, at the largest or least value of T.
+// max, at the largest or least value of T, which is an infinity if T has one.
 template <class T, int N>
 [[nodiscard]] auto sum(const reduction<T, N>& r) {
   return detail::reduction_argument<T, N>{r.core(), reduction_kind::sum};

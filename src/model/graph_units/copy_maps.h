@@ -1,6 +1,6 @@
 // The two copy maps of the graph-copy unit (section 4.5 of the paper). A copy map finds the copy of an object.
 //
-// Each map uses one static buffer of the memory tile, in two halves: the first half holds originals, the second half
+// Both use the same static buffer of the memory tile, in two halves: the first half holds originals, the second half
 // holds each original's copy at the same offset.
 //
 //   linear   originals one after the other in the order of their copies; a search reads them up to the one sought

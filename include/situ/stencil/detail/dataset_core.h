@@ -24,9 +24,10 @@ enum class access_mode : std::uint8_t { read, write, read_write, increment };
 [[nodiscard]] std::string_view name(access_mode a) noexcept;
 
 // The layout of the components: each component a field of its own, or side by side at each point (as in an array of C
-// structs). Only separate components vectorize without shuffling, so they are the default. They alternate with each
-// step of the outermost dimension, so that a step is contiguous; planar components are whole fields one after the
-// other, as a program's own array may be. In a store, planar components are laid out as separate ones.
+// structs). Only separate components vectorize without shuffling, so they are the default. Within each step of the
+// outermost dimension they are stored one after the other, so that a step is contiguous; planar components are whole
+// fields one after the other, as a program's own array may be. In a store, planar components are laid out as separate
+// ones.
 enum class component_order : std::uint8_t { separate, interleaved, planar };
 
 struct dataset_core {

@@ -281,7 +281,7 @@ class reduction_parameter : public plain_parameter {
 
   template <bool Fast>
   struct row {
-    T* line;  // one accumulator, or one of each lane
+    T* line;  // for each lane `count` accumulators
     std::ptrdiff_t count;
     int first_lane;  // lane of the first point
     // if Fast: those of the lanes in the order of the points, in registers for the line

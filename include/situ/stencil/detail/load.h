@@ -11,7 +11,7 @@
 
 namespace situ::stencil::detail {
 
-// The distances, in elements, from a point to the neighbours that its kernel reads.
+// The distances, in elements, from a point to the neighbours that its kernel accesses.
 template <int D>
 struct distances {
   std::ptrdiff_t step[D];     // one step along each dimension
