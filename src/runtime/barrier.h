@@ -6,6 +6,8 @@
 //           waits on the way), the last of all writes the release word and wakes the others. Each member need run only
 //           once a barrier, so on shared processors a barrier costs no more context switches than it must.
 //
+//   block:  | holders | release | line 0 | line 1 | ... line n-1 |     one cache line each
+//
 // In a job over several hosts, the barrier of all places has a block at each host and a tree of the members at that
 // host. The last member of the tree does not write `release`: it writes the host's round into the control block
 // (job_control::round_of) and notifies the other hosts. A member waits until the rounds of all hosts are there. The

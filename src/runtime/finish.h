@@ -51,6 +51,8 @@ void open_scope(finish_node& node, std::uint64_t sequence);
 // Opens the scope of main, at the beginning and again after a loss has broken the previous one, which is abandoned
 // together with its tasks.
 void open_main_scope(runtime_state& state);
+// Waits until the scope of `node` is done; throws the first exception of its tasks that no future has taken, or
+// place_lost_error if a place was lost before.
 void wait_for_scope(finish_node& node, const wait_note& note);
 [[nodiscard]] bool is_valid_finish_key(std::uint64_t key) noexcept;
 void record_failure(finish_node& node, std::exception_ptr failure) noexcept;

@@ -3,6 +3,9 @@
 //   SITU_STATS=1      the tables of `situ run --stats`, to the standard error of place 0
 //   SITU_TRACE=FILE   the trace of `situ run --trace FILE`, which place 0 writes
 //
+//   all places   leaving barrier | take in what is left | leaving barrier |                           | leaving barrier
+//   place 0                                                               | fetches the rows, reports |
+//
 // The environment of place 0 counts for all places. Place 0 fetches the rows of other hosts' places from their servers.
 // The report therefore includes places that have ended, and leaves out a host that is lost. Belongs to place 0's
 // thread.

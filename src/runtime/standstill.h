@@ -49,7 +49,8 @@ struct seen_place {
 // Returns the state of all places as one JSON object: {"why": "...", "places": [{"place": 0, "state": "joined",
 // "rests": true, "more_waits": 0, "waits": [...]}]}
 [[nodiscard]] std::string format_report_json(job_control& control, std::string_view why);
-// Returns all waits in one line, those at the end of the runtime last, for the reason of a loss.
+// Returns the waits of all places in one line, those at the end of the runtime last, for the reason of a loss. Cuts a
+// text that is too long for the slot of a place.
 [[nodiscard]] std::string summary_of_standstill(job_control& control);
 // Returns a string in JSON form, with its quotes.
 [[nodiscard]] std::string json_text(std::string_view text);

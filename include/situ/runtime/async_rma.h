@@ -1,6 +1,6 @@
 // One-sided access without waiting. On one host the call itself moves the data, so the returned future is ready;
-// between hosts it becomes ready later. The caller may reuse the source, and read the destination, once the future is
-// ready. Errors: as for the waiting forms, thrown at the call. cost: the waiting form's, and an allocation for a
+// between hosts it may become ready later. The caller may reuse the source, and read the destination, once the future
+// is ready. Errors: as for the waiting forms, thrown at the call. cost: the waiting form's, and an allocation for a
 // future with a value.
 #pragma once
 

@@ -6,8 +6,8 @@
 //
 // Either the stop or the beginning wins. If the beginning wins, the function runs to its end and its result arrives.
 // If the stop wins, the function is never called, and the future has errc::cancelled once p has handled the message.
-// No finish scope takes that for a failure. Thread-safe: any thread may call request_stop(). The target checks the
-// token at the moment at which the function would begin; a function that has begun, and its messages, are not undone.
+// No finish scope takes that for a failure. Thread-safe: any thread may call request_stop(). The target checks for a
+// stop at the moment at which the function would begin; a function that has begun, and its messages, are not undone.
 // Tasks of this place: async (task.h).
 #pragma once
 

@@ -11,10 +11,10 @@
 //
 // Reductions combine in the order of the members' indices, so an operation need be associative only, and the same
 // values give the same bits on every run and at every member. Errors: place_lost_error if a member is lost, or while
-// any place is lost (docs/guide/collectives.md); bad_argument if another member calls a different collective. A place
-// that waits in a collective goes on with messages and tasks. cost: with n members, log2(n) message latencies for
-// broadcast, reductions, scans and all_gather; n - 1 messages a member for all_to_all and exchange, and at the root of
-// gather and scatter. An asynchronous form costs a task in addition.
+// any place is lost (docs/guide/collectives.md); bad_argument if another member's call differs (another collective,
+// root or size). A place that waits in a collective goes on with messages and tasks. cost: with n members, log2(n)
+// message latencies for broadcast, reductions, scans and all_gather; n - 1 messages a member for all_to_all and
+// exchange, and at the root of gather and scatter. An asynchronous form costs a task in addition.
 #pragma once
 
 #include <situ/runtime/detail/collective_values.h>

@@ -9,11 +9,11 @@
 // arrival      a task of the destination's place runs a function, which sees the elements and may wait
 // signal       a word at the destination is set, and any reader of its new value sees the elements (fabric/signal.h)
 //
-// on_source and on_operation return a future, or set a promise, or run a callback as a task of this place. on_arrival
-// returns a future that becomes ready when the function returns. If the caller discards it, a failure is reported by
-// the enclosing finish scope. put_async returns the futures in the order of its arguments: nothing, one, or a tuple.
-// On one host the data moves at once, so source and operation are complete when the call returns. Errors: as for put,
-// put_signal and async_at. cost: as for those, and nothing for a future.
+// on_source and on_operation ask for a future, or set a promise, or run a callback as a task of this place. on_arrival
+// asks for a future that becomes ready when the function has ended. If the caller discards that future, the enclosing
+// finish scope reports a failure. put_async returns the futures in the order of its arguments: nothing, one, or a
+// tuple. On one host the data moves at once, so source and operation are complete when the call returns. Errors: as for
+// put, put_signal and async_at. cost: as for those, and nothing for a future.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -151,8 +151,8 @@ auto put_async(ptr<T> destination, const std::type_identity_t<T>& value, Complet
 //   batch.complete();                            // all are written; a thread that is notified now sees them
 //
 // Errors: those of put and get, thrown at the call. The caller may read the results of gets, and change sources, after
-// complete(). Not thread-safe. cost: a put's; in a run of operations at one place each checks its bounds against two
-// words that the batch holds, and statistics do not count it.
+// complete(). Not thread-safe. cost: a put's; in a run of operations at one place, each checks its bounds against two
+// words that the batch holds and counts nothing, unless statistics or checks of the job need to see each access.
 class access_batch {
  public:
   // Adds an operation.

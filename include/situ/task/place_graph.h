@@ -6,9 +6,9 @@
 //   graph.wait();
 //
 // A unit runs at the place that holds most of the bytes that the unit declares; if several places hold as many, at the
-// one of them with the fewest units under way. The unit accesses its declared bytes at any place by global pointers;
-// docs/design/task.md says which values it sees. Regions must be in the job's memory. The other places run units while
-// they wait in Situ for anything (a barrier, for example).
+// one of them with the fewest units under way. The unit accesses its declared bytes at any place of that place's host
+// by global pointers; docs/design/task.md says which values it sees. Regions must be in the job's memory. The other
+// places run units while they wait in Situ for anything (a barrier, for example).
 //
 // If a unit throws or its place is lost, later units that conflict with it never run; wait() throws the exception of
 // the first such unit, as remote_error or place_lost_error. A graph belongs to the thread of its place.
@@ -50,13 +50,13 @@ namespace detail {
 class place_graph_core;
 
 // Returns the place at which a unit with these accesses runs. Throws bad_address if an access is not in the job's
-// memory.
+// memory, not_supported if it is on another host than that place.
 [[nodiscard]] place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses);
 [[nodiscard]] bool runs_units_here(const place_graph_core& core) noexcept;
 // Counts a unit that has been added and will run at `where`.
 void unit_added(place_graph_core& core, place where);
-// Turns the unit that this thread is running into a task that executes call() and waits for it; the task starts once
-// fewer than at_once units are in flight to `where`.
+// Turns the unit that this thread is running into a task that executes call(), which waits for the unit's end at
+// `where`. The task calls it once fewer than at_once units are in flight to `where`.
 void start_unit(place_graph_core& core, place where, std::function<void()> call);
 [[nodiscard]] graph_core& units_of(place_graph_core& core) noexcept;
 
@@ -100,8 +100,9 @@ class place_graph {
   place_graph& operator=(const place_graph&) = delete;
 
   // Adds a unit: calls f(arguments...) at the place that holds most of its bytes, as at() would. The unit returns no
-  // value; it writes its results to memory. Throws bad_address for a region outside the job's memory, bad_argument as
-  // task_graph::add; then no unit is added. cost: that of task_graph::add, and of async_at.
+  // value; it writes its results to memory. Throws bad_address for a region outside the job's memory, not_supported for
+  // bytes on another host than that place, bad_argument as task_graph::add; then no unit is added. cost: that of
+  // task_graph::add, and of async_at.
   template <class F, class... Arguments>
   void add(std::initializer_list<declared_access> accesses, F f, Arguments... arguments) {
     add(std::span{accesses.begin(), accesses.size()}, std::move(f), std::move(arguments)...);

@@ -167,8 +167,8 @@ class place_tree {
   // budget stands for a part of a node (guide/orderings.md). The children share the machine's workers. cost: as
   // of_memories.
   [[nodiscard]] static place_tree of_intents(std::span<const intent> intents, const memory_options& options);
-  // Makes a tree with the shape and the figures of a machine other than this one, to try a program on it: the memories
-  // are those of this process, placed by the kernel. cost: the threads.
+  // Makes a tree with the shape and the figures of a machine that need not be this one, to try a program on it: the
+  // memories are those of this process, placed by the kernel. cost: the threads.
   [[nodiscard]] static place_tree of_machine(const machine::tree& machine, const memory_options& options);
 
   // Return the root with its memory, workers and children, and the children alone. to_text() draws a node.

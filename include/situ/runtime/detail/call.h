@@ -135,7 +135,7 @@ class arrived_call {
     trailing_wait& operator=(const trailing_wait&) = delete;
   };
 
-  // For catch clauses: swallows a place_lost_error, since the caller is lost; rethrows any other exception.
+  // For catch clauses: swallows a place_lost_error, since no place takes the answer any more; rethrows others.
   static void drop_loss();
   [[nodiscard]] outgoing& answer_channel() const noexcept;
   [[nodiscard]] std::array<std::uint64_t, 2> answer_words(bool is_error) noexcept;

@@ -182,7 +182,7 @@ void copy_elements(std::span<const T> from, std::span<T> to) {
   if (from.data() != to.data()) std::copy(from.begin(), from.end(), to.begin());
 }
 
-// The root takes one fragment from each member in turn, so that no member has to keep a fragment for long.
+// The root takes one fragment from each member in turn, so that no fragment has to be kept for long.
 template <class T>
 void gather_span(collective& group, std::span<const T> own, std::span<T> all, std::uint32_t root) {
   if (group.index() != root)

@@ -147,7 +147,8 @@ class read_objects {
   }
   // Throws bad_message if a weak_ptr names an object that has not arrived.
   void finish();
-  // Throws bad_message if `number` is larger than the objects met so far and the `most_to_come` that can still follow.
+  // Throws bad_message if `number` is larger than the number of objects met so far plus `most_to_come`, the most that
+  // can still follow.
   void check(std::uint32_t number, std::size_t most_to_come) const;
 
  private:
