@@ -163,9 +163,8 @@ class place_tree {
   // out_of_memory. cost: a look at the machine, and the threads.
   [[nodiscard]] static place_tree of_memories(const memory_options& options);
   [[nodiscard]] static place_tree of_memories();
-  // Makes a tree with a child for each intent: its memory follows the ordering of the intent, so an intent with a
-  // budget stands for a part of a node (guide/orderings.md). The children share the machine's workers. cost: as
-  // of_memories.
+  // Makes a tree with a child for each intent: the ordering of the intent names its memory, for example a part of a
+  // node that has a budget (guide/orderings.md). The children share the machine's workers. cost: as of_memories.
   [[nodiscard]] static place_tree of_intents(std::span<const intent> intents, const memory_options& options);
   // Makes a tree with the shape and the figures of a machine that need not be this one, to try a program on it: the
   // memories are those of this process, placed by the kernel. cost: the threads.
