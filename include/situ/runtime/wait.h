@@ -47,7 +47,7 @@ template <class Done>
 }
 
 [[noreturn]] void throw_not_own_word(std::uintptr_t address);
-// Returns the word that the calling place may wait for.
+// Returns the word. Throws bad_address if it is in another place's segment: the calling place cannot wait for it.
 template <class T>
 [[nodiscard]] std::atomic_ref<T> own_word(ptr<T> target) {
   const std::atomic_ref<T> word = atomic_at(target);

@@ -214,7 +214,8 @@ class declared_span {
       detail::check_declared(&elements_[i], sizeof(T), !std::is_const_v<T>, name_, i);
     return elements_[i];
   }
-  // Returns the element for reading. Throws bad_argument if the unit of a checked graph has not declared to read it.
+  // Returns the element for reading. Throws bad_argument in a unit of a checked graph that has not declared to read or
+  // write the element.
   const T& at(std::size_t i) const {
     if (detail::checked_unit != nullptr) detail::check_declared(&elements_[i], sizeof(T), false, name_, i);
     return elements_[i];
