@@ -44,7 +44,7 @@ test-numa: packages build/release/build.ninja  ## memory by intent in an emulate
 	@kernel/build_kernel.py --if-affordable
 	@.ci/run_tests build/release -L '^numa$$'
 
-# They configure again: what packages-hosts.txt names may have come since.
+# test-hosts and test-losses configure again: the packages of packages-hosts.txt may have been installed after build/release was configured.
 test-hosts: packages build/release/build.ninja  ## jobs over hosts that this machine pretends to have, started by mpirun and by Slurm
 	@.ci/install_packages --list packages-hosts.txt
 	@cmake --preset release >/dev/null

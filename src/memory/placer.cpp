@@ -33,9 +33,8 @@ namespace {
 constexpr std::size_t coarse_chunk = huge_page_bytes;
 constexpr std::size_t most_pages = coarse_chunk / page_bytes;  // per chunk
 
-// The number of processes that may place in a memory at the same pace (invariant 3): one for each of eight places,
-// say. With fewer, readings would be rarer, but overshoot likelier: near a threshold a reading costs as much as 64 KiB
-// of pages.
+// The number of processes that may place in a memory at the same pace (invariant 3): those of eight places. If it were
+// smaller, readings would be rarer, but overshoot likelier: near a threshold a reading costs as much as 64 KiB of pages.
 constexpr std::uint64_t paced_placers = 8;
 constexpr std::uint64_t coarse_room = paced_placers * coarse_chunk;  // from this room on
 

@@ -6,9 +6,9 @@
                                                                           what is to be said of each, nothing where it is as it must be: for
                                                                           told.cmake, which is each case's test
 
-Compiled together, each case lies in a namespace of its own, and what the compiler says is the case's that it names. A case of which this
-does not show that all is well is compiled by itself, and that decides: a template that fails with the same arguments in two cases is
-told of once. Exit code 1 where a case is not as it must be; with --told 0, as its own test says so."""
+When the cases are compiled together, each lies in a namespace of its own, and an error belongs to the case whose file the compiler names
+with it. If that does not show a case to be as it must be, the script compiles this case by itself, which decides: the compiler reports a
+template that fails with the same arguments in two cases only once. Exit code 1 where a case is not as it must be; with --told 0, as its own test says so."""
 import argparse
 import os
 import pathlib
@@ -21,7 +21,7 @@ import tempfile
 NAMESPACE = re.compile(r"\bcase_\d+::")
 INCLUDE = re.compile(r"^#include <.*>$", re.M)
 ERROR = re.compile(r":\d+:\d+: (fatal )?error: ")
-# What the compiler says before an error of where it is: these lines belong to the next one.
+# Lines in which the compiler says where the next error is.
 CONTEXT = re.compile(r"^(In file included from |\s+from )|: (In|At) |:\d+:\d+:   required |:\d+:\d+:   in ")
 
 

@@ -51,7 +51,7 @@ std::vector<T> gather_in(collective& group, T value, std::uint32_t root) {
   if (runs.count() == 1) return values;
   std::vector<T> all;
   all.reserve(group.size());
-  for (std::uint32_t run = 0; run < runs.count(); ++run)  // once moved: NOLINTNEXTLINE(bugprone-use-after-move)
+  for (std::uint32_t run = 0; run < runs.count(); ++run)  // it moves once: NOLINTNEXTLINE(bugprone-use-after-move)
     append(all, run == own_run ? std::move(values) : group.template receive<std::vector<T>>(runs.first_of(run), 1));
   return all;
 }
