@@ -14,7 +14,7 @@ MODULES := base machine memory preload rmem fabric cluster runtime graph pool sp
 # What `make test` leaves to other targets.
 NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some)$$
 
-.PHONY: help run build test $(MODULES:%=test-%) test-numa test-hosts test-losses test-load test-faults test-modelled test-modelled-some nightly asan tsan build-asan build-tsan dev reference format lint tidy tidy-changed clean packages packages-lint
+.PHONY: help run build test $(MODULES:%=test-%) test-numa test-hosts test-losses test-load test-faults test-modelled test-modelled-some nightly asan tsan asan-core tsan-core build-asan build-tsan build-asan-core build-tsan-core dev reference format lint tidy tidy-changed clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
@@ -82,8 +82,17 @@ asan: build-asan  ## the fast tests under AddressSanitizer and UBSan
 tsan: build-tsan  ## the fast tests that have more than one thread under ThreadSanitizer
 	@.ci/run_tests build/tsan -L '^fast$$' -LE '^sequential$$'
 
+asan-core: build-asan-core  ## those of them that CI runs: of the code that handles raw memory and others' bytes
+	@.ci/run_tests build/asan -L '^core$$'
+
+tsan-core: build-tsan-core  ## the same under ThreadSanitizer
+	@.ci/run_tests build/tsan -L '^core$$' -LE '^sequential$$'
+
 build-asan build-tsan: build-%: packages build/%/build.ninja
 	@cmake --build build/$* -j $(JOBS) --target fast_tests
+
+build-asan-core build-tsan-core: build-%-core: packages build/%/build.ninja
+	@cmake --build build/$* -j $(JOBS) --target core_tests
 
 dev: packages build/dev/build.ninja  ## build Debug with all assertions: build/dev
 	@cmake --build build/dev -j $(JOBS)

@@ -23,6 +23,22 @@
 set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 # The tests labelled fast, and what they start. Where ThreadSanitizer is on, not those that are sequential, too.
 add_custom_target(fast_tests)
+# The fast tests of the code that handles raw memory, other processes' bytes and threads: what CI builds and runs under the sanitizers (label core).
+# They take a third of the time of all fast tests.
+add_custom_target(core_tests)
+set(SITU_CORE_TESTS
+  base_test
+  memory_heap_test move_test bell_test place_status_test
+  am_test am_misuse_test channel_test copy_test far_test refusal_test rma_test shared_span_test
+  delivery_test host_frames_test hosts_alive_test hosts_test records_test
+  barrier_test bodies_test collective_test collective_loss_test completion_test finish_test future_test launch_test ordering_test payload_test
+  place_threads_test stack_test standstill_test team_test wait_test
+  graph_test graph_offload_test
+  pool_crash_test pool_damage_test pool_move_test pool_container_crash_test
+  rmem_test rmem_chains_test rmem_region_test rmem_replicas_test
+  task_graph_test place_graph_test queue_test task_pool_test
+  death_told_test regress_test
+  hostile_cell_test graph_message_replay_test pool_replay_test rmem_replay_test cluster_replay_test frames_replay_test)
 # The tests with the label modelled-some; and those together with the tests labelled modelled.
 add_custom_target(some_modelled_tests)
 add_custom_target(modelled_tests DEPENDS some_modelled_tests)
@@ -66,6 +82,11 @@ function(situ_test name)
   add_dependencies(tests_of_${part} ${name})
   if((NOT arg_LABELS OR "fast" IN_LIST arg_LABELS) AND NOT (SITU_SANITIZE MATCHES "thread" AND "sequential" IN_LIST arg_LABELS))
     add_dependencies(fast_tests ${name})
+    if(name IN_LIST SITU_CORE_TESTS)
+      add_dependencies(core_tests ${name})
+      list(APPEND arg_LABELS fast core)
+      list(REMOVE_DUPLICATES arg_LABELS)
+    endif()
   endif()
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
