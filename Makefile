@@ -82,10 +82,10 @@ asan: build-asan  ## the fast tests under AddressSanitizer and UBSan
 tsan: build-tsan  ## the fast tests that have more than one thread under ThreadSanitizer
 	@.ci/run_tests build/tsan -L '^fast$$' -LE '^sequential$$'
 
-asan-core: build-asan-core  ## those of them that CI runs: of the code that handles raw memory and others' bytes
+asan-core: build-asan-core  ## the fast tests that CI runs under AddressSanitizer: of raw memory, bytes from other processes, threads
 	@.ci/run_tests build/asan -L '^core$$'
 
-tsan-core: build-tsan-core  ## the same under ThreadSanitizer
+tsan-core: build-tsan-core  ## the same under ThreadSanitizer, without the sequential ones
 	@.ci/run_tests build/tsan -L '^core$$' -LE '^sequential$$'
 
 build-asan build-tsan: build-%: packages build/%/build.ninja
