@@ -28,6 +28,7 @@ add_custom_target(fast_tests)
 add_custom_target(core_tests)
 set(SITU_CORE_TESTS
   base_test
+  os_test
   memory_heap_test move_test bell_test place_status_test
   am_test am_misuse_test atomic_test channel_test copy_test far_test refusal_test rma_test shared_span_test
   delivery_test host_frames_test hosts_alive_test hosts_test records_test

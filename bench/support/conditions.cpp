@@ -1,7 +1,7 @@
 #include "conditions.h"
 
-#include "base/output_file.h"
 #include "base/print.h"
+#include "os/output_file.h"
 #include "provenance.h"
 #include "recorded_flags.h"
 #include "rivals.h"

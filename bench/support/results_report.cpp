@@ -1,10 +1,10 @@
 #include "results_report.h"
 
-#include "base/output_file.h"
 #include "conditions.h"
 #include "core_bench.h"
 #include "graph_bench.h"
 #include "job_bench.h"
+#include "os/output_file.h"
 #include "page_sections.h"
 #include "rival_sources.h"
 #include "rivals.h"

@@ -1,7 +1,7 @@
 #include "rivals.h"
 
-#include "base/output_file.h"
 #include "devito.h"
+#include "os/output_file.h"
 #include "recorded_flags.h"
 #include "rival_sources.h"
 

@@ -12,9 +12,9 @@
 #include <memory>
 #include <utility>
 
-#include "base/host.h"
 #include "memory/host_loss.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 
 namespace situ::detail::cluster {
 namespace {

@@ -18,9 +18,9 @@
 #include <ctime>
 #include <utility>
 
-#include "base/host.h"
 #include "memory/host_loss.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 
 namespace situ::detail::cluster {
 namespace {

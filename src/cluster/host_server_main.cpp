@@ -19,13 +19,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/print.h"
 #include "cluster/host_server.h"
 #include "cluster/server_greeting.h"
 #include "cluster/ucx_wire.h"
 #include "memory/job.h"
 #include "memory/liveness.h"
+#include "os/descriptor.h"
 
 namespace {
 

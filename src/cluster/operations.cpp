@@ -12,10 +12,10 @@
 #include <exception>
 #include <utility>
 
-#include "base/host.h"
 #include "base/racing_reads.h"
 #include "fabric/observe.h"
 #include "memory/segment.h"
+#include "os/host.h"
 
 namespace situ::detail::cluster {
 namespace {

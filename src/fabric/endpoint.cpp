@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/host.h"
 #include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {

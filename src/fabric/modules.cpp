@@ -12,8 +12,8 @@
 #include <mutex>
 #include <string_view>
 
-#include "base/host.h"
 #include "memory/job.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {

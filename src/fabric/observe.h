@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "base/host.h"
 #include "memory/job.h"
+#include "os/host.h"
 
 namespace situ::detail {
 

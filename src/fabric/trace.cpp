@@ -8,9 +8,9 @@
 //   counters     "ph":"C": bytes sent, and bytes open in the segment
 #include "fabric/observe.h"
 
-#include "base/descriptor.h"
-#include "base/output_file.h"
 #include "memory/place_status.h"
+#include "os/descriptor.h"
+#include "os/output_file.h"
 
 #include <fmt/format.h>
 

@@ -17,9 +17,9 @@
 #include <new>
 #include <string_view>
 
-#include "base/host.h"
 #include "graph/graph_state.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {
@@ -96,7 +96,7 @@ offload_agent::offload_agent(place_context& context) : control_{*context.job}, p
   control_.slot(place_).freed_entries.store(0);  // bits of an earlier agent
   write_back(room.local(), sizeof(offload_queue));
   units_ = make_graph_units(staged_);
-  worker_ = worker{[this] { run(); }};
+  worker_ = os::worker{[this] { run(); }};
 }
 
 offload_agent::~offload_agent() {

@@ -50,10 +50,11 @@
 #include <span>
 #include <utility>
 
-#include "base/host.h"
 #include "graph/graph_units.h"
 #include "memory/job.h"
 #include "memory/liveness.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -210,7 +211,7 @@ class offload_agent {
   std::uint32_t seen_ends_ = 0;                                   // ends of places that have been handled
   line_place* line_first_ = nullptr;                              // queue of the tasks that wait for an entry
   line_place* line_last_ = nullptr;
-  worker worker_;
+  os::worker worker_;
 };
 
 }  // namespace situ::detail

@@ -9,10 +9,10 @@
 #include <bit>
 #include <cerrno>
 
-#include "base/addresses.h"
-#include "base/mapping_error.h"
 #include "memory/job.h"
 #include "memory/placer.h"
+#include "os/addresses.h"
+#include "os/mapping_error.h"
 
 namespace situ::detail {
 namespace {

@@ -25,7 +25,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/host.h"
 #include "fabric/observe.h"
 #include "graph/agent.h"
 #include "graph/graph_state.h"
@@ -33,6 +32,7 @@
 #include "graph/plan.h"
 #include "graph/store.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 
 namespace situ {
 namespace detail {

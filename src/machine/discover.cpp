@@ -1,5 +1,5 @@
-#include "base/descriptor.h"
 #include "machine/acpi.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>

@@ -1,6 +1,7 @@
-#include "base/host.h"
 #include "machine/measure_core.h"
 #include "machine/measure_kernels.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 #include <situ/base/detail/assert.h>
 #include <situ/base/units.h>
@@ -188,7 +189,7 @@ class measurer {
   // Times a chase through `bytes` on a node, from a processor.
   void latency(node_id where, node_id from, std::uint64_t bytes, std::uint32_t node) {
     std::vector<double> samples;
-    situ::detail::worker{[&] {
+    situ::os::worker{[&] {
       if (!situ::detail::bind_to_processor(machine_.at(from).os_index)) return;
       const situ::detail::pages memory = detail::touched_pages(bytes, node);
       if (memory.empty()) return;
@@ -284,7 +285,7 @@ class measurer {
   template <class Body>
   bool with_memory(node_id from, std::uint64_t bytes, const std::string& what, Body&& body) {
     bool ran = false;
-    situ::detail::worker{[&] {
+    situ::os::worker{[&] {
       if (!situ::detail::bind_to_processor(machine_.at(from).os_index)) return;
       const situ::detail::pages memory = detail::touched_pages(bytes, detail::any_node);
       if (memory.empty()) return;

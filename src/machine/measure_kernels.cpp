@@ -1,5 +1,6 @@
 #include "machine/measure_kernels.h"
-#include "base/host.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 #include <sched.h>
 
@@ -101,10 +102,10 @@ std::vector<double> ping_pong(std::uint32_t a, std::uint32_t b, double seconds, 
     for (int now = pinned.load(); now >= 0 && now < 2; now = pinned.load()) sched_yield();
     return pinned.load() == 2;
   };
-  situ::detail::worker answering{[&] {
+  situ::os::worker answering{[&] {
     if (pin(b)) answer(ping, pong);
   }};
-  situ::detail::worker asking{[&] {
+  situ::os::worker asking{[&] {
     if (!pin(a)) return;
     const double end = now_ns() + seconds * 1e9;
     std::uint32_t value = 0;
@@ -155,7 +156,7 @@ std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::
     }
     kept.fetch_add(sum);  // so that no pass can be optimised away
   };
-  std::vector<situ::detail::worker> workers;
+  std::vector<situ::os::worker> workers;
   for (std::size_t i = 0; i < processors.size(); ++i) workers.emplace_back([&work, i] { work(i); });
   workers.clear();
   // The first pass warms pages and clocks.

@@ -1,7 +1,7 @@
 // The loops that measure.h times, with the pinned threads, and memory on a chosen node, that they need.
 #pragma once
 
-#include "base/pages.h"
+#include "os/pages.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Measures the reach of a core's first data TLB.
-#include "base/host.h"
 #include "machine/measure_core.h"
+#include "os/host.h"
 
 #include <algorithm>
 #include <cmath>

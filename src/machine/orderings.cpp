@@ -5,7 +5,7 @@
 #include <situ/machine/discover.h>
 #include <situ/machine/ordering.h>
 
-#include "base/user_directory.h"
+#include "os/user_directory.h"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 #include <situ/machine/detail/reuse.h>
 
-#include "base/output_file.h"
-#include "base/user_directory.h"
 #include "machine/measure_kernels.h"
+#include "os/output_file.h"
+#include "os/user_directory.h"
 
 #include <situ/base/error.h>
 

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 namespace situ::detail {
 namespace {

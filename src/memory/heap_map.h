@@ -33,7 +33,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 

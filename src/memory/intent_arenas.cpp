@@ -10,7 +10,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 

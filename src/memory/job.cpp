@@ -4,13 +4,13 @@
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
-#include "base/host.h"
-#include "base/mapping_error.h"
 #include "memory/huge_pages.h"
 #include "memory/liveness.h"
 #include "memory/page_file.h"
+#include "os/descriptor.h"
+#include "os/host.h"
+#include "os/mapping_error.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

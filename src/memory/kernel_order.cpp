@@ -16,8 +16,8 @@
 #include <fstream>
 #include <utility>
 
-#include "base/host.h"
 #include "memory/placer.h"
+#include "os/host.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14; the headers may be older than the kernel

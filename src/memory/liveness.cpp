@@ -3,8 +3,8 @@
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
 
-#include "base/host.h"
 #include "memory/bell.h"
+#include "os/host.h"
 
 #include <algorithm>
 #include <climits>

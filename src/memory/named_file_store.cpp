@@ -1,9 +1,9 @@
 // The backing store in a file that the program names. Pages bypass the page cache if the file system allows it; a
 // partial page at the end of the file goes through the cache, and so does everything if the file system does not. The
 // kernel keeps the two ways coherent.
-#include "base/descriptor.h"
 #include "base/file_size.h"
 #include "memory/store_threads.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 #include <situ/memory/backing_store.h>

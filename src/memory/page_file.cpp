@@ -21,12 +21,12 @@
 #include <fstream>
 #include <utility>
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
-#include "base/host.h"
-#include "base/mapping_error.h"
 #include "memory/huge_pages.h"
 #include "memory/placer.h"
+#include "os/descriptor.h"
+#include "os/host.h"
+#include "os/mapping_error.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U

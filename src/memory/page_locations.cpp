@@ -13,7 +13,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "base/host.h"
+#include "os/host.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22  // Linux 5.14; the headers may be older than the kernel

@@ -10,8 +10,8 @@
 #include <list>
 #include <mutex>
 
-#include "base/mapping_error.h"
 #include "memory/intent_placer.h"
+#include "os/mapping_error.h"
 
 namespace situ::detail {
 namespace {

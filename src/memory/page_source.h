@@ -16,9 +16,9 @@
 
 #include <situ/memory/memory_kind.h>
 
-#include "base/pages.h"
 #include "memory/file_stretch.h"
 #include "memory/placer.h"
+#include "os/pages.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "memory/place_status.h"
 
-#include "base/host.h"
+#include "os/host.h"
 
 #include <algorithm>
 #include <cstring>

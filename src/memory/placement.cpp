@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/host.h"
 #include "memory/segment.h"
+#include "os/host.h"
 
 namespace situ {
 namespace detail {

@@ -20,8 +20,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "base/host.h"
+#include "os/descriptor.h"
+#include "os/host.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14; the headers may be older than the kernel

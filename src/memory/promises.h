@@ -23,7 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 

@@ -1,7 +1,7 @@
 #include "memory/segment_promises.h"
 
-#include "base/host.h"
 #include "memory/heap_map.h"
+#include "os/host.h"
 
 namespace situ::detail {
 

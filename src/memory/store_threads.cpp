@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/file_size.h"
-#include "base/thread_stacks.h"
+#include "os/thread_stacks.h"
 
 namespace situ::detail {
 
@@ -20,14 +20,14 @@ store_threads::store_threads(int threads, std::function<void(const request&)> ca
       });
   } catch (...) {
     stop();
-    for (worker& each : threads_) each.join();
+    for (os::worker& each : threads_) each.join();
     throw;
   }
 }
 
 store_threads::~store_threads() {
   stop();
-  for (worker& each : threads_) each.join();
+  for (os::worker& each : threads_) each.join();
 }
 
 void store_threads::stop() noexcept {

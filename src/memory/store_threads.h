@@ -13,7 +13,8 @@
 #include <mutex>
 #include <vector>
 
-#include "base/host.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -48,7 +49,7 @@ class store_threads {
   int in_flight_[backing_store::queues] = {};
   std::exception_ptr failed_[backing_store::queues];
   bool is_stopping_ = false;
-  std::vector<worker> threads_;
+  std::vector<os::worker> threads_;
 };
 
 // Transfers a request's bytes between memory and a file, in as many calls as it takes. Returns 0; -1 if the file ended

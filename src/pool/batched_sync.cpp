@@ -1,14 +1,14 @@
 #include "pool/batched_sync.h"
 
-#include "pool/quiet_thread.h"
 #include "pool/redo_log.h"
 
 namespace situ::detail {
 
 void batched_sync::start(redo_log& of, std::chrono::milliseconds every) {
   thread_ = std::make_unique<sleeper>();
-  thread_->thread = start_quiet_thread(
-      [this, &own = *thread_, &of, every](const std::stop_token& stopped) { run(stopped, own, of, every); });
+  thread_->thread =
+      os::worker{os::without_signals,
+                 [this, &own = *thread_, &of, every](const std::stop_token& stopped) { run(stopped, own, of, every); }};
 }
 
 void batched_sync::stop() {

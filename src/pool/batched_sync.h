@@ -7,7 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
-#include <thread>
+
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -35,7 +36,7 @@ class batched_sync {
   struct sleeper {
     std::mutex sleep;
     std::condition_variable_any wake;
-    std::jthread thread;
+    os::worker thread;
   };
   void run(const std::stop_token& stopped, sleeper& own, redo_log& of, std::chrono::milliseconds every);
 

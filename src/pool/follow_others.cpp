@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/host.h"
+#include "os/host.h"
 #include "pool/open_pool.h"
 
 namespace situ::detail {

@@ -103,9 +103,4 @@ forked_child_guard::~forked_child_guard() {
   std::erase_if(pools.all, [&](const guarded_pool& each) { return each.guard == this; });
 }
 
-// The moved object is not freed until the child ends.
-void leave_to_parent(std::jthread& thread) noexcept {
-  if (thread.joinable()) (void)new (std::nothrow) std::jthread{std::move(thread)};
-}
-
 }  // namespace situ::detail

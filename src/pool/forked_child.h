@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <string>
-#include <thread>
 
 namespace situ::detail {
 
@@ -24,8 +23,5 @@ class forked_child_guard {
   forked_child_guard(const forked_child_guard&) = delete;
   forked_child_guard& operator=(const forked_child_guard&) = delete;
 };
-
-// Abandons the object of a parent's thread in the child: the thread is neither stopped nor joined.
-void leave_to_parent(std::jthread& thread) noexcept;
 
 }  // namespace situ::detail

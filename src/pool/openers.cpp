@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {

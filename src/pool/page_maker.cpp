@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <system_error>
 
-#include "pool/quiet_thread.h"
-
 namespace situ::detail {
 namespace {
 
@@ -40,7 +38,7 @@ void page_maker::push(std::size_t piece) {
   pushed_.store(count_, std::memory_order_release);  // publishes the entries of wanted_ to the thread
   if (count_ != least_pieces) return pushed_.notify_one();
   try {
-    thread_ = start_quiet_thread([this](const std::stop_token&) { run(); });
+    thread_ = os::worker{os::without_signals, [this] { run(); }};
   } catch (const std::system_error&) {  // no thread: pages are made by faults
   }
 }

@@ -7,8 +7,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 #include <vector>
+
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -47,7 +48,7 @@ class page_maker {
   std::size_t count_ = 0;
   std::vector<std::uint32_t> wanted_;   // each piece once, in order
   std::atomic<std::size_t> pushed_{0};  // number of elements of wanted_ that the thread may read; no_more: it ends
-  std::jthread thread_;
+  os::worker thread_;
 };
 
 }  // namespace situ::detail

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/host.h"
+#include "os/host.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

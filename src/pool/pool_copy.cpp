@@ -12,7 +12,7 @@
 #include <map>
 #include <span>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "pool/pool_file.h"
 #include "pool/pool_tools.h"
 #include "pool/whole_file.h"

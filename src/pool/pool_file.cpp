@@ -17,7 +17,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "pool/whole_file.h"
 
 namespace situ::detail {

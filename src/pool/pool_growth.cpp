@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/file_size.h"
-#include "base/host.h"
+#include "os/host.h"
 #include "pool/pool_file.h"
 
 namespace situ::detail {

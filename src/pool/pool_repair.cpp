@@ -18,7 +18,7 @@
 #include <optional>
 #include <set>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "pool/object_checks.h"
 #include "pool/pool_file.h"
 #include "pool/pool_tools.h"

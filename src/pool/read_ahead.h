@@ -1,10 +1,10 @@
 // A thread that requests a pool's pages before the program does.
 #pragma once
 
+#include "os/worker.h"
 #include "pool/forked_child.h"
 
 #include <cstdint>
-#include <thread>
 
 namespace situ::detail {
 
@@ -15,10 +15,10 @@ class read_ahead {
   void start(int descriptor, std::uint64_t begin, std::uint64_t end);
 
   // Abandons the thread in a forked child, which does not have it.
-  void leave_to_parent() noexcept { situ::detail::leave_to_parent(thread_); }
+  void leave_to_parent() noexcept { thread_.leave_to_parent(); }
 
  private:
-  std::jthread thread_;  // the destructor stops it
+  os::worker thread_;  // the destructor stops it
 };
 
 }  // namespace situ::detail

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {

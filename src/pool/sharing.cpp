@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/host.h"
+#include "os/host.h"
 #include "pool/pool_file.h"
 
 namespace situ::detail {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 namespace situ::detail {
 

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/source_lines.h"
+#include "os/source_lines.h"
 #include "pool/reachability.h"
 
 namespace situ::detail {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem {

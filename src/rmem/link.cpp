@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/host.h"
+#include "os/host.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {

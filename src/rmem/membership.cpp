@@ -10,7 +10,7 @@
 #include <future>
 #include <memory>
 
-#include "base/host.h"
+#include "os/host.h"
 #include "rmem/link.h"
 
 namespace situ::rmem::detail {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "os/worker.h"
 #include "rmem/protocol.h"
 #include "rmem/sockets.h"
 
@@ -51,8 +52,8 @@ class membership {
   calls calls_;
   std::mutex lock_;
   std::condition_variable_any ends_;
-  std::jthread connects_;  // the last two: they end before what they use
-  std::jthread beats_;
+  os::worker connects_;  // the last two: they end before what they use
+  os::worker beats_;
 };
 
 }  // namespace situ::rmem::detail

@@ -15,9 +15,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "base/pages.h"
 #include "memory/file_stretch.h"
+#include "os/descriptor.h"
+#include "os/pages.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {

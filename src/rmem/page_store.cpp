@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/host.h"
-#include "base/mapping_error.h"
 #include "base/racing_reads.h"
+#include "os/host.h"
+#include "os/mapping_error.h"
 #include "rmem/region_faults.h"
 
 namespace situ::rmem::detail {

@@ -16,9 +16,9 @@
 #include <map>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "base/host.h"
 #include "base/racing_reads.h"
+#include "os/descriptor.h"
+#include "os/host.h"
 #include "rmem/protocol.h"
 
 namespace situ::rmem::detail {
@@ -94,7 +94,7 @@ pager::pager(client through, const capability& of, const region_options& options
   frames_.resize(most_frames);
   for (frame_number each = most_frames; each-- > 0;) empty_frames_.push_back(each);
   policy_ = make_replacement_policy(options.replace, most_frames);
-  thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
+  thread_ = os::worker{[this](const std::stop_token& stop) { run(stop); }};
 }
 
 pager::~pager() {

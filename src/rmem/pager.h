@@ -37,6 +37,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/worker.h"
 #include "rmem/page_set.h"
 #include "rmem/page_store.h"
 #include "rmem/read_ahead.h"
@@ -153,7 +154,7 @@ class pager {
   std::mutex working_;  // protects the members above
   std::mutex lock_;     // protects the members below
   std::deque<std::packaged_task<void()>> requests_;
-  std::jthread thread_;  // the last member, so that it ends before the members that it uses
+  os::worker thread_;  // the last member, so that it ends before the members that it uses
 };
 
 }  // namespace situ::rmem::detail

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::rmem::detail {
 namespace {

@@ -17,8 +17,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/host.h"
 #include "base/racing_reads.h"
+#include "os/host.h"
 
 namespace situ::rmem {
 namespace {

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "os/worker.h"
+
 namespace situ::rmem::detail {
 
 // Keeps the name linked while it lives; its destructor unlinks the name.
@@ -33,7 +35,7 @@ class registrar {
   bool has_complained_ = false;
   std::mutex lock_;
   std::condition_variable_any ends_;
-  std::jthread thread_;  // the last member, so that it ends before the members that it uses
+  os::worker thread_;  // the last member, so that it ends before the members that it uses
 };
 
 }  // namespace situ::rmem::detail

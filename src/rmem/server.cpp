@@ -23,9 +23,9 @@
 #include <set>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "base/host.h"
-#include "base/short_turns.h"
+#include "os/descriptor.h"
+#include "os/host.h"
+#include "os/short_turns.h"
 #include "rmem/admission.h"
 #include "rmem/follower.h"
 #include "rmem/handshake.h"

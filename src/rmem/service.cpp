@@ -7,7 +7,7 @@
 #include <atomic>
 #include <utility>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "rmem/handshake.h"
 #include "rmem/session.h"
 

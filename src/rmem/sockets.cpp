@@ -19,7 +19,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 namespace situ::rmem::detail {
 namespace {

@@ -14,8 +14,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "base/host.h"
+#include "os/descriptor.h"
+#include "os/host.h"
 
 namespace situ::rmem::detail {
 namespace {

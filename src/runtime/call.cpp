@@ -12,11 +12,11 @@
 #include <fmt/format.h>
 
 #include "base/float_settings.h"
-#include "base/host.h"
 #include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
 #include "memory/place_status.h"
+#include "os/host.h"
 #include "runtime/failure.h"
 #include "runtime/finish.h"
 #include "runtime/runtime_state.h"

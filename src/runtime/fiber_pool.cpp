@@ -12,7 +12,7 @@
 #include <iterator>
 #include <new>
 
-#include "base/mapping_error.h"
+#include "os/mapping_error.h"
 
 namespace situ::detail {
 

@@ -20,9 +20,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/descriptor.h"
 #include "cluster/network.h"
 #include "cluster/server_greeting.h"
+#include "os/descriptor.h"
 
 namespace situ::detail {
 namespace {

@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 

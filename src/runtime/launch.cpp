@@ -1,8 +1,9 @@
 // situ::launch: places as forks or as threads of the calling program.
 #include "runtime/launch.h"
-#include "base/host.h"
 #include "base/print.h"
-#include "base/thread_stacks.h"
+#include "os/host.h"
+#include "os/thread_stacks.h"
+#include "os/worker.h"
 
 #include "fabric/observe.h"
 #include "memory/liveness.h"
@@ -107,7 +108,7 @@ class places_as_threads {
   launch_result run(std::chrono::milliseconds time_limit) {
     const address_space space = address_space::map(shared_, count());
     shared_.close_descriptor();
-    std::vector<worker> threads;
+    std::vector<os::worker> threads;
     try {
       const program_stacks for_mains;
       for (std::uint32_t place = 0; place < count(); ++place)

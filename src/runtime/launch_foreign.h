@@ -18,9 +18,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/descriptor.h"
-#include "base/host.h"
 #include "memory/job.h"
+#include "os/descriptor.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -71,7 +72,7 @@ class neighbour_watch {
   job_control& control_;
   const std::uint32_t own_;
   const int stop_;  // an eventfd
-  worker thread_;
+  os::worker thread_;
 };
 
 }  // namespace situ::detail

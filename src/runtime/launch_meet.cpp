@@ -24,8 +24,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/host.h"
 #include "memory/liveness.h"
+#include "os/host.h"
+#include "os/worker.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
 #include "runtime/own_report.h"
@@ -270,11 +271,7 @@ job meet_tasks(const foreign_task& self, const meeting_of_host& doing) {
 
 neighbour_watch::neighbour_watch(job_control& control, std::uint32_t own)
     : control_{control}, own_{own}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the program handles signals
-  thread_ = worker{[this] { run(); }};
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = os::worker{os::without_signals, [this] { run(); }};
 }
 
 neighbour_watch::~neighbour_watch() {

@@ -1,7 +1,7 @@
 #include "runtime/launch_monitor.h"
 
-#include "base/descriptor.h"
 #include "memory/liveness.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>

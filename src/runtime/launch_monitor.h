@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/host.h"
+#include "os/host.h"
 #include "runtime/standstill.h"
 
 namespace situ::detail {

@@ -1,8 +1,8 @@
 #include "runtime/launch_output.h"
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
 #include "base/print.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 
@@ -82,12 +82,7 @@ bool place_pipes::redirect_in_child(std::uint32_t index) const noexcept {
 
 void place_pipes::start() {
   for (stream& each : streams_) close_now(each.write_end);
-  worker_ = worker{[this] {
-    sigset_t all;  // the monitor handles signals
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    copy_until_ended();
-  }};
+  worker_ = os::worker{os::without_signals, [this] { copy_until_ended(); }};
 }
 
 void place_pipes::copy_until_ended() {

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/host.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -51,7 +52,7 @@ class place_pipes {
 
   const sink to_;
   std::vector<stream> streams_;  // two for each process: output, error
-  worker worker_;
+  os::worker worker_;
   int all_ended_ = -1;  // an eventfd
 };
 

@@ -1,7 +1,7 @@
 // Starts the processes of a job's places on this host.
 #include "runtime/launch_start.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 

@@ -11,10 +11,10 @@
 #include <exception>
 #include <utility>
 
-#include "base/host.h"
 #include "base/print.h"
 #include "cluster/far_place.h"
 #include "fabric/observe.h"
+#include "os/host.h"
 #include "runtime/launch.h"
 #include "runtime/place_network.h"
 

@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
-#include "base/host.h"
 #include "cluster/network.h"
 #include "memory/host_loss.h"
 #include "memory/job.h"
+#include "os/descriptor.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {
@@ -49,11 +49,7 @@ server_watch::server_watch(job_control& control) : control_{control}, stop_{abov
     ::close(stop_);
     throw_error(errc::bad_launch, fmt::format("the server of this host cannot be watched: {}", ::strerrordesc_np(why)));
   }
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the program handles signals
-  thread_ = worker{[this, process] { run(process); }};
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = os::worker{os::without_signals, [this, process] { run(process); }};
 }
 
 server_watch::~server_watch() {

@@ -10,9 +10,10 @@
 #include <memory>
 #include <optional>
 
-#include "base/host.h"
 #include "cluster/far_place.h"
 #include "cluster/wire.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -32,7 +33,7 @@ class server_watch {
   void run(int process);
   job_control& control_;
   const int stop_;  // an eventfd
-  worker thread_;
+  os::worker thread_;
 };
 
 class place_network {

@@ -10,8 +10,9 @@
 #include <mutex>
 
 #include "base/float_settings.h"
-#include "base/host.h"
-#include "base/thread_stacks.h"
+#include "os/host.h"
+#include "os/thread_stacks.h"
+#include "os/worker.h"
 #include "runtime/serve.h"
 
 namespace situ {
@@ -29,7 +30,7 @@ struct place_threads_state {
   handed_over* first = nullptr;
   handed_over* last = nullptr;
   std::exception_ptr failure;
-  std::deque<worker> started;
+  std::deque<os::worker> started;
 
   std::atomic<std::uint32_t> running{0};     // number of threads of start()
   std::atomic<std::uint32_t> registered{0};  // number of registered threads

@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "base/host.h"
 #include "memory/job.h"
+#include "os/host.h"
 #include "runtime/launch.h"
 
 extern "C" void* __libc_stack_end;  // of glibc's loader: the beginning of the first thread's stack

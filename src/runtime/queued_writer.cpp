@@ -7,18 +7,14 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "runtime/launch_output.h"
 
 namespace situ::detail {
 
 queued_writer::queued_writer(std::size_t most_bytes)
     : most_bytes_{most_bytes}, room_{above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the caller handles signals
-  worker_ = worker{[this] { run(); }};
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  worker_ = os::worker{os::without_signals, [this] { run(); }};
 }
 
 queued_writer::~queued_writer() {

@@ -11,7 +11,8 @@
 #include <mutex>
 #include <string>
 
-#include "base/host.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -44,7 +45,7 @@ class queued_writer {
   std::deque<entry> queue_;
   std::size_t bytes_ = 0;  // of the queue, including the text that is being written
   bool is_ending_ = false;
-  worker worker_;
+  os::worker worker_;
 };
 
 }  // namespace situ::detail

@@ -17,12 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "base/host.h"
 #include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
 #include "memory/place_status.h"
 #include "memory/segment.h"
+#include "os/host.h"
+#include "os/worker.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
 #include "runtime/launch_hosts.h"
@@ -115,7 +116,7 @@ struct runtime::implementation {
   std::optional<place_network> network;  // in a job over several hosts
   std::optional<own_report> report;      // of place 0, if the job reports its own counts
   std::unique_ptr<runtime_state> state;
-  std::vector<worker> workers;  // the other places of an in-process job
+  std::vector<os::worker> workers;  // the other places of an in-process job
   std::vector<std::string> arguments;
   const runtime_options options;
   int exceptions_before = std::uncaught_exceptions();

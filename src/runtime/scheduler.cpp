@@ -15,10 +15,10 @@
 #include <utility>
 
 #include "base/float_settings.h"
-#include "base/host.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
 #include "memory/place_status.h"
+#include "os/host.h"
 #include "runtime/fiber_pool.h"
 #include "runtime/idle_policy.h"
 #include "runtime/runtime_state.h"

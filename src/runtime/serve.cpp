@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/thread_stacks.h"
 #include "memory/liveness.h"
+#include "os/thread_stacks.h"
 #include "runtime/runtime_state.h"
 
 namespace situ::detail {
@@ -50,7 +50,7 @@ access_context::access_context(const place_context& own) : limits(own.place_coun
 
 computing_thread::computing_thread(const place_context& own) : access_{own} {
   const program_stacks for_computations;
-  thread_ = worker{[this] { compute(); }};
+  thread_ = os::worker{[this] { compute(); }};
 }
 
 computing_thread::~computing_thread() {

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "base/float_settings.h"
-#include "base/host.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -49,7 +50,7 @@ class computing_thread {
   std::atomic<std::uint32_t> done_{0};
   computation* next_ = nullptr;                        // null: the thread ends
   float_settings settings_ = float_settings::usual();  // those of the caller of run()
-  worker thread_;                                      // last: it uses the rest
+  os::worker thread_;                                  // last: it uses the rest
 };
 
 // Returns whether this place is to have a second thread.

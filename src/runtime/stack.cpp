@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "base/host.h"
+#include "os/host.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/host.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 #include "runtime/team_state.h"
 
 namespace situ::detail {

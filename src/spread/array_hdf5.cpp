@@ -1,6 +1,6 @@
 #include <situ/spread/hdf5.h>
 
-#include "base/hdf5_access.h"
+#include "os/hdf5_access.h"
 
 #include <situ/base/error.h>
 #include <situ/runtime/collective.h>

@@ -3,9 +3,9 @@
 // kernel without it), threads carry the requests by plain calls.
 #include <situ/stencil/backing_store.h>
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
 #include "memory/store_threads.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 

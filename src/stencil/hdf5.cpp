@@ -1,6 +1,6 @@
 #include <situ/stencil/hdf5.h>
 
-#include "base/hdf5_access.h"
+#include "os/hdf5_access.h"
 
 #include <situ/base/error_code.h>
 

@@ -1,7 +1,7 @@
 #include "stencil/mirrored_ring.h"
 
-#include "base/addresses.h"
-#include "base/mapping_error.h"
+#include "os/addresses.h"
+#include "os/mapping_error.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/units.h>

@@ -1,7 +1,7 @@
 // options::from_environment and context::report.
 #include "stencil/context_parts.h"
 
-#include "base/output_file.h"
+#include "os/output_file.h"
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "base/thread_stacks.h"
+#include "os/thread_stacks.h"
 
 namespace situ::stencil {
 namespace {

@@ -20,7 +20,8 @@
 #include <vector>
 
 #include "base/float_settings.h"
-#include "base/host.h"
+#include "os/host.h"
+#include "os/worker.h"
 
 namespace situ::stencil {
 
@@ -82,7 +83,7 @@ class thread_pool {
   alignas(64) std::atomic<std::uint32_t> phase_{0};
   std::atomic<bool> stop_{false};
   std::vector<visitor> visitors_;
-  std::vector<situ::detail::worker> workers_;
+  std::vector<situ::os::worker> workers_;
 };
 
 }  // namespace situ::stencil

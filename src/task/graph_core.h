@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/host.h"
+#include "os/host.h"
 #include "task/access_map.h"
 #include "task/homes.h"
 #include "task/shared_workers.h"

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "base/host.h"
 #include "memory/placer.h"
+#include "os/host.h"
 #include "runtime/launch.h"
 
 namespace situ::detail {

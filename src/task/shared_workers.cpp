@@ -12,8 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/host.h"
-#include "base/thread_stacks.h"
+#include "os/host.h"
+#include "os/thread_stacks.h"
+#include "os/worker.h"
 
 namespace situ::detail {
 
@@ -51,7 +52,7 @@ struct shared_worker_state {
   inherited_settings wanted;  // settings of the thread that gave the body
   bool is_ending = false;
   std::function<void()> body;
-  worker thread;
+  os::worker thread;
 
   // A program that makes one short graph after another needs a thread again within microseconds, and a sleeper takes
   // some fifty to wake up on a virtual machine. So the thread polls for about as long before it sleeps, and yields in
@@ -138,7 +139,7 @@ shared_worker::shared_worker(std::function<void()> body, const machine::processo
   if (state_ == nullptr) {
     state_ = std::make_unique<shared_worker_state>();
     const program_stacks for_units;
-    state_->thread = worker{[state = state_.get()] { state->run(); }};
+    state_->thread = os::worker{[state = state_.get()] { state->run(); }};
   } else {
     state_->wanted = inherited_settings{};
   }

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/thread_stacks.h"
+#include "os/thread_stacks.h"
 #include "task/graph_core.h"
 
 namespace situ::detail {
@@ -32,7 +32,7 @@ staging::staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_st
   core_.add_staging(*this);
   try {
     const program_stacks for_stores;
-    thread_ = worker{[this] {
+    thread_ = os::worker{[this] {
       const watched_stack watched{"the thread of a staged array"};
       work();
     }};

@@ -36,7 +36,8 @@
 #include <string>
 #include <vector>
 
-#include "base/host.h"
+#include "os/host.h"
+#include "os/worker.h"
 #include "task/tile_room.h"
 #include "task/watched_arrays.h"
 
@@ -178,7 +179,7 @@ class staging {
   std::exception_ptr write_failure_;  // the first since flush() began
   bool is_stopping_ = false;
   staging_statistics moved_;
-  worker thread_;
+  os::worker thread_;
 };
 
 }  // namespace situ::detail

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/output_file.h"
+#include "os/output_file.h"
 #include "support/child_program.h"
 
 namespace situ::studies::host {

@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "base/output_file.h"
+#include "os/output_file.h"
 #include "support/child_program.h"
 #include "support/machine_files.h"
 

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "base/output_file.h"
+#include "os/output_file.h"
 #include "support/child_program.h"
 #include "support/machine_files.h"
 

@@ -2,7 +2,7 @@
 #include "base/print.h"
 
 #include "base/file_size.h"
-#include "base/output_file.h"
+#include "os/output_file.h"
 
 #include <situ/base/error.h>
 

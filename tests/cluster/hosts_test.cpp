@@ -9,9 +9,9 @@
 #include <numeric>
 #include <vector>
 
-#include "base/host.h"
 #include "base/racing_reads.h"
 #include "fabric/observe.h"
+#include "os/host.h"
 #include "support/places.h"
 
 namespace situ {

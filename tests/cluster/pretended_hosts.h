@@ -15,13 +15,13 @@
 #include <thread>
 #include <vector>
 
-#include "base/host.h"
 #include "cluster/delivery.h"
 #include "cluster/far_place.h"
 #include "cluster/operations.h"
 #include "cluster/test_network.h"
 #include "memory/bell.h"
 #include "memory/job.h"
+#include "os/host.h"
 #include "runtime/place_network.h"
 #include "runtime/serve.h"
 

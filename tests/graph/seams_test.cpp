@@ -13,7 +13,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // What can be said of measurements without trusting the machine: they exist, they are ordered, they leave nothing
 // behind.
-#include "base/host.h"
 #include "machine/measure_kernels.h"
+#include "os/host.h"
 
 #include <situ/machine/discover.h>
 #include <situ/machine/measure.h>

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
-#include "base/host.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {

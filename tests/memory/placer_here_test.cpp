@@ -1,7 +1,7 @@
 // Pages along an ordering, by the kernel that runs here.
 #include "modelled_kernel.h"
 
-#include "base/pages.h"
+#include "os/pages.h"
 
 #include <situ/base/error.h>
 

@@ -3,9 +3,9 @@
 // started. And a program that closes all descriptors must not meet ours later, nor we what it opened instead.
 #include "runtime/launch_support.h"
 
-#include "base/descriptor.h"
 #include "fabric/observe.h"
 #include "memory/bell.h"
+#include "os/descriptor.h"
 #include "rmem/user_faults.h"
 #include "runtime/launch_monitor.h"
 #include "runtime/launch_output.h"

@@ -2,8 +2,8 @@
 // behind.
 #pragma once
 
-#include "base/host.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 
 #include <atomic>
 #include <chrono>

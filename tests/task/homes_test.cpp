@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/pages.h"
 #include "memory/page_source.h"
 #include "memory/placer.h"
+#include "os/pages.h"
 #include "task/graph_core.h"
 
 namespace situ::detail {

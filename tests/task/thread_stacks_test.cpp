@@ -1,6 +1,6 @@
 // The stacks of threads that run the program's code: as large as the limit says, 64 MiB where there is none, and a
 // sentence where one is used up. The limit counts when a program starts, so each case is a run of this program.
-#include "base/thread_stacks.h"
+#include "os/thread_stacks.h"
 
 #include <situ/situ.h>
 #include <situ/stencil/stencil.h>

@@ -1,7 +1,7 @@
 #include "command_line.h"
 
-#include "base/descriptor.h"
 #include "base/print.h"
+#include "os/descriptor.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 #include "other_program.h"
 
-#include "base/descriptor.h"
 #include "base/print.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error.h>
 

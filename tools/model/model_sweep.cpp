@@ -1,7 +1,7 @@
 #include "model_sweep.h"
 
-#include "base/output_file.h"
 #include "base/print.h"
+#include "os/output_file.h"
 
 #include <situ/base/error.h>
 

@@ -3,9 +3,10 @@
 #include "other_program.h"
 #include "program_file.h"
 
-#include "base/descriptor.h"
-#include "base/output_file.h"
 #include "base/print.h"
+#include "os/descriptor.h"
+#include "os/output_file.h"
+#include "os/worker.h"
 #include "preload/remote.h"
 #include "rmem/program_memory.h"
 #include "rmem/protocol.h"
@@ -109,7 +110,7 @@ class page_server {
   mutable std::mutex lock_;  // guards attached_, which only the thread changes
   std::map<process_number, attached> attached_;
   std::optional<error> failure_;
-  std::jthread thread_;
+  situ::os::worker thread_;
 };
 
 page_server::page_server(program_memory& memory, std::uint64_t threshold_bytes)
@@ -129,7 +130,7 @@ page_server::page_server(program_memory& memory, std::uint64_t threshold_bytes)
   bell_ = above(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   watch(listener_.get(), source::listener, 0);
   watch(bell_.get(), source::bell, 0);
-  thread_ = std::jthread{[this] { run(); }};
+  thread_ = situ::os::worker{[this] { run(); }};
 }
 
 void page_server::stop() {

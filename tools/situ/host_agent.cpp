@@ -6,11 +6,11 @@
 #include "commands.h"
 #include "program_file.h"
 
-#include "base/host.h"
 #include "cluster/host_frames.h"
 #include "cluster/network_choice.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
+#include "os/host.h"
 #include "runtime/host_part.h"
 #include "runtime/launch.h"
 #include "runtime/launch_monitor.h"

@@ -1,8 +1,8 @@
 // `situ new NAME`: writes a project that builds, runs and tests itself. Its files are those of tools/situ/project.
 #include "commands.h"
 
-#include "base/output_file.h"
 #include "base/print.h"
+#include "os/output_file.h"
 
 #include <situ/base/error.h>
 #include <situ/version.h>

@@ -1,10 +1,10 @@
 // `situ order`: the memories that an intent takes on a machine, and the orderings that the administrator or the user
 // sets.
-#include "base/output_file.h"
 #include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
 #include "memory/placer.h"
+#include "os/output_file.h"
 
 #include <situ/base/error.h>
 #include <situ/base/spec_file.h>

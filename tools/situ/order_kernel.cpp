@@ -1,9 +1,9 @@
 // `situ order kernel`: the ordered policies of the kernel, if it has them (kernel/README.md): shows its lists next to
 // the orderings that programs use, and writes these into it.
-#include "base/descriptor.h"
 #include "base/print.h"
 #include "commands.h"
 #include "memory/kernel_order.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error.h>
 #include <situ/machine/orderings.h>

@@ -5,9 +5,9 @@
 #include "run_any.h"
 #include "run_hosts.h"
 
-#include "base/output_file.h"
 #include "base/print.h"
 #include "fabric/observe.h"
+#include "os/output_file.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
 #include "runtime/stack.h"

@@ -6,11 +6,11 @@
 #include "other_program.h"
 #include "program_file.h"
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
-#include "base/output_file.h"
 #include "base/print.h"
 #include "memory/intent_placer.h"
+#include "os/descriptor.h"
+#include "os/output_file.h"
 #include "preload/control.h"
 #include "preload/policy.h"
 #include "preload/spill.h"

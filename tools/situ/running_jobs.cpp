@@ -1,8 +1,8 @@
 #include "running_jobs.h"
 
-#include "base/descriptor.h"
 #include "memory/job.h"
 #include "memory/placed_table.h"
+#include "os/descriptor.h"
 #include "preload/control.h"
 
 #include <situ/base/error.h>

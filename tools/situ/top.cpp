@@ -4,11 +4,11 @@
 #include "processes.h"
 #include "running_jobs.h"
 
-#include "base/descriptor.h"
-#include "base/host.h"
 #include "base/print.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
+#include "os/descriptor.h"
+#include "os/host.h"
 #include "runtime/standstill.h"
 
 #include <situ/base/error.h>

@@ -1,8 +1,8 @@
 // `situ study`: experiments of papers on modelled machines, next to the papers' figures (studies/).
 #include "command_line.h"
 
-#include "base/output_file.h"
 #include "base/print.h"
+#include "os/output_file.h"
 #include "support/study_page.h"
 
 #include <situ/base/error.h>

@@ -1,8 +1,8 @@
 // Printing, timing, text files.
 #include "ops_lib_core.h"
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
+#include "os/descriptor.h"
 
 #include <situ/base/error.h>
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/source_lines.h"
 #include "model/execution/stacks.h"
+#include "os/source_lines.h"
 
 namespace situ::model {
 namespace {

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <new>
 
-#include "base/thread_stacks.h"
 #include "model/execution/host_calls.h"
+#include "os/thread_stacks.h"
 
 // Saves callee-saved registers and the floating-point modes on the old stack; the caller switches FS.
 asm(R"(

@@ -14,7 +14,7 @@
 namespace situ::model {
 
 // Returns the stack size of a modelled thread that asks for no other size: that of the host's threads
-// (base/thread_stacks.h), but at least the usual limit, so that addresses, and with them times, are the same under
+// (os/thread_stacks.h), but at least the usual limit, so that addresses, and with them times, are the same under
 // lower limits.
 [[nodiscard]] std::size_t usual_stack_bytes() noexcept;
 

@@ -1,5 +1,5 @@
-// base/host.h on a modelled machine: compiled in place of base/host.cpp, with the hooks, like all of the library.
-#include "base/host.h"
+// os/host.h on a modelled machine: compiled in place of os/host.cpp, with the hooks, like all of the library.
+#include "os/host.h"
 
 #include <sched.h>
 

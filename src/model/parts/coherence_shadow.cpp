@@ -2,7 +2,7 @@
 
 #include <situ/base/error_code.h>
 
-#include "base/pages.h"
+#include "os/pages.h"
 
 #include <fmt/format.h>
 

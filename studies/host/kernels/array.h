@@ -1,7 +1,7 @@
 // An array in huge pages, zero at first, of elements that need no destructor.
 #pragma once
 
-#include "base/pages.h"
+#include "os/pages.h"
 
 #include <cstddef>
 #include <cstdio>

@@ -40,7 +40,7 @@ class alignas(signal_line_bytes) signal_word {
   }
   // Adds to the word and returns its previous value.
   T add(T value, std::memory_order order = std::memory_order_seq_cst) noexcept { return word_.fetch_add(value, order); }
-  // For wait_on_word and wake_on_word (base/host.h).
+  // For wait_on_word and wake_on_word (os/host.h).
   [[nodiscard]] std::atomic<T>& word() noexcept { return word_; }
 
  private:

@@ -1,10 +1,10 @@
-#include "base/short_turns.h"
+#include "os/short_turns.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
+#include "os/descriptor.h"
 
 namespace situ::detail {
 

@@ -1,7 +1,7 @@
 // Pages from the system for one process: for datasets, slots, stores and measurements of the machine.
 #pragma once
 
-#include "base/host.h"
+#include "os/host.h"
 
 #include <cstddef>
 #include <cstdint>

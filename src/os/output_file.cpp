@@ -1,4 +1,4 @@
-#include "base/output_file.h"
+#include "os/output_file.h"
 
 #include <situ/base/error_code.h>
 
@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/descriptor.h"
 #include "base/file_size.h"
+#include "os/descriptor.h"
 
 namespace situ::detail {
 namespace {

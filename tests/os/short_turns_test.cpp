@@ -1,4 +1,4 @@
-#include "base/short_turns.h"
+#include "os/short_turns.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <thread>
 
-#include "base/host.h"
+#include "os/host.h"
 
 using situ::detail::short_turns;
 using situ::detail::steady_ns;

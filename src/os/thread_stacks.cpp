@@ -1,4 +1,4 @@
-#include "base/thread_stacks.h"
+#include "os/thread_stacks.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 #include <mutex>
 
 #include "base/fault_text.h"
-#include "base/host.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/source_lines.h"
+#include "os/source_lines.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "base/mapping_error.h"
+#include "os/mapping_error.h"
 
 #include <situ/base/units.h>
 

@@ -1,4 +1,4 @@
-#include "base/pages.h"
+#include "os/pages.h"
 
 #include <linux/mempolicy.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "base/host.h"
+#include "os/host.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>

@@ -1,4 +1,4 @@
-#include "base/addresses.h"
+#include "os/addresses.h"
 
 #include <sys/mman.h>
 

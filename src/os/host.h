@@ -7,10 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <thread>
-#include <utility>
 
 namespace situ::detail {
 
@@ -68,21 +65,6 @@ bool bind_to_processor(std::uint32_t processor) noexcept;
 void settle_as_place(std::uint32_t place) noexcept;
 // Declares a place's slice, [begin, end), and its heap, from `heap` on. Called before the place uses the slice.
 void describe_slice(std::uint32_t place, const std::byte* begin, const std::byte* heap, const std::byte* end) noexcept;
-
-// A thread that Situ starts: a place within a process, an agent, one of a pool. It ends when `body` returns; the
-// destructor waits for that. Throws std::system_error if the system has no room for another thread.
-class worker {
- public:
-  worker() = default;
-  explicit worker(std::function<void()> body) : thread_{std::move(body)} {}
-  // Waits until the thread has ended; does nothing if it was never started, or was joined before.
-  void join() {
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  std::jthread thread_;
-};
 
 // Returns the machine's memory, or the limit of this process's control groups if that is less; in bytes.
 [[nodiscard]] std::uint64_t usable_memory_bytes();

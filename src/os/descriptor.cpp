@@ -1,4 +1,4 @@
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -62,3 +62,26 @@ standard_streams_filled::~standard_streams_filled() {
 void standard_streams_filled::for_good() noexcept { fill_closed(0); }
 
 }  // namespace situ::detail
+
+namespace situ::os {
+
+descriptor::descriptor(int number) noexcept : number_{situ::detail::above_standard(number)} {}
+
+void descriptor::close_number() noexcept {
+  const int before = errno;
+  ::close(std::exchange(number_, -1));
+  errno = before;
+}
+
+int descriptor::close_checked() noexcept {
+  if (number_ < 0) return 0;
+  return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno;
+}
+
+pipe_ends pipe_ends::make(int flags) noexcept {
+  int both[2];
+  if (::pipe2(both, O_CLOEXEC | flags) != 0 || !situ::detail::above_standard(both)) return {};
+  return {descriptor{both[0]}, descriptor{both[1]}};
+}
+
+}  // namespace situ::os
