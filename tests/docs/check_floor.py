@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""check_floor.py SOURCE_DIR | --self-test: how much of the house stands beside its one floor (ARCHITECTURE.md, layers). It counts
+
+  calls      of the operating system's primitives (CALLS) outside src/os and src/preload, which stands beside all modules
+  crossings  includes of a module's private header from another module, a tool, a study, a bench or an example; base and os are for all
+
+and prints both, with the files that have the most. Neither may rise above its bound in floor.txt; a commit that lowers a count lowers the bound.
+"""
+import collections
+import os
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+
+FOLDERS = ("src", "tools", "studies", "bench", "compat", "examples")
+FLOOR = ("src/os", "src/preload")
+FOR_ALL = {"base", "os"}
+NAMES = ("accept4? bind close dup2 exec[lv]p?e? execvp fork listen memfd_create mmap mprotect mremap munmap pipe2? popen posix_spawnp? pthread_sigmask recvmsg "
+         "sendmsg sigaction signal signalfd sigprocmask socket socketpair system vfork waitid waitpid").replace(" ", "|")
+# A call, qualified (::close) or not; neither a member's (file.close) nor a declaration's.
+CALL = re.compile(rf"(?:^|[^\w.>:])(?:::)?({NAMES})\(")
+DECLARED = re.compile(rf"\b(?:void|bool|int|auto|std::\w+|\w+_result)\s+(?:\w+::)?(?:{NAMES})\(")
+INCLUDE = re.compile(r'\s*#include "(\w+)/')
+TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def sources(root):
+    for folder in FOLDERS:
+        for at, _, names in sorted(os.walk(os.path.join(root, folder))):
+            for name in sorted(names):
+                if name.endswith((".h", ".cpp", ".inl")):
+                    yield os.path.relpath(os.path.join(at, name), root)
+
+
+def module_of(path):
+    parts = path.split("/")
+    return parts[1] if parts[0] == "src" else parts[0]
+
+
+def count(root):
+    modules = {name for name in os.listdir(os.path.join(root, "src")) if os.path.isdir(os.path.join(root, "src", name))}
+    calls, crossings = collections.Counter(), collections.Counter()
+    for path in sources(root):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            for line in file:
+                include = INCLUDE.match(line)
+                if include:
+                    used = include[1]
+                    beside = os.path.exists(os.path.join(root, os.path.dirname(path), used))  # a folder of its own, of that name
+                    crossings[path] += used in modules and used not in FOR_ALL and used != module_of(path) and not beside
+                    continue
+                code = TEXT.sub('""', line.split("//")[0])
+                if not path.startswith(FLOOR) and not DECLARED.search(code):
+                    calls[path] += len(CALL.findall(code))
+    return calls, crossings
+
+
+def bounds(root):
+    with open(os.path.join(root, "tests/docs/floor.txt"), encoding="utf-8") as file:
+        rows = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    return {name: int(bound) for name, bound in rows}
+
+
+def check(root, is_long):
+    failed = False
+    bound = bounds(root)
+    for name, counted in zip(("calls", "crossings"), count(root)):
+        total = sum(counted.values())
+        what = {"calls": "calls of the operating system outside src/os", "crossings": "includes of other modules' private headers"}[name]
+        print(f"floor: {total} {what}, in {sum(1 for each in counted.values() if each)} files (at most {bound[name]})")
+        if is_long or total > bound[name]:
+            for path, times in counted.most_common(None if is_long else 10):
+                if times:
+                    print(f"  {times:4} {path}")
+        if total > bound[name]:
+            print(f"floor: {name} rise above the bound in tests/docs/floor.txt: ask src/os, or a module's public headers")
+            failed = True
+    return failed
+
+
+def self_test():
+    files = {
+        "src/os/child.cpp": "::fork();\n",
+        "src/preload/hooks.cpp": "::mmap(0);\n",
+        "src/pool/pool.cpp": '#include "os/child.h"\n#include "pool/own.h"\n#include "memory/job.h"\n'
+                             "::close(a); close(b);  // ::close(c)\nfile.close(); each->close(); log(\"::close(d)\"); other::close(e);\nvoid close();\n",
+        "tools/a.cpp": '#include "memory/job.h"\n#include "command/line.h"\nif (::fork() == 0) ::execve(a);\n',
+        "src/memory/job.cpp": "",
+    }
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in files.items():
+            os.makedirs(os.path.join(root, os.path.dirname(name)), exist_ok=True)
+            with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        calls, crossings = count(root)
+    expected = {"src/pool/pool.cpp": 2, "tools/a.cpp": 2}, {"src/pool/pool.cpp": 1, "tools/a.cpp": 1}
+    found = {path: n for path, n in calls.items() if n}, {path: n for path, n in crossings.items() if n}
+    if found != expected:
+        print("expected:", expected, "found:", found, sep="\n")
+    return found != expected
+
+
+sys.exit(self_test() if sys.argv[1:] == ["--self-test"] else check(sys.argv[1], "--all" in sys.argv[2:]))
