@@ -184,7 +184,11 @@ class placer {
   [[nodiscard]] int kernel_policy() const noexcept { return kernel_policy_; }
 
  private:
-  class placement;  // one call of place()
+  // One call: what the three have in common, and each (placement_search.h).
+  class search;
+  class making;
+  class promising;
+  class moving;
   struct node {
     std::uint32_t number;
     bool is_told;  // whether its free memory can be read
