@@ -3,17 +3,15 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <mutex>
 
 #include "base/fault_text.h"
+#include "os/fault_chain.h"
 #include "os/host.h"
 
 namespace situ::detail {
@@ -59,7 +57,6 @@ struct bounds {
   const char* what = nullptr;
 };
 constinit thread_local bounds own_stack;
-struct sigaction action_before;
 
 bool is_overflow(std::uintptr_t address, std::uintptr_t stack_pointer) noexcept {
   const std::uintptr_t low = own_stack.low;
@@ -79,30 +76,11 @@ void tell_overflow() noexcept {
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line.text().data(), line.text().size());
 }
 
-void on_fault(int signal, siginfo_t* info, void* context) {
-  const int error_before = errno;
-  const auto* const machine = static_cast<const ucontext_t*>(context);
-  if (info->si_code > 0 && is_overflow(reinterpret_cast<std::uintptr_t>(info->si_addr),
-                                       static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])))
-    tell_overflow();
-  errno = error_before;
-  // Behaves as if this handler were not installed.
-  if ((action_before.sa_flags & SA_SIGINFO) != 0) return action_before.sa_sigaction(signal, info, context);
-  if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN)
-    return action_before.sa_handler(signal);
-  ::signal(signal, SIG_DFL);  // then the instruction faults again; a signal sent by a process does not, so it is resent
-  if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+bool explain_overflow(const os::fault_event& fault) noexcept {
+  if (!fault.is_sent() && is_overflow(fault.address(), fault.stack_pointer())) tell_overflow();
+  return false;
 }
-
-void install_handler_once() noexcept {
-  [[maybe_unused]] static const int installed = [] {
-    struct sigaction ours{};
-    ours.sa_sigaction = &on_fault;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    ::sigemptyset(&ours.sa_mask);
-    return ::sigaction(SIGSEGV, &ours, &action_before);
-  }();
-}
+constinit os::fault_link overflow_link{os::fault_rank::explains, {SIGSEGV}, &explain_overflow};
 
 // Returns the thread's new fault stack, which has a page without access below it. Returns null if the thread has one
 // already, or there is no memory: the process then ends without the message.
@@ -146,7 +124,7 @@ watched_stack::watched_stack(const char* what) noexcept {
   fault_stack_ = give_thread_a_fault_stack();
   const auto low = reinterpret_cast<std::uintptr_t>(lowest);
   own_stack = {low, low + bytes, what};
-  install_handler_once();
+  [[maybe_unused]] static const bool once = (os::fault_chain::add(overflow_link), true);
 }
 
 watched_stack::~watched_stack() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/fault_text.h"
+#include "os/fault_chain.h"
 #include "pool/sharing.h"
 
 namespace situ::detail {
@@ -39,8 +40,6 @@ guarded_pools& guarded() {
 
 // --- in the child ---
 
-struct sigaction action_before;
-
 void say_whose_pool(std::uintptr_t touched) noexcept {
   for (const guarded_pool& each : guarded().all) {
     if (touched - each.begin >= each.bytes || each.process == ::getpid()) continue;
@@ -53,26 +52,12 @@ void say_whose_pool(std::uintptr_t touched) noexcept {
   }
 }
 
-void on_fault(int signal, siginfo_t* info, void* context) {
-  if (info->si_code == SEGV_MAPERR) say_whose_pool(reinterpret_cast<std::uintptr_t>(info->si_addr));
-  if ((action_before.sa_flags & SA_SIGINFO) != 0) return action_before.sa_sigaction(signal, info, context);
-  if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN)
-    return action_before.sa_handler(signal);
-  ::signal(signal, SIG_DFL);  // the instruction then faults again; a signal that a process sent does not recur
-  if (info->si_code <= 0) ::raise(signal);
+bool explain_touch(const os::fault_event& fault) noexcept {
+  if (fault.info->si_code == SEGV_MAPERR) say_whose_pool(fault.address());
+  return false;
 }
-
-void install_handler() noexcept {
-  struct sigaction ours{};
-  ours.sa_sigaction = &on_fault;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  ::sigemptyset(&ours.sa_mask);
-  struct sigaction there{};
-  if (::sigaction(SIGSEGV, nullptr, &there) != 0) return;
-  if ((there.sa_flags & SA_SIGINFO) != 0 && there.sa_sigaction == &on_fault) return;  // this is a child of a child
-  action_before = there;
-  ::sigaction(SIGSEGV, &ours, nullptr);
-}
+// Asked before write_check, which serves, too, but cannot in a pool whose pages the child does not have.
+constinit os::fault_link child_link{os::fault_rank::serves, {SIGSEGV}, &explain_touch};
 
 // Only the thread that has forked runs in the child, and it holds the lock.
 void leave_pools_in_child() noexcept {
@@ -81,7 +66,7 @@ void leave_pools_in_child() noexcept {
     leave_sections_in_child();
     for (const guarded_pool& each : pools.all)
       if (each.process != ::getpid()) each.sharing->leave_in_child();
-    install_handler();
+    os::fault_chain::add(child_link);  // in a child of a child, the link is there already
   }
   pools.lock.unlock();
 }
@@ -91,6 +76,7 @@ void leave_pools_in_child() noexcept {
 forked_child_guard::forked_child_guard(pool_sharing& of, const std::byte* begin, std::size_t bytes,
                                        const std::string& path) {
   guarded_pools& pools = guarded();
+  os::fault_chain::allow_in_forked_children();
   [[maybe_unused]] static const int once =
       ::pthread_atfork([] { guarded().lock.lock(); }, [] { guarded().lock.unlock(); }, [] { leave_pools_in_child(); });
   const std::lock_guard guard{pools.lock};

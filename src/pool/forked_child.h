@@ -1,8 +1,8 @@
 // Open pools in a forked child. fork copies the objects of this module, but neither the pool's pages nor the right to
 // its locks. Therefore in the child
 //   calls of a pool throw bad_file with the reason (pool_sharing::leave_in_child);
-//   an access to its pages ends the child, as before, after a sentence on standard error. The handler that writes it is
-//   installed in the child alone, and calls the handler that was installed before it;
+//   an access to its pages ends the child, as before, after a sentence on standard error. The link of os/fault_chain.h
+//   that writes it is added in the child alone;
 //   threads that serve a pool do not exist, so the child abandons their objects.
 // The child may open the pool anew.
 #pragma once

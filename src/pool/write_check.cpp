@@ -7,14 +7,13 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <mutex>
 
+#include "os/fault_chain.h"
 #include "os/source_lines.h"
 #include "pool/reachability.h"
 
@@ -22,14 +21,10 @@ namespace situ::detail {
 namespace {
 
 constexpr std::size_t checked_page = 4096;
-constexpr long long trap_flag = 0x100;
 
-// Signals belong to the process, so this state does, too: the checked pools, and the handlers that were there before.
+// Signals belong to the process, so the checked pools do, too.
 constexpr std::size_t most_checked = 16;
 std::atomic<write_check*> checked_pools[most_checked];
-std::mutex checks_lock;
-int checks_installed = 0;
-struct sigaction before_fault, before_step;
 
 // A store that is being single-stepped.
 struct step_state {
@@ -54,46 +49,18 @@ write_check* checked_at(std::uintptr_t address) noexcept {
   return nullptr;
 }
 
-void pass_on(const struct sigaction& to, int signal, siginfo_t* info, void* context) noexcept {
-  if ((to.sa_flags & SA_SIGINFO) != 0) return to.sa_sigaction(signal, info, context);
-  if (to.sa_handler != SIG_DFL && to.sa_handler != SIG_IGN) return to.sa_handler(signal);
-  ::sigaction(signal, &to, nullptr);  // and returns, so that the signal is raised again
+bool step_over_store(const os::fault_event& fault) noexcept {
+  write_check* const found = fault.signal == SIGTRAP ? stepping.of : checked_at(fault.address());
+  if (found == nullptr) return false;
+  if (fault.signal == SIGTRAP) {
+    fault.set_single_step(false);
+    found->on_step();
+  } else {
+    found->on_fault(fault);
+  }
+  return true;
 }
-
-#if defined(__x86_64__)
-void handle_fault(int signal, siginfo_t* info, void* context) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  write_check* const found = checked_at(address);
-  if (found == nullptr) return pass_on(before_fault, signal, info, context);
-  greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  found->on_fault(address, static_cast<std::uintptr_t>(registers[REG_RIP]),
-                  reinterpret_cast<const std::uintptr_t*>(registers[REG_RSP]), registers[REG_EFL]);
-}
-void handle_step(int signal, siginfo_t* info, void* context) noexcept {
-  if (stepping.of == nullptr) return pass_on(before_step, signal, info, context);
-  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
-  stepping.of->on_step();
-}
-#endif
-
-void install_step_handlers() {
-  const std::lock_guard guard{checks_lock};
-  if (checks_installed++ != 0) return;
-#if defined(__x86_64__)
-  struct sigaction action{};
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  action.sa_sigaction = handle_fault;
-  ::sigaction(SIGSEGV, &action, &before_fault);
-  action.sa_sigaction = handle_step;
-  ::sigaction(SIGTRAP, &action, &before_step);
-#endif
-}
-void remove_step_handlers() {
-  const std::lock_guard guard{checks_lock};
-  if (--checks_installed != 0) return;
-  ::sigaction(SIGSEGV, &before_fault, nullptr);
-  ::sigaction(SIGTRAP, &before_step, nullptr);
-}
+constinit os::fault_link check_link{os::fault_rank::serves, {SIGSEGV, SIGTRAP}, &step_over_store};
 
 bool is_own_code(std::uintptr_t code) noexcept { return code - own_code.base - own_code.begin < own_code.bytes; }
 
@@ -125,7 +92,7 @@ write_check::write_check(pool_file& file)
   if (free == std::end(checked_pools))
     throw_error(errc::not_supported,
                 fmt::format("pool {}: {} pools are checked at once at most", file.path(), most_checked));
-  install_step_handlers();
+  os::fault_chain::add(check_link);
   set_pages(begin_, end_ - begin_, false);
 }
 
@@ -135,7 +102,7 @@ write_check::~write_check() {
     write_check* self = this;
     each.compare_exchange_strong(self, nullptr);
   }
-  remove_step_handlers();
+  os::fault_chain::remove(check_link);
   if (const std::size_t all = outside_count_.load(); all != 0)
     log(log_level::error, text_of(outside_.get(), std::min(all, most_strays), all));
 }
@@ -211,8 +178,8 @@ bool write_check::is_covered(std::uintptr_t begin, std::uintptr_t end) const noe
 
 // --- what the handlers do ---
 
-void write_check::on_fault(std::uintptr_t address, std::uintptr_t code, const std::uintptr_t* stack,
-                           long long& flags) noexcept {
+void write_check::on_fault(const os::fault_event& fault) noexcept {
+  const std::uintptr_t address = fault.address();
   const std::uintptr_t at_page = address / checked_page * checked_page;
   const bool is_own = engine_at_work == this;
   if ((is_own || is_covered(at_page, at_page + checked_page)) && open_count_ != most_open) {
@@ -222,8 +189,9 @@ void write_check::on_fault(std::uintptr_t address, std::uintptr_t code, const st
   if (stepping.of == nullptr) {
     stepping.of = this;
     stepping.address = address;
-    stepping.code = code;
-    stepping.caller = is_own_code(code) ? 0 : caller_on(stack);
+    stepping.code = fault.instruction_pointer();
+    stepping.caller =
+        is_own_code(stepping.code) ? 0 : caller_on(reinterpret_cast<const std::uintptr_t*>(fault.stack_pointer()));
     stepping.page_count = 0;
     stepping.bytes = is_own ? 0 : std::min<std::uintptr_t>(window_bytes, end_ - address);
     std::memcpy(stepping.before, reinterpret_cast<const void*>(address), stepping.bytes);
@@ -231,7 +199,7 @@ void write_check::on_fault(std::uintptr_t address, std::uintptr_t code, const st
   // A store that crosses a page's end faults twice.
   if (stepping.page_count != std::size(stepping.pages)) stepping.pages[stepping.page_count++] = at_page;
   set_pages(at_page, checked_page, true);
-  flags |= trap_flag;
+  fault.set_single_step(true);
 }
 
 void write_check::on_step() noexcept {

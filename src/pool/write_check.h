@@ -29,6 +29,10 @@
 #include <string>
 #include <vector>
 
+namespace situ::os {
+struct fault_event;
+}
+
 namespace situ::detail {
 
 class write_check {
@@ -80,7 +84,7 @@ class write_check {
   // --- of the handlers ---
 
   [[nodiscard]] bool holds(std::uintptr_t address) const noexcept { return address >= begin_ && address < end_; }
-  void on_fault(std::uintptr_t address, std::uintptr_t code, const std::uintptr_t* stack, long long& flags) noexcept;
+  void on_fault(const os::fault_event& fault) noexcept;
   void on_step() noexcept;
 
  private:

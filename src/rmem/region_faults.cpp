@@ -7,10 +7,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -18,6 +16,7 @@
 #include <utility>
 
 #include "base/racing_reads.h"
+#include "os/fault_chain.h"
 #include "os/host.h"
 
 namespace situ::rmem {
@@ -96,15 +95,10 @@ class look_timer {
 };
 thread_local look_timer* timer_here = nullptr;
 
-constexpr std::array signals{SIGSEGV, SIGBUS};
-std::array<struct sigaction, signals.size()> handlers_before{};
-struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
-
-detail::user_fault fault_of(std::uintptr_t address, const void* context) noexcept {
-  const auto error = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR];  // of a page fault, on x86-64
-  return {.address = address & ~(situ::detail::page_bytes - 1),
-          .is_write = (error & 2) != 0,
-          .is_protected = (error & 1) != 0};
+detail::user_fault fault_of(const os::fault_event& fault) noexcept {
+  return {.address = fault.address() & ~(situ::detail::page_bytes - 1),
+          .is_write = fault.is_write(),
+          .is_protected = fault.is_protected()};
 }
 
 void say(const std::string& text) noexcept {
@@ -114,30 +108,24 @@ void say(const std::string& text) noexcept {
   ignored = ::write(STDERR_FILENO, "\n", 1);
 }
 
-void handle(int signal, siginfo_t* info, void* context) {
-  if (signal == SIGBUS) {
-    const bool is_timer = info->si_code == SI_TIMER && timer_here != nullptr && info->si_value.sival_ptr == timer_here;
-    const int error_before = errno;
-    if (is_timer ? timer_here->ends_look() : looking != nullptr && info->si_code == BUS_ADRERR) {
-      ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
+bool serve_touch(const os::fault_event& fault) noexcept {
+  if (fault.signal == SIGBUS) {
+    const bool is_timer =
+        fault.info->si_code == SI_TIMER && timer_here != nullptr && fault.info->si_value.sival_ptr == timer_here;
+    if (is_timer ? timer_here->ends_look() : looking != nullptr && fault.info->si_code == BUS_ADRERR) {
+      ::pthread_sigmask(SIG_SETMASK, &fault.context->uc_sigmask, nullptr);
       sigjmp_buf& back = *looking;
       looking = nullptr;
       ::siglongjmp(back, 1);
     }
-    errno = error_before;
-    if (is_timer) return;
+    if (is_timer) return true;
   }
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (const std::atomic<territory*>& each : regions) {
     territory* const of = each.load(std::memory_order_acquire);
-    if (of == nullptr || !of->has(address)) continue;
-    if (signal == SIGBUS) {
-      const int error_before = errno;
+    if (of == nullptr || !of->has(fault.address())) continue;
+    if (fault.signal == SIGBUS) {
       change_mask(SIG_UNBLOCK);  // the serving code looks at pages too
-      const bool is_served = info->si_code == BUS_ADRERR && of->serve(fault_of(address, context));
-      errno = error_before;
-      if (is_served) return;
-      break;
+      return fault.info->si_code == BUS_ADRERR && of->serve(fault_of(fault));
     }
     if (of->failure() == nullptr) continue;
     if (innermost != nullptr) {
@@ -146,14 +134,11 @@ void handle(int signal, siginfo_t* info, void* context) {
       ::siglongjmp(innermost->back, 1);
     }
     say(of->failure()->text);
-    break;
+    return false;
   }
-  // The default without this handler.
-  const struct sigaction& before = handler_before(signal);
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  ::sigaction(signal, &before, nullptr);  // the touch is repeated
+  return false;
 }
+constinit os::fault_link region_link{os::fault_rank::serves, {SIGSEGV, SIGBUS}, &serve_touch};
 
 bool ends(void (*look)(const void*), const void* with) {
   sigjmp_buf back;
@@ -169,18 +154,7 @@ bool ends(void (*look)(const void*), const void* with) {
   return true;
 }
 
-void install_handlers() {
-  static const bool is_installed = [] {
-    struct sigaction ours{};
-    ours.sa_sigaction = handle;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    ::sigemptyset(&ours.sa_mask);
-    bool is_done = true;
-    for (const int signal : signals) is_done &= ::sigaction(signal, &ours, &handler_before(signal)) == 0;
-    return is_done;
-  }();
-  (void)is_installed;
-}
+void install_handlers() { [[maybe_unused]] static const bool once = (os::fault_chain::add(region_link), true); }
 
 }  // namespace
 

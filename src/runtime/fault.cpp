@@ -1,25 +1,19 @@
-// The handlers of SIGSEGV and SIGBUS. All of this code runs in a signal handler: no allocation, no lock, no formatting
+// Explains faults (SIGSEGV, SIGBUS). All of this code runs in a signal handler: no allocation, no lock, no formatting
 // library.
 #include "runtime/process.h"
 
 #include <situ/runtime/detail/scheduler.h>
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <mutex>
 #include <string_view>
 
 #include "base/fault_text.h"
 #include "memory/liveness.h"
+#include "os/fault_chain.h"
 #include "runtime/stack.h"
 
 #include <situ/fabric/detail/function_id.h>
@@ -29,25 +23,6 @@ namespace {
 
 constexpr std::uintptr_t near_the_stack = std::uintptr_t{1} << 20;
 constexpr std::size_t longest_name = 180;  // longest name of a task: a place's reason holds less than 500 characters
-
-constexpr int signals[] = {SIGSEGV, SIGBUS};
-struct sigaction handlers_before[std::size(signals)];
-std::mutex users_mutex;
-int users = 0;                 // installations that have not been removed
-bool are_left_behind = false;  // a program's handler is installed in front of ours, and may call it
-
-struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
-bool has_default_action(const struct sigaction& action) noexcept {
-  return (action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
-}
-
-struct fault {
-  int signal;
-  int code;
-  bool is_write;
-  std::uintptr_t address;
-  std::uintptr_t stack_pointer;
-};
 
 bool is_within(std::uintptr_t address, std::uintptr_t begin, std::size_t bytes) noexcept {
   return address - begin < bytes;
@@ -85,13 +60,13 @@ void write_task(fault_text& to, const task_context* task) noexcept {
 
 // Returns whether the fault was an access below a stack that ends at `low`: in its guard, or below the guard by one
 // large frame.
-bool is_overflow_of(const fault& f, std::uintptr_t low, std::size_t guard) noexcept {
-  return is_within(f.address, low - guard, guard) ||
-         (f.stack_pointer < low && low - f.stack_pointer < most_stack_bytes && f.address < low &&
-          f.address + near_the_stack >= f.stack_pointer);
+bool is_overflow_of(const os::fault_event& f, std::uintptr_t low, std::size_t guard) noexcept {
+  return is_within(f.address(), low - guard, guard) ||
+         (f.stack_pointer() < low && low - f.stack_pointer() < most_stack_bytes && f.address() < low &&
+          f.address() + near_the_stack >= f.stack_pointer());
 }
 
-bool describe_task_overflow(const fault& f, fault_text& to) noexcept {
+bool describe_task_overflow(const os::fault_event& f, fault_text& to) noexcept {
   if (current->scheduler == nullptr) return false;  // this is a registered thread
   const stack_bounds stack = current->scheduler->running_stack();
   if (!stack.is_known() || !is_overflow_of(f, stack.low, guard_bytes)) return false;
@@ -106,16 +81,17 @@ bool describe_task_overflow(const fault& f, fault_text& to) noexcept {
 
 // Describes an overflow of main's own stack. The kernel extends the first thread's stack down to its limit, so the
 // fault is close to the stack pointer.
-bool describe_main_overflow(const fault& f, const place_in_process& place, fault_text& to) noexcept {
+bool describe_main_overflow(const os::fault_event& f, const place_in_process& place, fault_text& to) noexcept {
   if (current->scheduler == nullptr || current->scheduler->running_stack().is_known()) return false;
   rlimit limit{};
   ::getrlimit(RLIMIT_STACK, &limit);
-  const bool is_near = f.address + near_the_stack >= f.stack_pointer && f.address < f.stack_pointer + near_the_stack;
+  const bool is_near =
+      f.address() + near_the_stack >= f.stack_pointer() && f.address() < f.stack_pointer() + near_the_stack;
   if (place.stack_top != 0) {
-    if (!is_near || !is_within(f.stack_pointer, place.stack_low - near_the_stack, 2 * near_the_stack)) return false;
+    if (!is_near || !is_within(f.stack_pointer(), place.stack_low - near_the_stack, 2 * near_the_stack)) return false;
     (to << "main has used up the stack of its thread, ").bytes(place.stack_top - place.stack_low);
   } else {
-    if (!is_near || f.code != SEGV_MAPERR) return false;
+    if (!is_near || f.info->si_code != SEGV_MAPERR) return false;
     to << "main has used up the process's stack";
     if (limit.rlim_cur != RLIM_INFINITY) (to << " of ").bytes(limit.rlim_cur);
   }
@@ -130,12 +106,12 @@ bool describe_main_overflow(const fault& f, const place_in_process& place, fault
   return true;
 }
 
-void describe_refused_memory(const fault& f, const place_in_process& place, fault_text& to) noexcept {
-  const bool has_failed = f.code == BUS_MCEERR_AR || f.code == BUS_MCEERR_AO;
+void describe_refused_memory(const os::fault_event& f, const place_in_process& place, fault_text& to) noexcept {
+  const bool has_failed = f.info->si_code == BUS_MCEERR_AR || f.info->si_code == BUS_MCEERR_AO;
   to << (has_failed ? "the machine's memory failed at " : "the kernel has no memory for the page at ");
-  to.hex(f.address);
-  if (is_within(f.address, place.slices, place.slices_bytes))
-    to << " in the segment of place " << ((f.address - place.slices) >> place.context->slice_shift);
+  to.hex(f.address());
+  if (is_within(f.address(), place.slices, place.slices_bytes))
+    to << " in the segment of place " << ((f.address() - place.slices) >> place.context->slice_shift);
   else
     to << " of the job's control block";
   if (has_failed) return;
@@ -144,24 +120,24 @@ void describe_refused_memory(const fault& f, const place_in_process& place, faul
 }
 
 // Describes an access to memory of another host's place, for which only addresses are reserved here.
-bool describe_memory_elsewhere(const fault& f, const place_in_process& place, fault_text& to) noexcept {
-  if (f.signal != SIGSEGV || !is_within(f.address, place.slices, place.slices_bytes)) return false;
-  const auto owner = static_cast<std::uint32_t>((f.address - place.slices) >> place.context->slice_shift);
+bool describe_memory_elsewhere(const os::fault_event& f, const place_in_process& place, fault_text& to) noexcept {
+  if (f.signal != SIGSEGV || !is_within(f.address(), place.slices, place.slices_bytes)) return false;
+  const auto owner = static_cast<std::uint32_t>((f.address() - place.slices) >> place.context->slice_shift);
   if (place.context->job->is_here(owner)) return false;
-  to << (f.is_write ? "wrote to " : "read ");
-  to.hex(f.address) << ", memory of place " << owner
-                    << ", which is on another host; it is read by situ::get and written by situ::put alone";
+  to << (f.is_write() ? "wrote to " : "read ");
+  to.hex(f.address()) << ", memory of place " << owner
+                      << ", which is on another host; it is read by situ::get and written by situ::put alone";
   return true;
 }
 
-bool is_of_job(const fault& f, const place_in_process& place) noexcept {
-  return is_within(f.address, place.slices, place.slices_bytes) ||
-         is_within(f.address, place.control, place.control_bytes);
+bool is_of_job(const os::fault_event& f, const place_in_process& place) noexcept {
+  return is_within(f.address(), place.slices, place.slices_bytes) ||
+         is_within(f.address(), place.control, place.control_bytes);
 }
 
 // Returns the place that the running thread is, or that owns the address, or that forked this process; null if there is
 // none.
-const place_in_process* place_of(const fault& f) noexcept {
+const place_in_process* place_of(const os::fault_event& f) noexcept {
   const place_in_process* found = current->job == nullptr ? places_of_process() : nullptr;
   if (found != nullptr && !found->is_in_forked_child()) found = nullptr;
   for (const place_in_process* each = places_of_process(); each != nullptr; each = each->next) {
@@ -179,12 +155,12 @@ void say(const std::uint32_t* place, std::string_view text) noexcept {
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line.text().data(), line.text().size());
 }
 
-void look_at(const fault& f) noexcept {
+void look_at(const os::fault_event& f) noexcept {
   const place_in_process* const place = place_of(f);
   fault_text text;
   const fault_explainer explain = explain_fault.load();
-  if (f.signal == SIGSEGV && explain != nullptr && explain(f.address, f.is_write, text)) {
-    if (has_default_action(handler_before(f.signal))) let_only_first_end_process();
+  if (f.signal == SIGSEGV && explain != nullptr && explain(f.address(), f.is_write(), text)) {
+    if (f.ends_process) let_only_first_end_process();
     if (place == nullptr) return say(nullptr, text.text());
     say(&place->context->place, text.text());
     return mark_lost(*place->context->job, place->context->place, text.text());
@@ -193,9 +169,9 @@ void look_at(const fault& f) noexcept {
   if (place->is_in_forked_child()) {
     text << "process " << static_cast<std::uint64_t>(::getpid()) << ", which it forked, ";
     if (is_of_job(f, *place))
-      (text << "wrote to the job's memory at ").hex(f.address);
+      (text << "wrote to the job's memory at ").hex(f.address());
     else
-      (text << "crashed at ").hex(f.address);
+      (text << "crashed at ").hex(f.address());
     text << ". A forked child is no place: it calls nothing of Situ and ends by exec or _exit, not by returning from a "
             "task";
     return say(current->job == nullptr ? &current->place : &place->context->place, text.text());
@@ -210,64 +186,22 @@ void look_at(const fault& f) noexcept {
     is_known = describe_task_overflow(f, text) || describe_main_overflow(f, *place, text);
   }
   if (!is_known) return;
-  if (has_default_action(handler_before(f.signal))) let_only_first_end_process();
+  if (f.ends_process) let_only_first_end_process();
   say(&place->context->place, text.text());
   mark_lost(*place->context->job, place->context->place, text.text());
 }
 
-// --- the handlers ----------------------------------------------------------------------------------------------------
-
-// Does what would have happened without this handler.
-void pass_on(int signal, siginfo_t* info, void* context) noexcept {
-  const struct sigaction& before = handler_before(signal);
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-  if (!has_default_action(before)) return before.sa_handler(signal);
-  ::signal(signal, SIG_DFL);  // the instruction faults again; a signal that was sent does not come again
-  if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+bool explain_causes(const os::fault_event& fault) noexcept {
+  if (!fault.is_sent()) look_at(fault);
+  return false;
 }
-
-void on_fault(int signal, siginfo_t* info, void* context) {
-  const int error_before = errno;
-  if (info->si_code > 0) {
-    const auto* const machine = static_cast<const ucontext_t*>(context);
-    const bool is_write = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;  // bit of a page fault, on x86-64
-    look_at({signal, info->si_code, is_write, reinterpret_cast<std::uintptr_t>(info->si_addr),
-             static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])});
-  }
-  errno = error_before;
-  pass_on(signal, info, context);
-}
-
-bool is_ours(const struct sigaction& action) noexcept {
-  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault;
-}
+constinit os::fault_link cause_link{os::fault_rank::explains, {SIGSEGV, SIGBUS}, &explain_causes};
 
 }  // namespace
 
 constinit std::atomic<fault_explainer> explain_fault{nullptr};
 
-void install_fault_handlers() noexcept {
-  const std::lock_guard lock{users_mutex};
-  if (users++ != 0) return;
-  if (are_left_behind) return;  // in front of a handler that calls ours, it would be called in a circle
-  struct sigaction ours{};
-  ours.sa_sigaction = &on_fault;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  ::sigemptyset(&ours.sa_mask);
-  for (const int signal : signals) ::sigaction(signal, &ours, &handler_before(signal));
-}
-
-void remove_fault_handlers() noexcept {
-  const std::lock_guard lock{users_mutex};
-  if (--users != 0) return;
-  for (const int signal : signals) {
-    struct sigaction now{};
-    ::sigaction(signal, nullptr, &now);
-    if (is_ours(now))
-      ::sigaction(signal, &handler_before(signal), nullptr);
-    else
-      are_left_behind = true;
-  }
-}
+void install_fault_handlers() noexcept { os::fault_chain::add(cause_link); }
+void remove_fault_handlers() noexcept { os::fault_chain::remove(cause_link); }
 
 }  // namespace situ::detail
