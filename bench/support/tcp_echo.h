@@ -8,7 +8,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +18,8 @@
 #include <span>
 #include <system_error>
 #include <vector>
+
+#include "os/descriptor.h"
 
 namespace tcp_echo {
 
@@ -76,22 +77,19 @@ class server {
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = ip;
     socklen_t length = sizeof at;
-    must(::bind(listener_, reinterpret_cast<sockaddr*>(&at), length) == 0 && ::listen(listener_, 1) == 0 &&
-             ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &length) == 0,
+    must(::bind(listener_.number(), reinterpret_cast<sockaddr*>(&at), length) == 0 &&
+             ::listen(listener_.number(), 1) == 0 &&
+             ::getsockname(listener_.number(), reinterpret_cast<sockaddr*>(&at), &length) == 0,
          "listen");
     way_ = {ip, at.sin_port};
   }
-  ~server() { ::close(listener_); }
-  server(const server&) = delete;
-  server& operator=(const server&) = delete;
   [[nodiscard]] address way() const noexcept { return way_; }
 
   void serve() {
-    const int socket = ::accept(listener_, nullptr, nullptr);
-    must(socket >= 0, "accept");
-    set_no_delay(socket);
-    while (serve_one(socket)) {}
-    ::close(socket);
+    const situ::os::descriptor socket{::accept(listener_.number(), nullptr, nullptr)};
+    must(static_cast<bool>(socket), "accept");
+    set_no_delay(socket.number());
+    while (serve_one(socket.number())) {}
   }
 
  private:
@@ -107,7 +105,7 @@ class server {
     send_all(socket, std::as_bytes(std::span{said}), std::span{out_}.first(asked[1]));
     return true;
   }
-  int listener_;
+  situ::os::descriptor listener_;
   address way_{};
   std::vector<std::byte> in_;
   std::vector<std::byte> out_;
@@ -120,23 +118,20 @@ class client {
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = way.ip;
     at.sin_port = way.port;
-    must(::connect(socket_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0, "connect");
-    set_no_delay(socket_);
+    must(::connect(socket_.number(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0, "connect");
+    set_no_delay(socket_.number());
   }
-  ~client() { ::close(socket_); }
-  client(const client&) = delete;
-  client& operator=(const client&) = delete;
 
   // Sends these bytes, and waits for those.
   void ask(std::span<const std::byte> there, std::span<std::byte> back) {
     const head asked{there.size(), back.size()};
     answer said{};
-    send_all(socket_, std::as_bytes(std::span{asked}), there);
-    must(receive_all(socket_, std::as_writable_bytes(std::span{said}), back), "the echo");
+    send_all(socket_.number(), std::as_bytes(std::span{asked}), there);
+    must(receive_all(socket_.number(), std::as_writable_bytes(std::span{said}), back), "the echo");
   }
 
  private:
-  int socket_;
+  situ::os::descriptor socket_;
 };
 
 }  // namespace tcp_echo

@@ -35,8 +35,8 @@ constexpr std::size_t first_process = 2;      // index in looked_
 
 [[nodiscard]] bool is_over_for(place_state state) noexcept { return state >= place_state::left; }
 
-[[nodiscard]] int open_process(std::int32_t pid) noexcept {
-  return pid == 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+[[nodiscard]] os::descriptor open_process(std::int32_t pid) noexcept {
+  return os::descriptor{pid == 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
 }
 
 // SITU_BEAT: milliseconds between the beats of servers.
@@ -55,10 +55,11 @@ constexpr std::size_t first_process = 2;      // index in looked_
 
 }  // namespace
 
-host_server::host_server(const job& shared, network_wire& wire, int starter)
+host_server::host_server(const job& shared, network_wire& wire, os::descriptor starter)
     : shared_{shared},
       control_{shared.control()},
       wire_{wire},
+      starter_{std::move(starter)},
       bell_{control_.slot(control_.place_count)},
       hosts_(control_.host_count),
       limits_of_silence_{limits_by_environment()},
@@ -68,7 +69,7 @@ host_server::host_server(const job& shared, network_wire& wire, int starter)
     if (homes[place].host != control_.host) continue;
     const std::int32_t pid = control_.slot(place).pid.load();
     own_.push_back({.place = place, .process = open_process(pid)});
-    if (own_.back().process >= 0 || pid == 0) continue;
+    if (own_.back().process || pid == 0) continue;
     if (errno != ESRCH)
       throw_error(errc::bad_launch,
                   fmt::format("the process of place {} cannot be watched: {}", place, ::strerrordesc_np(errno)));
@@ -81,15 +82,9 @@ host_server::host_server(const job& shared, network_wire& wire, int starter)
   }
   for (const int each : {wire_.descriptor(), bell_.descriptor()})
     looked_.push_back({.fd = each, .events = POLLIN, .revents = 0});
-  for (const own_place& each : own_) looked_.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
-  looked_.push_back({.fd = starter, .events = POLLIN, .revents = 0});
+  for (const own_place& each : own_) looked_.push_back({.fd = each.process.number(), .events = POLLIN, .revents = 0});
+  looked_.push_back({.fd = starter_.number(), .events = POLLIN, .revents = 0});
   control_.slot(control_.place_count).pid.store(::getpid());
-}
-
-host_server::~host_server() {
-  for (const own_place& each : own_)
-    if (each.process >= 0) ::close(each.process);
-  if (looked_.back().fd >= 0) ::close(looked_.back().fd);
 }
 
 void host_server::run() {
@@ -155,10 +150,10 @@ void host_server::look_at_places() {
 }
 
 void host_server::look_at_process(own_place& of) {
-  if (of.process < 0) return;
-  pollfd looked{.fd = of.process, .events = POLLIN, .revents = 0};
+  if (!of.process) return;
+  pollfd looked{.fd = of.process.number(), .events = POLLIN, .revents = 0};
   if (::poll(&looked, 1, 0) <= 0) return;
-  ::close(std::exchange(of.process, -1));
+  of.process.close();
   looked_[first_process + static_cast<std::size_t>(&of - own_.data())].fd = -1;
   if (control_.slot(of.place).state.load() != place_state::left)
     mark_lost(control_, of.place, "its process ended without leaving the job");
@@ -166,7 +161,8 @@ void host_server::look_at_process(own_place& of) {
 
 // The starter sends nothing more, so a closed socket means that it has ended, and its children with it.
 void host_server::look_at_starter() {
-  ::close(std::exchange(looked_.back().fd, -1));
+  starter_.close();
+  looked_.back().fd = -1;
   for (const own_place& each : own_)
     if (!is_over_for(control_.slot(each.place).state.load()))
       mark_lost(control_, each.place, "its host's agent has ended");

@@ -37,15 +37,15 @@
 #include "cluster/wire.h"
 #include "memory/bell.h"
 #include "memory/job.h"
+#include "os/descriptor.h"
 
 namespace situ::detail::cluster {
 
 class host_server final : private wire_receiver, private barrier_listener {
  public:
-  // Serves that job, whose addresses must be written. Both outlive this. starter: a descriptor; when its other end is
-  // closed, this host's places have ended; -1: there is none. Throws bad_launch if a host cannot be reached.
-  host_server(const job& shared, network_wire& wire, int starter = -1);
-  ~host_server() override;
+  // Serves that job, whose addresses must be written. Both outlive this. starter: when its other end is closed, this
+  // host's places have ended; it may be empty. Throws bad_launch if a host cannot be reached.
+  host_server(const job& shared, network_wire& wire, os::descriptor starter = {});
   host_server(const host_server&) = delete;
   host_server& operator=(const host_server&) = delete;
 
@@ -56,7 +56,7 @@ class host_server final : private wire_receiver, private barrier_listener {
   using clock = std::chrono::steady_clock;
   struct own_place {
     std::uint32_t place;
-    int process;  // a pidfd; -1: it has ended, or there is none
+    os::descriptor process;  // a pidfd; empty if the process has ended, or if there is none
     place_state told = place_state::absent;
   };
   struct other_host {
@@ -115,8 +115,9 @@ class host_server final : private wire_receiver, private barrier_listener {
   job_control& control_;
   network_wire& wire_;
   std::vector<own_place> own_;
+  os::descriptor starter_;
   bell bell_;                   // places here ring it when there is room in their channels
-  std::vector<pollfd> looked_;  // descriptors that sleep() awaits: wire, bell, the processes of own_, starter
+  std::vector<pollfd> looked_;  // descriptors that sleep() awaits: wire, bell, the processes of own_, starter_
   std::vector<other_host> hosts_;
   // The vote on the base address.
   std::uint32_t round_ = 0;

@@ -50,10 +50,10 @@ void serve(int descriptor, int& socket) {
   say(socket, server_greeting::what::address, wire.address());
   auto begin = server_greeting::begin::alone;
   if (::recv(socket, &begin, 1, 0) != 1) return;  // no job starts
-  const int starter = std::exchange(socket, -1);
-  if (begin == server_greeting::begin::alone) ::close(starter);
+  situ::os::descriptor starter{std::exchange(socket, -1)};
+  if (begin != server_greeting::begin::watching) starter.close();
   try {
-    host_server server{shared, wire, begin == server_greeting::begin::watching ? starter : -1};
+    host_server server{shared, wire, std::move(starter)};
     server.run();
   } catch (const std::exception& e) {
     // The places here cannot go on without a server.

@@ -11,7 +11,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +19,8 @@
 #include <cstring>
 #include <memory>
 #include <vector>
+
+#include "os/descriptor.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -71,15 +72,14 @@ std::string address_towards(const std::string& host) {
   if (unknown != 0) return {};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned{found, &::freeaddrinfo};
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    const int socket = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (socket < 0 && (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT)) continue;
-    if (socket < 0) fail_to_look(host, errno);
+    const os::descriptor socket{::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    if (!socket && (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT)) continue;
+    if (!socket) fail_to_look(host, errno);
     sockaddr_storage own{};
     socklen_t bytes = sizeof own;
-    const bool is_known = ::connect(socket, each->ai_addr, each->ai_addrlen) == 0 &&
-                          ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &bytes) == 0;
-    ::close(socket);
-    if (is_known) return text_of(reinterpret_cast<const sockaddr*>(&own));
+    if (::connect(socket.number(), each->ai_addr, each->ai_addrlen) == 0 &&
+        ::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&own), &bytes) == 0)
+      return text_of(reinterpret_cast<const sockaddr*>(&own));
   }
   return {};
 }

@@ -6,37 +6,27 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 
-#include "os/descriptor.h"
+#include "os/local_socket.h"
 
 namespace situ::detail {
 namespace {
 
-struct bell_address {
-  sockaddr_un name{};
-  socklen_t bytes = 0;
-
-  explicit bell_address(std::uint64_t key) noexcept {
-    name.sun_family = AF_UNIX;
-    // The first byte is 0: abstract.
-    const int text = std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "situ-bell-%016llx",
-                                   static_cast<unsigned long long>(key));
-    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(text));
-  }
-  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&name); }
-};
-
-[[nodiscard]] int open_datagrams() noexcept {
-  return above_standard(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+[[nodiscard]] os::local_address address_of(std::uint64_t key) noexcept {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "situ-bell-%016llx", static_cast<unsigned long long>(key));
+  return os::local_address::abstract(name.data());
 }
+
+[[nodiscard]] int open_datagrams() noexcept { return os::open_local_socket(SOCK_DGRAM | SOCK_NONBLOCK).release(); }
 
 [[nodiscard]] std::uint64_t random_key() noexcept {
   std::uint64_t key = 0;
@@ -48,8 +38,8 @@ struct bell_address {
 
 bell::bell(place_slot& own) : own_{own}, descriptor_{open_datagrams()} {
   const std::uint64_t key = random_key();
-  const bell_address at{key};
-  if (descriptor_ < 0 || ::bind(descriptor_, at.get(), at.bytes) != 0) {
+  const os::local_address at = address_of(key);
+  if (descriptor_ < 0 || ::bind(descriptor_, at.get(), at.bytes()) != 0) {
     const int why = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
     throw_error(errc::bad_launch, fmt::format("there is no socket to wake a place by that waits for other hosts: {}",
@@ -72,7 +62,7 @@ void ring_bell(std::uint64_t key) noexcept {
   // One socket per process, for all bells that it rings. A program may have closed descriptors that it does not know
   // (closefrom), and may use the number itself by now: then sending fails, and this opens another socket.
   static std::atomic<int> kept{-1};
-  const bell_address at{key};
+  const os::local_address at = address_of(key);
   for (int tries = 0; tries < 3; ++tries) {
     int with = kept.load();
     if (with < 0) {
@@ -84,7 +74,7 @@ void ring_bell(std::uint64_t key) noexcept {
       }
       with = made;
     }
-    if (::sendto(with, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, at.get(), at.bytes) >= 0) return;
+    if (::sendto(with, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, at.get(), at.bytes()) >= 0) return;
     // The bell no longer exists, or it rings already.
     if (errno == ECONNREFUSED || errno == ENOENT || errno == EAGAIN || errno == ENOBUFS) return;
     kept.compare_exchange_strong(with, -1);

@@ -268,13 +268,13 @@ void client::write(const capability& to, std::uint64_t offset, std::span<const s
 namespace {
 
 // Returns the file of a region's memory, of at least `least_bytes` bytes.
-std::optional<descriptor> memory_of(link& to, operation what, const capability& with, std::uint64_t least_bytes) {
-  std::optional<descriptor> file = to.ask_for_memory(head_of(what, with, 0, with.bytes));
+std::optional<os::descriptor> memory_of(link& to, operation what, const capability& with, std::uint64_t least_bytes) {
+  std::optional<os::descriptor> file = to.ask_for_memory(head_of(what, with, 0, with.bytes));
   if (!file) return {};
   // A file that can be shortened would raise a signal later.
   struct stat about{};
-  const int seals = ::fcntl(file->get(), F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file->get(), &about) != 0 ||
+  const int seals = ::fcntl(file->number(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file->number(), &about) != 0 ||
       static_cast<std::uint64_t>(about.st_size) < std::max(least_bytes, with.bytes))
     throw_error(errc::bad_message, "what the server of remote memory passes is not the memory of the region");
   return file;
@@ -289,10 +289,10 @@ std::uint64_t bytes_to_read(const capability& of) noexcept {
 
 std::optional<mapped_region> client::map(const capability& whole) {
   return impl_->at(server_of(whole.address), [&](link& to) -> std::optional<mapped_region> {
-    const std::optional<descriptor> file = memory_of(to, operation::map_memory, whole, whole.bytes);
+    const std::optional<os::descriptor> file = memory_of(to, operation::map_memory, whole, whole.bytes);
     if (!file) return {};
     mapped_region made;
-    made.mapping_ = std::make_unique<file_mapping>(file->get(), whole.bytes, PROT_READ | PROT_WRITE);
+    made.mapping_ = std::make_unique<file_mapping>(file->number(), whole.bytes, PROT_READ | PROT_WRITE);
     made.bytes_ = {made.mapping_->begin(), whole.bytes};
     made.server_ = server_of(whole.address);
     made.connection_ = to.connection();
@@ -306,10 +306,10 @@ void client::check(const mapped_region& at) {
 
 std::optional<read_only_region> client::map_to_read(const capability& with) {
   return impl_->at(server_of(with.address), [&](link& to) -> std::optional<read_only_region> {
-    const std::optional<descriptor> file = memory_of(to, operation::map_to_read, with, bytes_to_read(with));
+    const std::optional<os::descriptor> file = memory_of(to, operation::map_to_read, with, bytes_to_read(with));
     if (!file) return {};
     read_only_region made;
-    made.mapping_ = std::make_unique<file_mapping>(file->get(), bytes_to_read(with), PROT_READ);
+    made.mapping_ = std::make_unique<file_mapping>(file->number(), bytes_to_read(with), PROT_READ);
     made.bytes_ = {made.mapping_->begin(), with.bytes};
     made.by_ = with;
     made.connection_ = to.connection();
@@ -324,14 +324,14 @@ bool client::check(read_only_region& at) {
   const bool has_left = std::atomic_ref{*reinterpret_cast<std::uint32_t*>(notice)}.load(std::memory_order_acquire) != 0;
   return impl_->at(server_of(at.by_.address), [&](link& to) {
     if (!has_left && to.is_still(at.connection_)) return true;
-    const std::optional<descriptor> file = memory_of(to, operation::map_to_read, at.by_, bytes_to_read(at.by_));
+    const std::optional<os::descriptor> file = memory_of(to, operation::map_to_read, at.by_, bytes_to_read(at.by_));
     if (!file)
       throw_error(
           errc::not_supported,
           fmt::format("the region of {} bytes at {:#x} has moved from where it is mapped, and its server passes "
                       "it no more: read it by messages",
                       at.by_.bytes, at.by_.address));
-    at.mapping_->replace(file->get(), PROT_READ);
+    at.mapping_->replace(file->number(), PROT_READ);
     at.connection_ = to.connection();
     return false;
   });

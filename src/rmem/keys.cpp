@@ -27,14 +27,10 @@ constexpr std::size_t most_file_bytes = std::size_t{1} << 20;
 
 // The check and the read use the same descriptor, so that no other file can take the place of the checked one.
 std::string content_of(const std::filesystem::path& file) {
-  const int descriptor = situ::detail::above_standard(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor < 0) refuse(file, std::strerror(errno));
-  struct closer {
-    int descriptor;
-    ~closer() { ::close(descriptor); }
-  } const closes{descriptor};
+  const os::descriptor opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!opened) refuse(file, std::strerror(errno));
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0) refuse(file, std::strerror(errno));
+  if (::fstat(opened.number(), &status) != 0) refuse(file, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) refuse(file, "it is no regular file");
   if ((status.st_mode & 077) != 0)
     refuse(file, fmt::format("others than its owner have access (mode {:04o}); chmod 600 it, and make new keys if "
@@ -44,7 +40,7 @@ std::string content_of(const std::filesystem::path& file) {
   std::string text(most_file_bytes + 1, '\0');
   std::size_t got = 0;
   for (ssize_t part = 1; part > 0 && got < text.size(); got += static_cast<std::size_t>(part)) {
-    part = ::read(descriptor, text.data() + got, text.size() - got);
+    part = ::read(opened.number(), text.data() + got, text.size() - got);
     if (part < 0) refuse(file, std::strerror(errno));
   }
   if (got > most_file_bytes) refuse(file, "it has more than 1 MiB");

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "os/host.h"
+#include "os/local_socket.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {
@@ -62,8 +63,8 @@ struct outcome_unknown : error {
 void link::close() noexcept {
   coming_.reset();
   silent_since_ns_ = 0;
-  socket_ = descriptor{};
-  passed_ = descriptor{};
+  socket_.close();
+  passed_.close();
   in_begin_ = in_end_ = 0;
 }
 void link::lose(const std::string& why) {
@@ -85,7 +86,7 @@ const welcome& link::told() {
 
 bool link::stands() noexcept {
   std::byte next{};
-  const ssize_t got = ::recv(socket_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t got = ::recv(socket_.number(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
@@ -235,47 +236,36 @@ void link::send(std::span<const std::byte> a, std::span<const std::byte> b, std:
   std::size_t count = 0;
   for (const auto& each : {a, b, c})
     if (!each.empty()) parts[count++] = {const_cast<std::byte*>(each.data()), each.size()};
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = count;
-  while (message.msg_iovlen > 0) {
-    const ssize_t gone = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
-    if (gone < 0 && errno == EINTR) continue;
+  for (std::span<iovec> unsent = std::span{parts}.first(count); !unsent.empty();) {
+    const ssize_t gone = os::send_message(socket_, unsent);
     if (gone < 0 && errno == EAGAIN && is_still_first()) continue;
     if (gone < 0) was_closed_ = is_closed_by_server(errno);
     if (gone < 0)
       lose(errno == EAGAIN ? fmt::format("it has taken no bytes for {} ms", options_.timeout.count())
                            : std::string{std::strerror(errno)});
     auto left = static_cast<std::size_t>(gone);
-    while (message.msg_iovlen > 0 && left >= message.msg_iov->iov_len) {
-      left -= message.msg_iov->iov_len;
-      ++message.msg_iov;
-      --message.msg_iovlen;
+    while (!unsent.empty() && left >= unsent.front().iov_len) {
+      left -= unsent.front().iov_len;
+      unsent = unsent.subspan(1);
     }
     if (left == 0) continue;
-    message.msg_iov->iov_base = static_cast<std::byte*>(message.msg_iov->iov_base) + left;
-    message.msg_iov->iov_len -= left;
+    unsent.front().iov_base = static_cast<std::byte*>(unsent.front().iov_base) + left;
+    unsent.front().iov_len -= left;
   }
 }
 
 std::size_t link::receive_some(std::span<std::byte> to) {
   for (;;) {
-    iovec part{to.data(), to.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    descriptor_room room;
-    room.attach(message);
-    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-    if (got > 0) {
-      if (descriptor come = room.take(message)) passed_ = std::move(come);
-      lacks_descriptor_ = lacks_descriptor_ || (message.msg_flags & MSG_CTRUNC) != 0;
+    os::received_message got = os::receive_message(socket_, to);
+    if (got.bytes > 0) {
+      if (got.passed) passed_ = std::move(got.passed);
+      lacks_descriptor_ = lacks_descriptor_ || got.is_cut;
       silent_since_ns_ = 0;
-      return static_cast<std::size_t>(got);
+      return static_cast<std::size_t>(got.bytes);
     }
-    if (got < 0 && (errno == EINTR || (errno == EAGAIN && is_still_first()))) continue;
-    was_closed_ = got == 0 || is_closed_by_server(errno);
-    if (got == 0) lose("it has closed the connection");
+    if (got.bytes < 0 && errno == EAGAIN && is_still_first()) continue;
+    was_closed_ = got.bytes == 0 || is_closed_by_server(errno);
+    if (got.bytes == 0) lose("it has closed the connection");
     lose(errno == EAGAIN ? fmt::format("it has sent nothing for {} ms", options_.timeout.count())
                          : std::string{std::strerror(errno)});
   }
@@ -351,10 +341,10 @@ short_answer link::ask(request_head head, std::span<const std::byte> body) {
   });
 }
 
-std::optional<descriptor> link::ask_for_memory(request_head head) {
+std::optional<os::descriptor> link::ask_for_memory(request_head head) {
   connect();
   if (epoch_ != 0 || !is_on_this_host(endpoint_)) return {};
-  passed_ = descriptor{};
+  passed_.close();
   lacks_descriptor_ = false;
   try {
     (void)ask(head);

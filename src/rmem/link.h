@@ -57,7 +57,7 @@ class link {
   [[nodiscard]] bool finish_read() noexcept;
   // Returns the file of a region's memory, or nullopt if the server passes none: over TCP, from replicas, or if its
   // memory cannot be passed.
-  [[nodiscard]] std::optional<descriptor> ask_for_memory(request_head head);
+  [[nodiscard]] std::optional<os::descriptor> ask_for_memory(request_head head);
   // connection() numbers the connection to the server; is_still() returns true if that one still stands; demand()
   // throws link_lost if not.
   [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
@@ -67,7 +67,7 @@ class link {
   [[nodiscard]] bool is_to_replicas() const noexcept { return epoch_ != 0; }
   // A released connection, with the bytes that were received and not yet read.
   struct taken_socket {
-    descriptor socket;
+    os::descriptor socket;
     std::vector<std::byte> come;
   };
   [[nodiscard]] taken_socket release();
@@ -108,9 +108,9 @@ class link {
   bool is_sent_ = false;       // a part of the current request has been sent
   bool was_closed_ = false;    // the server closed the last connection that was lost
   std::uint64_t silent_since_ns_ = 0;
-  descriptor socket_;
+  os::descriptor socket_;
   std::uint64_t connection_ = 0;   // number of connections so far
-  descriptor passed_;              // received, and not yet taken
+  os::descriptor passed_;          // received, and not yet taken
   bool lacks_descriptor_ = false;  // a descriptor came, and this process had no number for it
   welcome told_{};
   std::uint64_t last_id_ = 0;

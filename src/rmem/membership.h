@@ -32,7 +32,7 @@ class membership {
     // there.
     std::function<std::pair<member_entry, follow_entry>()> wish;
     // Receives a connection to the member before, and the bytes that it has brought already.
-    std::function<void(std::uint64_t node, descriptor, std::vector<std::byte>)> connected;
+    std::function<void(std::uint64_t node, os::descriptor, std::vector<std::byte>)> connected;
   };
   membership(std::string names, application_key key, poster post, calls to);
   ~membership();

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "memory/file_stretch.h"
-#include "os/descriptor.h"
 #include "os/pages.h"
 #include "rmem/handshake.h"
 
@@ -43,7 +42,7 @@ bool fix_seals(int file, int against_writes) noexcept {
 struct memory_table::region_file {
   situ::detail::file_stretch stretch;
   situ::detail::pages mapped;  // destroyed before the stretch
-  descriptor to_read;          // the file, opened for readers
+  os::descriptor to_read;      // the file, opened for readers
   int watch = -1;
 };
 
@@ -213,7 +212,7 @@ outcome memory_table::pass_to_read(application_index who, const range& whole, st
   if (!of.next)
     if (outcome got = begin_sharing(of); !got.is_ok()) return got;
   by.sharing = of.sharings;
-  file = of.file.to_read.get();
+  file = of.file.to_read.number();
   return {};
 }
 
@@ -238,9 +237,9 @@ bool memory_table::has_descriptors(std::uint64_t wanted) const noexcept {
 // Makes the kernel report when nobody has the region's file any more, neither open (by O_PATH, too), nor mapped, nor in
 // transit in a socket. Returns false if the kernel cannot.
 bool memory_table::watch(region& of) {
-  if (!watches_) watches_ = descriptor{situ::detail::above_standard(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC))};
+  if (!watches_) watches_ = os::descriptor{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
   if (of.file.watch >= 0 || !watches_) return of.file.watch >= 0;
-  const int made = ::inotify_add_watch(watches_.get(), name_of(of.file.stretch.own_file()).c_str(), IN_DELETE_SELF);
+  const int made = ::inotify_add_watch(watches_.number(), name_of(of.file.stretch.own_file()).c_str(), IN_DELETE_SELF);
   if (made >= 0) passed_[made] = {of.owner, 0};
   of.file.watch = made;
   return made >= 0;
@@ -264,7 +263,7 @@ outcome memory_table::begin_sharing(region& of) {
     return {status::not_supported, std::string{failure.message()}};
   }
   const int own = of.file.stretch.own_file();
-  of.file.to_read = descriptor{situ::detail::above_standard(::open(name_of(own).c_str(), O_RDONLY | O_CLOEXEC))};
+  of.file.to_read = os::descriptor{::open(name_of(own).c_str(), O_RDONLY | O_CLOEXEC)};
   if (!of.file.to_read || !watch(of) || !fix_seals(own, F_SEAL_FUTURE_WRITE)) return none;
   of.next = std::move(next);
   used_ += of.room;
@@ -325,7 +324,7 @@ void memory_table::retire(region_file old) noexcept {
 void memory_table::collect() noexcept {
   alignas(inotify_event) std::array<char, 4096> told;
   while (!passed_.empty()) {
-    const ssize_t bytes = ::read(watches_.get(), told.data(), told.size());
+    const ssize_t bytes = ::read(watches_.number(), told.data(), told.size());
     if (bytes <= 0) return;
     for (ssize_t at = 0; at < bytes;) {
       inotify_event each;
@@ -467,7 +466,7 @@ bool memory_table::end(std::uint32_t index) noexcept {
 void memory_table::reset(std::uint32_t server) noexcept {
   regions_.clear();
   passed_.clear();
-  watches_ = descriptor{};
+  watches_.close();
   slots_.clear();
   first_free_ = no_slot;
   capabilities_ = 0;

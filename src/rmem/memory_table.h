@@ -32,8 +32,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "os/descriptor.h"
 #include "rmem/protocol.h"
-#include "rmem/sockets.h"
 
 namespace situ::rmem::detail {
 
@@ -208,7 +208,7 @@ class memory_table {
   std::uint64_t most_files_ = ~std::uint64_t{0};
   memory_kind kind_;
   std::uint64_t used_ = 0;
-  descriptor watches_;                           // inotify, which reports when nobody has a file any more
+  os::descriptor watches_;                       // inotify, which reports when nobody has a file any more
   std::unordered_map<int, passed_file> passed_;  // by watch
   std::uint64_t next_address_;  // where the search for a gap begins: an address is reused as late as possible
   std::map<std::uint64_t, std::unique_ptr<region>> regions_;  // by address

@@ -127,7 +127,7 @@ class pages_of_file final : public page_store {
 
 class moved_pages final : public page_store {
  public:
-  moved_pages(user_faults& faults, std::uint64_t pages, std::uint32_t frames, descriptor page_map)
+  moved_pages(user_faults& faults, std::uint64_t pages, std::uint32_t frames, os::descriptor page_map)
       : faults_{faults},
         page_map_{std::move(page_map)},
         own_{-1, frames * page_bytes, PROT_READ | PROT_WRITE},
@@ -252,7 +252,7 @@ class moved_pages final : public page_store {
   [[nodiscard]] bool is_gone(const held& which) const noexcept override {
     std::uint64_t entry = here_or_swapped;
     const auto place = reinterpret_cast<std::uintptr_t>(at(which.page)) / page_bytes * sizeof entry;
-    (void)::pread(page_map_.get(), &entry, sizeof entry, static_cast<off_t>(place));
+    (void)::pread(page_map_.number(), &entry, sizeof entry, static_cast<off_t>(place));
     return (entry & here_or_swapped) == 0;
   }
 
@@ -309,7 +309,7 @@ class moved_pages final : public page_store {
   }
 
   user_faults& faults_;
-  descriptor page_map_;  // /proc/self/pagemap
+  os::descriptor page_map_;  // /proc/self/pagemap
   file_mapping own_;
   file_mapping program_;
   std::vector<state> states_;
@@ -347,7 +347,7 @@ file_mapping::~file_mapping() { ::munmap(begin_, bytes_); }
 std::unique_ptr<page_store> make_page_store(user_faults& faults, std::uint64_t pages, std::uint32_t frames,
                                             bool may_write) {
   if (may_write && faults.can_move())
-    if (descriptor page_map{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)}; page_map.get() >= 0)
+    if (os::descriptor page_map{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)}; page_map)
       return std::make_unique<moved_pages>(faults, pages, frames, std::move(page_map));
   return std::make_unique<pages_of_file>(faults, pages, frames, may_write);
 }

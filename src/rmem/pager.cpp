@@ -76,7 +76,7 @@ pager::pager(client through, const capability& of, const region_options& options
       may_write_{includes(of.may, rights::write)},
       faults_{options.fetches == fetcher::toucher ? user_faults::told::by_signal : user_faults::told::by_descriptor},
       store_{make_page_store(faults_, pages_, static_cast<std::uint32_t>(std::min(budget_pages_, pages_)), may_write_)},
-      bell_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))},
+      bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
       territory_{store_->program(), pages_ * page_bytes, may_write_ ? PROT_READ | PROT_WRITE : PROT_READ,
                  options.fetches == fetcher::toucher ? [this](const user_fault& touch) { return serve_here(touch); }
                                                      : territory::server{}},
@@ -99,7 +99,7 @@ pager::pager(client through, const capability& of, const region_options& options
 
 pager::~pager() {
   thread_.request_stop();
-  (void)::eventfd_write(bell_.get(), 1);
+  (void)::eventfd_write(bell_.number(), 1);
 }
 
 pager::frame_number pager::number_of(const frame& of) const noexcept {
@@ -117,7 +117,7 @@ pager::frame* pager::frame_at(std::uint64_t page) noexcept {
 // --- the thread ---
 
 void pager::run(const std::stop_token& stop) {
-  pollfd both[2] = {{faults_.descriptor_number(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};
+  pollfd both[2] = {{faults_.descriptor_number(), POLLIN, 0}, {bell_.number(), POLLIN, 0}};
   const auto is_sending = [this] {
     const work held{*this};
     return coming_ && !coming_->is_here;
@@ -137,7 +137,7 @@ void pager::run(const std::stop_token& stop) {
     if (found <= 0) continue;
     if ((both[1].revents & POLLIN) != 0) {
       eventfd_t rung = 0;
-      (void)::eventfd_read(bell_.get(), &rung);
+      (void)::eventfd_read(bell_.number(), &rung);
       do_requests();
     }
     if ((both[0].revents & POLLIN) == 0) continue;
@@ -153,7 +153,7 @@ bool pager::serve_here(const user_fault& fault) {
   if (working_here == this) return false;
   const work held{*this};
   serve(fault);
-  if (coming_ && !coming_->is_here) (void)::eventfd_write(bell_.get(), 1);
+  if (coming_ && !coming_->is_here) (void)::eventfd_write(bell_.number(), 1);
   return true;
 }
 
@@ -587,7 +587,7 @@ std::future<void> pager::ask(std::function<void()> what) {
     const std::lock_guard held{lock_};
     requests_.push_back(std::move(made));
   }
-  (void)::eventfd_write(bell_.get(), 1);
+  (void)::eventfd_write(bell_.number(), 1);
   return result;
 }
 

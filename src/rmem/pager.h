@@ -125,7 +125,7 @@ class pager {
   bool tracks_writes_ = true;
   user_faults faults_;
   std::unique_ptr<page_store> store_;
-  descriptor bell_;
+  os::descriptor bell_;
   territory territory_;
 
   std::vector<frame> frames_;

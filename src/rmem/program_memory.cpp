@@ -82,14 +82,14 @@ std::string program_memory::place_of(std::uint64_t page) const {
 
 // --- processes ---
 
-program_memory::process_number program_memory::enter(descriptor faults, std::uint64_t base) {
+program_memory::process_number program_memory::enter(os::descriptor faults, std::uint64_t base) {
   const process_number number = ++last_number_;
   processes_.emplace(number, process{number, user_faults{std::move(faults)}, base, {}, {}, false, {}});
   ++counts_.processes;
   return number;
 }
 
-program_memory::process_number program_memory::enter_forked(process_number parent, descriptor faults,
+program_memory::process_number program_memory::enter_forked(process_number parent, os::descriptor faults,
                                                             std::uint64_t base) {
   const process_number number = enter(std::move(faults), base);
   process& child = processes_.at(number);

@@ -78,9 +78,9 @@ class program_memory {
   [[nodiscard]] int file() const noexcept { return file_.descriptor(); }
   [[nodiscard]] std::uint64_t pages() const noexcept { return pages_; }
   // Adds a process: `faults` is its userfaultfd, and its page 0 is at `base`.
-  [[nodiscard]] process_number enter(descriptor faults, std::uint64_t base);
+  [[nodiscard]] process_number enter(os::descriptor faults, std::uint64_t base);
   // Adds a forked child of a frozen process.
-  [[nodiscard]] process_number enter_forked(process_number parent, descriptor faults, std::uint64_t base);
+  [[nodiscard]] process_number enter_forked(process_number parent, os::descriptor faults, std::uint64_t base);
   void leave(process_number which);
   [[nodiscard]] bool is_there(process_number which) const { return processes_.contains(which); }
 

@@ -25,6 +25,7 @@
 
 #include "os/descriptor.h"
 #include "os/host.h"
+#include "os/local_socket.h"
 #include "os/short_turns.h"
 #include "rmem/admission.h"
 #include "rmem/follower.h"
@@ -37,7 +38,6 @@
 namespace situ::rmem {
 namespace {
 
-using detail::descriptor;
 using situ::detail::steady_ns;
 
 // The bytes of one client, in and out, that the server moves before it serves the next one.
@@ -107,7 +107,7 @@ class server::impl {
 
  private:
   struct connection {
-    connection(std::unique_ptr<detail::party> with, descriptor socket)
+    connection(std::unique_ptr<detail::party> with, os::descriptor socket)
         : with{std::move(with)}, socket{std::move(socket)} {}
     [[nodiscard]] bool is_awaited() const noexcept { return bytes.is_owed || taking.is_owed; }
     // The other end owes something: the current step of it, and since when.
@@ -127,7 +127,7 @@ class server::impl {
     std::unique_ptr<detail::party> with;
     // The socket closes before the session frees its regions. So a reader that has mapped a region can tell, from the
     // closed connection, that the bytes no longer count.
-    descriptor socket;
+    os::descriptor socket;
     std::uint32_t events = 0;
     bool is_low_priority = false;  // it is in low_priority_, not in epoll_
     bool has_hung_up = false;      // the other end has closed the connection, or its half of it
@@ -135,22 +135,22 @@ class server::impl {
     open_debt taking;
   };
 
-  void watch(const descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how);
+  void watch(const os::descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how);
   void wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_low_priority);
   void dispatch(std::uint64_t number, std::uint32_t events);
   void begin_work();
   void serve_low_priority();
   void accept_from(std::size_t listener);
   void has_no_descriptors(int why);
-  void welcome_stranger(std::size_t listener, descriptor socket);
+  void welcome_stranger(std::size_t listener, os::descriptor socket);
   void ask_for_strangers(bool is_wanted);
   void turn_away(std::uint64_t number);
-  void add(std::uint64_t number, std::unique_ptr<detail::party> with, descriptor socket);
+  void add(std::uint64_t number, std::unique_ptr<detail::party> with, os::descriptor socket);
   void post(std::function<void()> what);
   void do_posted();
   [[nodiscard]] detail::membership::calls calls_of_member();
   [[nodiscard]] std::pair<detail::member_entry, detail::follow_entry> wish();
-  void source_connected(std::uint64_t node, descriptor socket, std::span<const std::byte> come);
+  void source_connected(std::uint64_t node, os::descriptor socket, std::span<const std::byte> come);
   void serve_chain();
   void serve(std::uint64_t number);
   template <class Call>
@@ -170,9 +170,9 @@ class server::impl {
   detail::admission admission_;
   bool has_complained_ = false;  // the log has said that there are no descriptors
   std::vector<detail::listener> listeners_;
-  descriptor epoll_;         // clients, the wake-up, low_priority_
-  descriptor low_priority_;  // an epoll, too: listeners, strangers, clients that have hung up
-  descriptor wake_;
+  os::descriptor epoll_;         // clients, the wake-up, low_priority_
+  os::descriptor low_priority_;  // an epoll, too: listeners, strangers, clients that have hung up
+  os::descriptor wake_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;  // by number, the oldest first
   std::uint64_t next_number_ = listener_numbers;
   std::size_t awaited_ = 0;            // connections whose client owes something
@@ -196,13 +196,13 @@ server::impl::impl(server_options options)
       service_{options_.index, options_.capacity_bytes, options_.memory, options_.keys, options_.most_clients},
       plan_{detail::plan_descriptors(options_.most_clients)},
       admission_{plan_.strangers},
-      epoll_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
-      low_priority_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
-      wake_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
+      epoll_{::epoll_create1(EPOLL_CLOEXEC)},
+      low_priority_{::epoll_create1(EPOLL_CLOEXEC)},
+      wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   if (!epoll_ || !low_priority_ || !wake_)
     throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
-  watch(epoll_, wake_.get(), wake_number, EPOLLIN, EPOLL_CTL_ADD);
-  watch(epoll_, low_priority_.get(), low_priority_number, EPOLLIN, EPOLL_CTL_ADD);
+  watch(epoll_, wake_.number(), wake_number, EPOLLIN, EPOLL_CTL_ADD);
+  watch(epoll_, low_priority_.number(), low_priority_number, EPOLLIN, EPOLL_CTL_ADD);
   service_.memory().set_most_mapped(options_.most_mapped_bytes);
   service_.memory().set_most_files(plan_.region_files);
   service_.set_now(steady_ns());
@@ -211,7 +211,7 @@ server::impl::impl(server_options options)
   try {
     for (std::string& endpoint : options_.listen) {
       listeners_.emplace_back(endpoint);
-      watch(low_priority_, listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
+      watch(low_priority_, listeners_.back().socket().number(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
     }
   } catch (...) {
     end();
@@ -233,21 +233,21 @@ void server::impl::end() noexcept {
   awaited_ = 0;
 }
 
-void server::impl::watch(const descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how) {
+void server::impl::watch(const os::descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = number;
-  if (::epoll_ctl(by.get(), how, what, &event) != 0)
+  if (::epoll_ctl(by.number(), how, what, &event) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot wait for a client: {}", std::strerror(errno)));
 }
 
 void server::impl::wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_low_priority) {
-  const descriptor& by = is_low_priority ? low_priority_ : epoll_;
+  const os::descriptor& by = is_low_priority ? low_priority_ : epoll_;
   if (is_low_priority != one.is_low_priority) {
-    watch(one.is_low_priority ? low_priority_ : epoll_, one.socket.get(), number, 0, EPOLL_CTL_DEL);
-    watch(by, one.socket.get(), number, events, EPOLL_CTL_ADD);
+    watch(one.is_low_priority ? low_priority_ : epoll_, one.socket.number(), number, 0, EPOLL_CTL_DEL);
+    watch(by, one.socket.number(), number, events, EPOLL_CTL_ADD);
   } else if (events != one.events) {
-    watch(by, one.socket.get(), number, events, EPOLL_CTL_MOD);
+    watch(by, one.socket.number(), number, events, EPOLL_CTL_MOD);
   }
   one.is_low_priority = is_low_priority;
   one.events = events;
@@ -256,7 +256,7 @@ void server::impl::wait_for(connection& one, std::uint64_t number, std::uint32_t
 void server::impl::stop() noexcept {
   is_stopped_ = true;
   const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);
+  (void)!::write(wake_.number(), &one, sizeof one);
 }
 
 // Called by other threads: the server's thread will call `what`.
@@ -266,12 +266,12 @@ void server::impl::post(std::function<void()> what) {
     posted_.push_back(std::move(what));
   }
   const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);
+  (void)!::write(wake_.number(), &one, sizeof one);
 }
 
 void server::impl::do_posted() {
   std::uint64_t rung = 0;
-  (void)!::read(wake_.get(), &rung, sizeof rung);
+  (void)!::read(wake_.number(), &rung, sizeof rung);
   std::vector<std::function<void()>> now;
   {
     const std::lock_guard held{lock_};
@@ -297,7 +297,7 @@ void server::impl::run() {
     const int usual_ms = next_to_look_at_ != 0 ? 0 : awaited_ > 0 ? look_ms : -1;
     const std::uint64_t waits_from = steady_ns();
     const int sleep_ms = admission_.sleep_ms(waits_from, usual_ms);
-    const int got = ::epoll_wait(epoll_.get(), events.data(), events.size(), sleep_ms);
+    const int got = ::epoll_wait(epoll_.number(), events.data(), events.size(), sleep_ms);
     turns_.waited(waits_from, steady_ns());
     if (got < 0 && errno != EINTR)
       throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
@@ -341,7 +341,7 @@ void server::impl::begin_work() {
 
 void server::impl::serve_low_priority() {
   std::array<epoll_event, most_low_priority_a_turn> events{};
-  const int got = ::epoll_wait(low_priority_.get(), events.data(), events.size(), 0);
+  const int got = ::epoll_wait(low_priority_.number(), events.data(), events.size(), 0);
   for (int i = 0; i < got; ++i) {
     begin_work();
     const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
@@ -366,7 +366,7 @@ detail::membership::calls server::impl::calls_of_member() {
         if (service_.member()->is_drained()) stop();
       },
       [this] { return wish(); },
-      [this](std::uint64_t node, descriptor socket, const std::vector<std::byte>& come) {
+      [this](std::uint64_t node, os::descriptor socket, const std::vector<std::byte>& come) {
         source_connected(node, std::move(socket), come);
       },
   };
@@ -378,11 +378,11 @@ std::pair<detail::member_entry, detail::follow_entry> server::impl::wish() {
   return {to, service_.member()->follow()};
 }
 
-void server::impl::source_connected(std::uint64_t node, descriptor socket, std::span<const std::byte> come) {
+void server::impl::source_connected(std::uint64_t node, os::descriptor socket, std::span<const std::byte> come) {
   if (node != service_.member()->wanted_source().node) return;
   if (source_ != 0) close(source_);
   source_ = ++next_number_;
-  detail::set_nonblocking(socket.get());
+  detail::set_nonblocking(socket.number());
   add(source_, std::make_unique<detail::follower>(service_, node), std::move(socket));
   detail::party& with = *connections_[source_]->with;
   while (!come.empty()) {
@@ -435,8 +435,7 @@ void server::impl::accept_from(std::size_t listener) {
     ask_for_strangers(false);
     return;
   }
-  descriptor socket{situ::detail::above_standard(
-      ::accept4(listeners_[listener].get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
+  os::descriptor socket = os::accept_from(listeners_[listener].socket(), SOCK_NONBLOCK);
   if (!socket) return has_no_descriptors(errno);
   if (admission_.is_full()) turn_away(*overdue);
   try {
@@ -468,7 +467,8 @@ void server::impl::has_no_descriptors(int why) {
 void server::impl::ask_for_strangers(bool is_wanted) {
   try {
     for (std::size_t i = 0; i < listeners_.size(); ++i)
-      watch(low_priority_, listeners_[i].get(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U, EPOLL_CTL_MOD);
+      watch(low_priority_, listeners_[i].socket().number(), i + 1, is_wanted ? std::uint32_t{EPOLLIN} : 0U,
+            EPOLL_CTL_MOD);
   } catch (const error&) {
     if (is_wanted) admission_.rest_for_descriptors(steady_ns());
   }
@@ -479,10 +479,10 @@ void server::impl::turn_away(std::uint64_t number) {
   close(number);
 }
 
-void server::impl::welcome_stranger(std::size_t listener, descriptor socket) {
+void server::impl::welcome_stranger(std::size_t listener, os::descriptor socket) {
   const bool is_on_this_host = detail::is_on_this_host(options_.listen[listener]);
-  detail::set_stream_options(socket.get(), options_.patience);
-  if (is_on_this_host) detail::bound_buffers(socket.get());
+  detail::set_stream_options(socket.number(), options_.patience);
+  if (is_on_this_host) detail::bound_buffers(socket.number());
   const std::uint64_t number = ++next_number_;
   auto with = std::make_unique<detail::session>(service_, number);
   if (is_on_this_host) with->allow_memory();
@@ -490,12 +490,12 @@ void server::impl::welcome_stranger(std::size_t listener, descriptor socket) {
   serve(number);
 }
 
-void server::impl::add(std::uint64_t number, std::unique_ptr<detail::party> with, descriptor socket) {
+void server::impl::add(std::uint64_t number, std::unique_ptr<detail::party> with, os::descriptor socket) {
   auto fresh = std::make_unique<connection>(std::move(with), std::move(socket));
   const bool is_stranger = !fresh->with->is_logged_in();
   fresh->events = EPOLLIN | EPOLLRDHUP;
   fresh->is_low_priority = is_stranger;
-  watch(is_stranger ? low_priority_ : epoll_, fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
+  watch(is_stranger ? low_priority_ : epoll_, fresh->socket.number(), number, fresh->events, EPOLL_CTL_ADD);
   connections_[number] = std::move(fresh);
   if (is_stranger) admission_.enter(number, steady_ns());
 }
@@ -534,7 +534,7 @@ void server::impl::exchange(connection& one, std::uint64_t number) {
 bool server::impl::take_from(connection& one, std::size_t& bytes) {
   const std::span<std::byte> room = one.with->room();
   if (room.empty()) return true;
-  const ssize_t got = ::recv(one.socket.get(), room.data(), room.size(), 0);
+  const ssize_t got = ::recv(one.socket.number(), room.data(), room.size(), 0);
   if (got > 0) {
     bytes += static_cast<std::size_t>(got);
     // The lease is checked against the time at which the bytes were read: the thread may have been stopped before.
@@ -555,34 +555,32 @@ void server::impl::end(connection& one, int why) {
   } else if (one.with->is_within_message()) {
     ++service_.counters().cut_messages;
   }
-  one.socket = descriptor{};
+  one.socket.close();
 }
 
 bool server::impl::give_to(connection& one, std::size_t& bytes) {
   for (;;) {
     const detail::party::pieces out = one.with->output();
     std::array<iovec, 2> parts{};
-    msghdr message{};
-    message.msg_iov = parts.data();
+    std::size_t count = 0;
     std::size_t all = 0;
     for (const auto& each : out) {
       if (each.empty()) continue;
-      parts[message.msg_iovlen++] = {const_cast<std::byte*>(each.data()), each.size()};
+      parts[count++] = {const_cast<std::byte*>(each.data()), each.size()};
       all += each.size();
     }
     if (all == 0) {
-      if (one.with->has_ended()) one.socket = descriptor{};
+      if (one.with->has_ended()) one.socket.close();
       return static_cast<bool>(one.socket);
     }
     if (bytes >= most_bytes_a_turn) return false;
-    detail::descriptor_room room;
-    if (one.with->passing() >= 0) room.pass(one.with->passing(), message);
-    const ssize_t gone = ::sendmsg(one.socket.get(), &message, MSG_NOSIGNAL);
+    const int passed = one.with->passing();
+    const ssize_t gone = os::send_message(one.socket, std::span{parts}.first(count), passed);
     if (gone < 0) {
-      if (errno != EAGAIN && errno != EINTR) end(one, errno);
+      if (errno != EAGAIN) end(one, errno);
       return false;
     }
-    if (message.msg_control != nullptr) one.with->passed();
+    if (passed >= 0) one.with->passed();
     bytes += static_cast<std::size_t>(gone);
     one.with->sent(static_cast<std::size_t>(gone));
     if (static_cast<std::size_t>(gone) < all) return false;

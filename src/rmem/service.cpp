@@ -7,7 +7,6 @@
 #include <atomic>
 #include <utility>
 
-#include "os/descriptor.h"
 #include "rmem/handshake.h"
 #include "rmem/session.h"
 
@@ -240,7 +239,7 @@ answer service::grant(const asker& who, const request_head& head, std::span<cons
   return with_capability(made);
 }
 
-answer service::pass_memory(const asker& who, const request_head& head, descriptor& file) {
+answer service::pass_memory(const asker& who, const request_head& head, os::descriptor& file) {
   if (member_) return count(refusal(status::not_supported, "replicas do not pass their memory"));
   const bool is_to_read = head.operation == static_cast<std::uint16_t>(operation::map_to_read);
   int number = -1;
@@ -249,7 +248,7 @@ answer service::pass_memory(const asker& who, const request_head& head, descript
                  : memory_.pass(who.application, who.session, head.grant, head.secret, number);
   if (!got.is_ok()) return count(refused(got));
   // A duplicate, since the region may end before the descriptor has been sent.
-  file = descriptor{situ::detail::above_standard(::fcntl(number, F_DUPFD_CLOEXEC, 0))};
+  file = os::descriptor{::fcntl(number, F_DUPFD_CLOEXEC, 0)};
   if (!file) return count(refusal(status::not_supported, "the server has no descriptor left"));
   return {};
 }

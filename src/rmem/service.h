@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "os/descriptor.h"
 #include "rmem/client_table.h"
 #include "rmem/memory_table.h"
 #include "rmem/protocol.h"
 #include "rmem/replica.h"
-#include "rmem/sockets.h"
 #include "rmem/views.h"
 
 namespace situ::rmem::detail {
@@ -81,7 +81,7 @@ class service : private replica_state {
   // Passes a descriptor of a region's memory to the connection that the region ends with, or to a reader. A member of a
   // chain passes none: stores without a message would not reach the other members, and loads would see bytes that not
   // all have.
-  [[nodiscard]] answer pass_memory(const asker& who, const request_head& head, descriptor& file);
+  [[nodiscard]] answer pass_memory(const asker& who, const request_head& head, os::descriptor& file);
   // Sends bytes that a write has put into regions to the next member; with the last bytes of a request, also its
   // answer.
   void publish_bytes(std::span<const range> where, std::span<const std::byte> data, const asker& who,

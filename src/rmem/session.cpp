@@ -394,7 +394,7 @@ void session::cut() noexcept {
   out_.clear();
   out_begin_ = 0;
   piece_ = {};
-  passing_ = descriptor{};
+  passing_.close();
   is_reading_ = false;
   end(false);
 }

@@ -34,8 +34,8 @@ class session : public party {
   void received(std::size_t bytes) override;
   [[nodiscard]] pieces output() const noexcept override;
   void sent(std::size_t bytes) override;
-  [[nodiscard]] int passing() const noexcept override { return passing_.get(); }
-  void passed() noexcept override { passing_ = descriptor{}; }
+  [[nodiscard]] int passing() const noexcept override { return passing_.number(); }
+  void passed() noexcept override { passing_.close(); }
   // Allows the session to pass descriptors, since its socket can.
   void allow_memory() noexcept { may_pass_ = true; }
   // Copies the part of these bytes of a region that output() has shown and that has not been sent.
@@ -104,7 +104,7 @@ class session : public party {
   std::size_t out_begin_ = 0;
   std::span<const std::byte> piece_;  // of a region, behind out_
   bool may_pass_ = false;
-  descriptor passing_;  // requests wait until it has been sent
+  os::descriptor passing_;  // requests wait until it has been sent
 
   request_head head_{};  // of the current read or write
   bool is_reading_ = false;

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@
 #include <memory>
 #include <thread>
 
-#include "os/descriptor.h"
+#include "os/local_socket.h"
 
 namespace situ::rmem::detail {
 namespace {
@@ -34,15 +33,14 @@ struct socket_address {
 };
 
 socket_address unix_address(std::string_view path) {
-  sockaddr_un made{};
-  made.sun_family = AF_UNIX;
-  if (!path.starts_with('/') || path.size() >= sizeof made.sun_path)
-    throw_error(errc::bad_argument, fmt::format("a Unix socket is unix:/path with at most {} characters: unix:{}",
-                                                sizeof made.sun_path - 1, path));
-  std::memcpy(made.sun_path, path.data(), path.size());
+  constexpr std::size_t most = os::local_address::most_bytes;
+  if (!path.starts_with('/') || path.size() > most)
+    throw_error(errc::bad_argument,
+                fmt::format("a Unix socket is unix:/path with at most {} characters: unix:{}", most, path));
+  const auto made = os::local_address::of_path(path);
   socket_address all;
-  std::memcpy(&all.bytes, &made, sizeof made);
-  all.length = sizeof made;
+  std::memcpy(&all.bytes, made.get(), made.bytes());
+  all.length = made.bytes();
   return all;
 }
 
@@ -69,8 +67,8 @@ socket_address address_of(std::string_view endpoint) {
   return all;
 }
 
-descriptor make_socket(int family, int flags) {
-  return descriptor{situ::detail::above_standard(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0))};
+os::descriptor make_socket(int family, int flags) {
+  return os::descriptor{::socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)};
 }
 
 std::string text_of_bound(int socket, const std::string& asked) {
@@ -105,9 +103,9 @@ found_file look_at(const std::string& path, const std::string& endpoint) {
 
 // Returns errno's value; 0: a process listens there.
 int try_to_connect(const socket_address& at, const std::string& endpoint) {
-  const descriptor probe = make_socket(AF_UNIX, SOCK_NONBLOCK);
+  const os::descriptor probe = os::open_local_socket(SOCK_STREAM | SOCK_NONBLOCK);
   if (!probe) throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(errno)));
-  return ::connect(probe.get(), at.get(), at.length) == 0 ? 0 : errno;
+  return ::connect(probe.number(), at.get(), at.length) == 0 ? 0 : errno;
 }
 
 // Removes a socket at which nobody answers, and nothing else. A server that is just starting has bound its socket and
@@ -163,32 +161,6 @@ int connect_and_wait(int socket, const socket_address& at) {
 
 }  // namespace
 
-descriptor::~descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
-void descriptor_room::attach(msghdr& to) noexcept {
-  to.msg_control = bytes_;
-  to.msg_controllen = sizeof bytes_;
-}
-void descriptor_room::pass(int number, msghdr& with) noexcept {
-  attach(with);
-  cmsghdr* const part = CMSG_FIRSTHDR(&with);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(sizeof number);
-  std::memcpy(CMSG_DATA(part), &number, sizeof number);
-}
-descriptor descriptor_room::take(const msghdr& from) const {
-  const cmsghdr* const part = CMSG_FIRSTHDR(&from);
-  int number = -1;
-  if (part == nullptr || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
-      part->cmsg_len != CMSG_LEN(sizeof number))
-    return {};
-  std::memcpy(&number, CMSG_DATA(part), sizeof number);
-  return descriptor{situ::detail::above_standard(number)};
-}
-
 bool is_on_this_host(std::string_view endpoint) noexcept { return endpoint.starts_with(unix_prefix); }
 
 listener::listener(std::string& endpoint) {
@@ -200,23 +172,23 @@ listener::listener(std::string& endpoint) {
   if (is_unix) {
     remove_stale(at, path, endpoint);
     // bind() gives the file the socket's mode.
-    if (socket_) ::fchmod(socket_.get(), 0600);
+    if (socket_) ::fchmod(socket_.number(), 0600);
   } else if (socket_) {
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    bound_buffers(socket_.get());  // accepted sockets inherit it, and TCP must know before the connection
+    ::setsockopt(socket_.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    bound_buffers(socket_.number());  // accepted sockets inherit it, and TCP must know before the connection
   }
   const auto refuse = [&] {
     const int why = errno;
     remove_own_file();
     throw_error(errc::bad_launch, fmt::format("cannot listen at {}: {}", endpoint, std::strerror(why)));
   };
-  if (!socket_ || ::bind(socket_.get(), at.get(), at.length) != 0) refuse();
+  if (!socket_ || ::bind(socket_.number(), at.get(), at.length) != 0) refuse();
   if (is_unix) {
     const found_file made = look_at(path, endpoint);
     if (made.is_socket) path_ = path, device_ = made.device, inode_ = made.inode;
   }
-  if (::listen(socket_.get(), most_queued) != 0) refuse();
-  endpoint = text_of_bound(socket_.get(), endpoint);
+  if (::listen(socket_.number(), most_queued) != 0) refuse();
+  endpoint = text_of_bound(socket_.number(), endpoint);
 }
 
 listener::~listener() { remove_own_file(); }
@@ -247,24 +219,25 @@ void set_stream_options(int socket, std::chrono::milliseconds patience) noexcept
 
 void set_nonblocking(int socket) noexcept { ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK); }
 
-descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout) {
+os::descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout) {
   const socket_address at = address_of(endpoint);
   const bool is_unix = at.bytes.ss_family == AF_UNIX;
-  descriptor made = make_socket(at.bytes.ss_family, is_unix ? 0 : SOCK_NONBLOCK);
+  os::descriptor made = make_socket(at.bytes.ss_family, is_unix ? 0 : SOCK_NONBLOCK);
   const auto fail = [&](int why) {
     throw_error(errc::link_lost, fmt::format("cannot connect to {}: {}", endpoint, std::strerror(why)));
   };
   if (!made) fail(errno);
   const timeval most{timeout.count() / 1000, timeout.count() % 1000 * 1000};
-  if (::setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
-      ::setsockopt(made.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
+  if (::setsockopt(made.number(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
+      ::setsockopt(made.number(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
     fail(errno);
   // On a Unix socket connect() waits for room in the server's queue; EAGAIN: there was none in time.
-  if (const int bad = is_unix ? connect_and_wait(made.get(), at) : start_and_finish(made.get(), at, timeout); bad != 0)
+  if (const int bad = is_unix ? connect_and_wait(made.number(), at) : start_and_finish(made.number(), at, timeout);
+      bad != 0)
     fail(bad == EAGAIN ? ETIMEDOUT : bad);
-  set_stream_options(made.get(), timeout);
-  const int flags = ::fcntl(made.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(made.get(), F_SETFL, flags & ~O_NONBLOCK) != 0) fail(errno);
+  set_stream_options(made.number(), timeout);
+  const int flags = ::fcntl(made.number(), F_GETFL);
+  if (flags < 0 || ::fcntl(made.number(), F_SETFL, flags & ~O_NONBLOCK) != 0) fail(errno);
   return made;
 }
 

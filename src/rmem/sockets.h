@@ -2,47 +2,15 @@
 // a standard stream.
 #pragma once
 
-#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "os/descriptor.h"
 
 namespace situ::rmem::detail {
-
-// A file descriptor that closes itself. Movable.
-class descriptor {
- public:
-  descriptor() = default;
-  explicit descriptor(int number) noexcept : number_{number} {}
-  descriptor(descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~descriptor();
-  [[nodiscard]] int get() const noexcept { return number_; }
-  [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
-
- private:
-  int number_ = -1;
-};
-
-// Room for one descriptor that is passed with the bytes of a message.
-class descriptor_room {
- public:
-  // Makes the message pass the descriptor.
-  void pass(int number, msghdr& with) noexcept;
-  // Prepares the message to receive a descriptor.
-  void attach(msghdr& to) noexcept;
-  // Returns the descriptor that the message has brought, if any. pre: attached.
-  [[nodiscard]] descriptor take(const msghdr& from) const;
-
- private:
-  alignas(cmsghdr) char bytes_[CMSG_SPACE(sizeof(int))]{};
-};
 
 // Returns true for a Unix socket's endpoint; such a socket can pass descriptors.
 [[nodiscard]] bool is_on_this_host(std::string_view endpoint) noexcept;
@@ -57,12 +25,12 @@ class listener {
   listener(listener&& other) noexcept = default;
   listener& operator=(listener&&) = delete;
   ~listener();
-  [[nodiscard]] int get() const noexcept { return socket_.get(); }
+  [[nodiscard]] const os::descriptor& socket() const noexcept { return socket_; }
 
  private:
   void remove_own_file() const noexcept;
 
-  descriptor socket_;
+  os::descriptor socket_;
   std::string path_;  // of the file that bind made; empty: none
   dev_t device_ = 0;
   ino_t inode_ = 0;
@@ -70,7 +38,7 @@ class listener {
 
 // Returns a connected socket that blocks, each call for at most `timeout`. If a Unix server's queue is full, connecting
 // waits as long. Throws link_lost; bad_argument as above.
-[[nodiscard]] descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout);
+[[nodiscard]] os::descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout);
 // Bounds the kernel's buffers for one connection: at most twice this many bytes in each direction, as the kernel
 // doubles the number for its own use.
 inline constexpr int most_kernel_bytes = 256 * 1024;

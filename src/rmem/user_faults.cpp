@@ -14,7 +14,6 @@
 #include <cstring>
 #include <utility>
 
-#include "os/descriptor.h"
 #include "os/host.h"
 
 namespace situ::rmem::detail {
@@ -61,24 +60,24 @@ user_faults::user_faults(told how) : nobody_waits_{how == told::by_signal} {
   long made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (made < 0) made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
   if (made < 0) refuse("it is refused");
-  descriptor_ = descriptor{situ::detail::above_standard(static_cast<int>(made))};
+  descriptor_ = os::descriptor{static_cast<int>(made)};
   begin(features | (nobody_waits_ ? UFFD_FEATURE_SIGBUS : 0));
 }
 
-user_faults::user_faults(descriptor of_process) : descriptor_{std::move(of_process)} { begin(features); }
+user_faults::user_faults(os::descriptor of_process) : descriptor_{std::move(of_process)} { begin(features); }
 
 void user_faults::begin(std::uint64_t features) {
   uffdio_api api{UFFD_API, features | feature_move, 0};
   can_move_ = pretended_kernel.load(std::memory_order_relaxed) == kernel::this_one &&
-              ::ioctl(descriptor_.get(), UFFDIO_API, &api) == 0;
+              ::ioctl(descriptor_.number(), UFFDIO_API, &api) == 0;
   if (can_move_) return;
   api = {UFFD_API, features, 0};
-  if (::ioctl(descriptor_.get(), UFFDIO_API, &api) != 0) refuse("this one is older");
+  if (::ioctl(descriptor_.number(), UFFDIO_API, &api) != 0) refuse("this one is older");
 }
 
 void user_faults::watch(std::byte* begin, std::size_t bytes, std::uint64_t how) {
   uffdio_register all{range_of(begin, bytes), how, 0};
-  if (::ioctl(descriptor_.get(), UFFDIO_REGISTER, &all) != 0) refuse("a mapping is not taken");
+  if (::ioctl(descriptor_.number(), UFFDIO_REGISTER, &all) != 0) refuse("a mapping is not taken");
 }
 void user_faults::watch(std::byte* begin, std::size_t bytes) {
   watch(begin, bytes, UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP);
@@ -93,7 +92,7 @@ void user_faults::watch_moved(std::byte* begin, std::size_t bytes) {
 std::optional<user_fault> user_faults::next() noexcept {
   uffd_msg message{};
   do {
-    const ssize_t got = ::read(descriptor_.get(), &message, sizeof message);
+    const ssize_t got = ::read(descriptor_.number(), &message, sizeof message);
     if (got < 0 && errno == EINTR) continue;
     if (got != static_cast<ssize_t>(sizeof message)) return std::nullopt;
   } while (message.event != UFFD_EVENT_PAGEFAULT);
@@ -113,7 +112,7 @@ bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) no
     pages.range = range_of(begin, std::min(step, bytes));
     pages.mode = is_protected ? continue_mode_protected : 0;
     std::size_t done = pages.range.len;
-    if (ask(descriptor_.get(), UFFDIO_CONTINUE, pages) != 0) {
+    if (ask(descriptor_.number(), UFFDIO_CONTINUE, pages) != 0) {
       if (errno == EINVAL && is_protected) return false;
       // Some pages may be mapped already, by a touch that needed no help, or lie in several mappings. So each is done
       // by itself.
@@ -139,7 +138,7 @@ std::size_t user_faults::copy(std::byte* to, const std::byte* from, std::size_t 
   const std::size_t copied = in_parts(bytes, [&](std::size_t& done) {
     uffdio_copy pages{reinterpret_cast<std::uintptr_t>(to + done), reinterpret_cast<std::uintptr_t>(from + done),
                       bytes - done, is_protected ? UFFDIO_COPY_MODE_WP : 0, 0};
-    const bool is_all = ::ioctl(descriptor_.get(), UFFDIO_COPY, &pages) == 0;
+    const bool is_all = ::ioctl(descriptor_.number(), UFFDIO_COPY, &pages) == 0;
     if (pages.copy > 0) done += static_cast<std::size_t>(pages.copy);
     return is_all;
   });
@@ -151,7 +150,7 @@ std::size_t user_faults::move(std::byte* to, const std::byte* from, std::size_t 
   return in_parts(bytes, [&](std::size_t& done) {
     move_request pages{reinterpret_cast<std::uintptr_t>(to + done), reinterpret_cast<std::uintptr_t>(from + done),
                        bytes - done, move_mode_wakes_nobody, 0};
-    const bool is_all = ::ioctl(descriptor_.get(), uffdio_move, &pages) == 0;
+    const bool is_all = ::ioctl(descriptor_.number(), uffdio_move, &pages) == 0;
     if (pages.moved > 0) done += static_cast<std::size_t>(pages.moved);
     return is_all;
   });
@@ -159,16 +158,16 @@ std::size_t user_faults::move(std::byte* to, const std::byte* from, std::size_t 
 
 void user_faults::protect(std::byte* begin, std::size_t bytes) noexcept {
   uffdio_writeprotect pages{range_of(begin, bytes), UFFDIO_WRITEPROTECT_MODE_WP};
-  ask(descriptor_.get(), UFFDIO_WRITEPROTECT, pages);
+  ask(descriptor_.number(), UFFDIO_WRITEPROTECT, pages);
 }
 void user_faults::allow_writes(std::byte* begin, std::size_t bytes) noexcept {
   uffdio_writeprotect pages{range_of(begin, bytes), 0};
-  if (ask(descriptor_.get(), UFFDIO_WRITEPROTECT, pages) != 0) wake(begin, bytes);
+  if (ask(descriptor_.number(), UFFDIO_WRITEPROTECT, pages) != 0) wake(begin, bytes);
 }
 void user_faults::wake(std::byte* begin, std::size_t bytes) noexcept {
   if (nobody_waits_) return;
   uffdio_range pages = range_of(begin, bytes);
-  ::ioctl(descriptor_.get(), UFFDIO_WAKE, &pages);
+  ::ioctl(descriptor_.number(), UFFDIO_WAKE, &pages);
 }
 
 }  // namespace situ::rmem::detail

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "rmem/sockets.h"
+#include "os/descriptor.h"
 
 namespace situ::rmem::detail {
 
@@ -29,7 +29,7 @@ class user_faults {
   // Throws not_supported if the kernel lacks userfaultfd or forbids it.
   explicit user_faults(told how = told::by_descriptor);
   // Takes a userfaultfd that another process has made for its own memory and passed here. Throws not_supported.
-  explicit user_faults(descriptor of_process);
+  explicit user_faults(os::descriptor of_process);
   // Reports touches of these bytes, a mapping of a memory file, from now on. Throws not_supported.
   void watch(std::byte* begin, std::size_t bytes);
   // As watch(), for private anonymous memory: missing pages only, which copy() fills.
@@ -39,7 +39,7 @@ class user_faults {
   // Returns true if the kernel moves pages (Linux 6.8).
   [[nodiscard]] bool can_move() const noexcept { return can_move_; }
   [[nodiscard]] told how_told() const noexcept { return nobody_waits_ ? told::by_signal : told::by_descriptor; }
-  [[nodiscard]] int descriptor_number() const noexcept { return descriptor_.get(); }
+  [[nodiscard]] int descriptor_number() const noexcept { return descriptor_.number(); }
   // Returns the next touch; nullopt if no thread waits.
   [[nodiscard]] std::optional<user_fault> next() noexcept;
   // Maps pages that the file has, and wakes the threads that wait for them. The first write to a protected page is
@@ -61,7 +61,7 @@ class user_faults {
   void watch(std::byte* begin, std::size_t bytes, std::uint64_t how);
   template <class Some>
   std::size_t in_parts(std::size_t bytes, const Some& some) noexcept;
-  descriptor descriptor_;
+  os::descriptor descriptor_;
   bool can_move_ = false;
   bool nobody_waits_ = false;
 };

@@ -71,7 +71,7 @@ class neighbour_watch {
 
   job_control& control_;
   const std::uint32_t own_;
-  const int stop_;  // an eventfd
+  const os::descriptor stop_;  // an eventfd
   os::worker thread_;
 };
 

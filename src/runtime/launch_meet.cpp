@@ -8,7 +8,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 
 #include "memory/liveness.h"
 #include "os/host.h"
+#include "os/local_socket.h"
 #include "os/worker.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
@@ -45,21 +45,6 @@ constexpr int look_ms = 200;
                                             self.launcher, what, why));
 }
 
-// Owns a descriptor.
-class descriptor {
- public:
-  explicit descriptor(int number) noexcept : number_{above_standard(number)} {}
-  descriptor(descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
-  descriptor& operator=(descriptor&&) = delete;
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
-
 // Logs which tasks are missing, for the first time after a while.
 class waiting_notice {
  public:
@@ -74,89 +59,52 @@ class waiting_notice {
   clock::time_point next_ = clock::now() + between_warnings;
 };
 
-struct meeting_point {
-  sockaddr_un address{};
-  socklen_t bytes = 0;
-  // turn: counts the jobs that the runtimes of a process join, one after the other.
-  meeting_point(const foreign_task& self, unsigned turn) {
-    std::string name = fmt::format("situ/{}/{}/{}", ::getuid(), self.job, turn);
-    if (name.size() > sizeof address.sun_path - 1)
-      name = fmt::format("situ/{}/{:x}/{}", ::getuid(), std::hash<std::string>{}(self.job), turn);
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path + 1, name.data(), name.size());  // after a zero byte: an abstract address
-    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  }
-  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
-};
+// turn: counts the jobs that the runtimes of a process join, one after the other.
+os::local_address meeting_point(const foreign_task& self, unsigned turn) {
+  std::string name = fmt::format("situ/{}/{}/{}", ::getuid(), self.job, turn);
+  if (name.size() > os::local_address::most_bytes)
+    name = fmt::format("situ/{}/{:x}/{}", ::getuid(), std::hash<std::string>{}(self.job), turn);
+  return os::local_address::abstract(name);
+}
 
-descriptor open_socket(const foreign_task& self) {
-  descriptor made{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
-  if (made.number() < 0) throw_cannot_meet(self, "no socket", ::strerrordesc_np(errno));
+os::descriptor open_socket(const foreign_task& self) {
+  os::descriptor made = os::open_local_socket(SOCK_SEQPACKET);
+  if (!made) throw_cannot_meet(self, "no socket", ::strerrordesc_np(errno));
   return made;
 }
 
 // Returns the process at the other end; nullopt if it runs for another user.
-std::optional<pid_t> peer_of(const foreign_task& self, const descriptor& socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  if (::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
-    throw_cannot_meet(self, "who is at the other end is not told", ::strerrordesc_np(errno));
-  if (peer.uid != ::getuid()) return {};
+std::optional<pid_t> process_at_other_end(const foreign_task& self, const os::descriptor& socket) {
+  const std::optional<ucred> peer = os::peer_of(socket);
+  if (!peer) throw_cannot_meet(self, "who is at the other end is not told", ::strerrordesc_np(errno));
+  if (peer->uid != ::getuid()) return {};
   // Without its number, no place could watch for its end.
-  if (peer.pid == 0)
+  if (peer->pid == 0)
     throw_cannot_meet(self, "another task is in another pid namespace",
                       "start the tasks of a host in one container, or set SITU_ALONE=1");
-  return peer.pid;
+  return peer->pid;
 }
 
-// A message of one byte, with room for a descriptor.
-struct descriptor_message {
+// A message of one byte passes the descriptor. Returns 0 or an errno.
+int send_descriptor(const os::descriptor& to, int sent) {
   char byte = 1;
-  iovec text{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-  msghdr head{};
-  descriptor_message() noexcept {
-    head.msg_iov = &text;
-    head.msg_iovlen = 1;
-    head.msg_control = control;
-    head.msg_controllen = sizeof control;
-  }
-  descriptor_message(const descriptor_message&) = delete;
-  descriptor_message& operator=(const descriptor_message&) = delete;
-};
-
-// Returns 0 or an errno.
-int send_descriptor(const descriptor& to, int sent) {
-  descriptor_message message;
-  cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &sent, sizeof sent);
-  while (::sendmsg(to.number(), &message.head, MSG_NOSIGNAL) != 1)
-    if (errno != EINTR) return errno;
-  return 0;
+  const iovec text{&byte, 1};
+  return os::send_message(to, {&text, 1}, sent) == 1 ? 0 : errno;
 }
 
-// Returns -1 if the other end is gone. Throws if it has sent a descriptor for which this process has no number left.
-int receive_descriptor(const foreign_task& self, const descriptor& from) {
-  descriptor_message message;
-  ssize_t got = -1;
-  do got = ::recvmsg(from.number(), &message.head, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
-  if (got < 0 && errno != ECONNRESET) throw_cannot_meet(self, "it receives nothing", ::strerrordesc_np(errno));
-  if (got != 1) return -1;
-  if ((message.head.msg_flags & MSG_CTRUNC) != 0)
+// Returns none if the other end is gone. Throws if it has sent a descriptor for which this process has no number left.
+os::descriptor receive_descriptor(const foreign_task& self, const os::descriptor& from) {
+  std::byte byte{};
+  os::received_message got = os::receive_message(from, {&byte, 1});
+  if (got.bytes < 0 && errno != ECONNRESET) throw_cannot_meet(self, "it receives nothing", ::strerrordesc_np(errno));
+  if (got.bytes != 1) return {};
+  if (got.is_cut)
     throw_cannot_meet(self, "it has no descriptor for the memory of the job", "raise the limit (ulimit -n)");
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
-  int received = -1;
-  std::memcpy(&received, CMSG_DATA(header), sizeof received);
-  return above_standard(received);
+  return std::move(got.passed);
 }
 
 // Returns false if the poll fails: the caller polls again.
-bool is_ready(const descriptor& socket, int timeout_ms) {
+bool is_ready(const os::descriptor& socket, int timeout_ms) {
   pollfd looked{.fd = socket.number(), .events = POLLIN, .revents = 0};
   return ::poll(&looked, 1, timeout_ms) > 0;
 }
@@ -171,7 +119,7 @@ bool is_ready(const descriptor& socket, int timeout_ms) {
 }
 
 struct arrived_task {
-  descriptor socket;
+  os::descriptor socket;
   std::uint32_t rank;
   pid_t pid;
 };
@@ -185,14 +133,14 @@ std::string missing(const foreign_task& self, const std::vector<arrived_task>& c
   return fmt::format("{}", fmt::join(absent, ", "));
 }
 
-void receive_task(const foreign_task& self, const descriptor& listener, std::vector<arrived_task>& come) {
-  descriptor socket{::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC)};
-  if (socket.number() < 0) {
+void receive_task(const foreign_task& self, const os::descriptor& listener, std::vector<arrived_task>& come) {
+  os::descriptor socket = os::accept_from(listener);
+  if (!socket) {
     // On other errors the connecting task would stay in the queue, and this loop would wait for it in vain.
     if (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED) return;
     throw_cannot_meet(self, "another task cannot be let in", ::strerrordesc_np(errno));
   }
-  const std::optional<pid_t> pid = peer_of(self, socket);
+  const std::optional<pid_t> pid = process_at_other_end(self, socket);
   std::uint32_t rank = 0;
   if (!pid || !is_ready(socket, 1000) || ::recv(socket.number(), &rank, sizeof rank, 0) != sizeof rank) return;
   const std::vector<std::uint32_t> expected = ranks_of(self);
@@ -202,9 +150,9 @@ void receive_task(const foreign_task& self, const descriptor& listener, std::vec
   come.push_back({.socket = std::move(socket), .rank = rank, .pid = *pid});
 }
 
-job receive_all(const foreign_task& self, const meeting_point& point, const meeting_of_host& doing) {
-  const descriptor listener = open_socket(self);
-  if (::bind(listener.number(), point.get(), point.bytes) != 0 || ::listen(listener.number(), SOMAXCONN) != 0)
+job receive_all(const foreign_task& self, const os::local_address& point, const meeting_of_host& doing) {
+  const os::descriptor listener = open_socket(self);
+  if (!os::listen_at(listener, point, SOMAXCONN))
     throw_cannot_meet(self, "its address is taken", ::strerrordesc_np(errno));
   std::optional<job> first;
   if (!doing.make) first.emplace(job::create(options_of_own_job(self.size, observation_by_environment())));
@@ -233,19 +181,20 @@ job receive_all(const foreign_task& self, const meeting_point& point, const meet
 
 // --- the others ------------------------------------------------------------------------------------------------------
 
-job go_to_first(const foreign_task& self, const meeting_point& point, const meeting_of_host& doing) {
+job go_to_first(const foreign_task& self, const os::local_address& point, const meeting_of_host& doing) {
   const std::uint32_t first = ranks_of(self).front();
   waiting_notice waited;
   for (;; rest(std::chrono::nanoseconds{between_tries}.count())) {
-    const descriptor socket = open_socket(self);
-    if (::connect(socket.number(), point.get(), point.bytes) == 0) {
-      if (!peer_of(self, socket)) throw_cannot_meet(self, "its address", "another user's process has taken it");
+    const os::descriptor socket = open_socket(self);
+    if (::connect(socket.number(), point.get(), point.bytes()) == 0) {
+      if (!process_at_other_end(self, socket))
+        throw_cannot_meet(self, "its address", "another user's process has taken it");
       if (::send(socket.number(), &self.rank, sizeof self.rank, MSG_NOSIGNAL) == sizeof self.rank) {
         if (doing.meanwhile) doing.meanwhile();
         while (!is_ready(socket, look_ms))
           waited.say([&] { return fmt::format("task {} of {} waits for the others", self.rank, self.size); });
-        const int received = receive_descriptor(self, socket);
-        if (received >= 0) return job::attach(received);
+        os::descriptor received = receive_descriptor(self, socket);
+        if (received) return job::attach(received.release());
       }
       throw_cannot_meet(self, fmt::format("task {} has refused it or ended", first), "see what that says");
     } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {  // it is not there yet, or is busy
@@ -262,7 +211,7 @@ job go_to_first(const foreign_task& self, const meeting_point& point, const meet
 
 job meet_tasks(const foreign_task& self, const meeting_of_host& doing) {
   static unsigned turn = 0;
-  const meeting_point point{self, turn++};
+  const os::local_address point = meeting_point(self, turn++);
   const bool is_first = self.rank == ranks_of(self).front();
   return is_first ? receive_all(self, point, doing) : go_to_first(self, point, doing);
 }
@@ -270,15 +219,14 @@ job meet_tasks(const foreign_task& self, const meeting_of_host& doing) {
 // --- watching each other ---------------------------------------------------------------------------------------------
 
 neighbour_watch::neighbour_watch(job_control& control, std::uint32_t own)
-    : control_{control}, own_{own}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
+    : control_{control}, own_{own}, stop_{::eventfd(0, EFD_CLOEXEC)} {
   thread_ = os::worker{os::without_signals, [this] { run(); }};
 }
 
 neighbour_watch::~neighbour_watch() {
   const std::uint64_t one = 1;
-  (void)!::write(stop_, &one, sizeof one);
+  (void)!::write(stop_.number(), &one, sizeof one);
   thread_.join();
-  ::close(stop_);
 }
 
 void neighbour_watch::run() {
@@ -299,12 +247,14 @@ bool neighbour_watch::is_first() const {
 // Only ESRCH means that the process has ended; other errors, for example a lack of descriptors, say nothing about it.
 bool neighbour_watch::await_end_of(std::uint32_t place) {
   const auto pid = static_cast<pid_t>(control_.slot(place).pid.load());
-  std::optional<descriptor> process;
-  pollfd looked[] = {{.fd = -1, .events = POLLIN, .revents = 0}, {.fd = stop_, .events = POLLIN, .revents = 0}};
+  os::descriptor process;
+  pollfd looked[] = {{.fd = -1, .events = POLLIN, .revents = 0},
+                     {.fd = stop_.number(), .events = POLLIN, .revents = 0}};
   bool is_told = false;
   for (standstill_watch standstill;;) {
     if (looked[0].fd < 0) {
-      looked[0].fd = process.emplace(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))).number();
+      process = os::descriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+      looked[0].fd = process.number();
       if (looked[0].fd < 0 && errno == ESRCH) return true;
       if (looked[0].fd < 0 && !std::exchange(is_told, true))
         log(log_level::warning,

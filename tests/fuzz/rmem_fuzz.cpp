@@ -205,7 +205,7 @@ class fuzzed_client {
   capability others_;
   std::size_t given_ = 0;
   std::vector<std::byte> taken_;
-  std::vector<descriptor> kept_;
+  std::vector<os::descriptor> kept_;
   rmem_outcome outcome_;
 };
 

@@ -150,7 +150,7 @@ TEST_F(rmem_command, a_client_without_a_descriptor_for_a_mapping_is_told_so) {
   rlimit less = before;
   less.rlim_cur = 64;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &less), 0);
-  std::vector<descriptor> all;
+  std::vector<os::descriptor> all;
   do all.emplace_back(::eventfd(0, EFD_CLOEXEC));
   while (all.back());
   expect_refused(errc::out_of_memory, [&] { (void)one.map(mine); }, "this process has none left");

@@ -2,14 +2,13 @@
 // server's own.
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "os/local_socket.h"
 #include "rmem/servers.h"
-#include "rmem/sockets.h"
 
 using namespace situ_rmem_test;
 namespace fs = std::filesystem;
@@ -30,12 +29,12 @@ class rmem_listen : public testing::Test {
   }
   static void write(const fs::path& path) { std::ofstream{path} << "years of work\n"; }
   // A socket's file that nobody listens at.
-  static void leave_socket(const fs::path& path, int type = SOCK_STREAM) {
-    const rmem::detail::descriptor made{::socket(AF_UNIX, type, 0)};
-    sockaddr_un named{};
-    named.sun_family = AF_UNIX;
-    path.string().copy(named.sun_path, sizeof named.sun_path - 1);
-    ASSERT_EQ(::bind(made.get(), reinterpret_cast<const sockaddr*>(&named), sizeof named), 0);
+  static void leave_socket(const fs::path& path, int type = SOCK_STREAM) { (void)bind_at(path, type); }
+  static os::descriptor bind_at(const fs::path& path, int type) {
+    os::descriptor made = os::open_local_socket(type);
+    const auto at = os::local_address::of_path(path.string());
+    EXPECT_EQ(::bind(made.number(), at.get(), at.bytes()), 0);
+    return made;
   }
   const fs::path folder = testing::TempDir() + "situ-rmem-listen-" + std::to_string(::getpid());
   const fs::path path = folder / "socket";
@@ -81,11 +80,7 @@ TEST_F(rmem_listen, a_server_that_answers_keeps_its_socket) {
 }
 
 TEST_F(rmem_listen, whether_one_answers_that_cannot_be_asked_is_not_known) {
-  const rmem::detail::descriptor other{::socket(AF_UNIX, SOCK_DGRAM, 0)};
-  sockaddr_un named{};
-  named.sun_family = AF_UNIX;
-  path.string().copy(named.sun_path, sizeof named.sun_path - 1);
-  ASSERT_EQ(::bind(other.get(), reinterpret_cast<const sockaddr*>(&named), sizeof named), 0);
+  const os::descriptor other = bind_at(path, SOCK_DGRAM);
   expect_refused_at(path, "cannot be told");
   EXPECT_TRUE(fs::is_socket(path));
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "os/local_socket.h"
 #include "rmem/raw_client.h"
 #include "rmem/session.h"
 
@@ -230,7 +231,7 @@ TEST(rmem_burst, a_client_that_is_turned_away_before_it_is_known_comes_again) {
     const listener full{endpoint};
     std::jthread turns_away{[&](const std::stop_token& stop) {
       for (int turned_away = 0; turned_away < 3 && !stop.stop_requested();) {
-        if (const descriptor come{::accept4(full.get(), nullptr, nullptr, SOCK_CLOEXEC)})
+        if (const os::descriptor come = os::accept_from(full.socket()))
           ++turned_away;
         else
           std::this_thread::sleep_for(1ms);

@@ -30,7 +30,7 @@ class raw_client {
   }
   void send(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      const ssize_t gone = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t gone = ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (gone <= 0) return;  // it has been closed
       bytes = bytes.subspan(static_cast<std::size_t>(gone));
     }
@@ -38,20 +38,20 @@ class raw_client {
   template <class T>
   T receive() {
     T got{};
-    EXPECT_EQ(::recv(socket_.get(), &got, sizeof got, MSG_WAITALL), static_cast<ssize_t>(sizeof got));
+    EXPECT_EQ(::recv(socket_.number(), &got, sizeof got, MSG_WAITALL), static_cast<ssize_t>(sizeof got));
     return got;
   }
-  [[nodiscard]] int socket() const noexcept { return socket_.get(); }
+  [[nodiscard]] int socket() const noexcept { return socket_.number(); }
   // Whether the server closes it, whatever it sends before.
   bool is_closed() {
     std::byte bytes[4096];
     ssize_t got = 1;
-    while (got > 0) got = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+    while (got > 0) got = ::recv(socket_.number(), bytes, sizeof bytes, 0);
     return got == 0 || errno == ECONNRESET;
   }
 
  private:
-  descriptor socket_;
+  os::descriptor socket_;
 };
 
 inline request_head head_for(operation what, const capability& with, std::uint64_t bytes) {

@@ -29,8 +29,8 @@ rmem::server_options at_socket_and_port() {
   return made;
 }
 
-descriptor open_again(int file, int how) {
-  return descriptor{::open(("/proc/self/fd/" + std::to_string(file)).c_str(), how | O_CLOEXEC)};
+os::descriptor open_again(int file, int how) {
+  return os::descriptor{::open(("/proc/self/fd/" + std::to_string(file)).c_str(), how | O_CLOEXEC)};
 }
 
 class rmem_readers : public testing::Test {
@@ -125,8 +125,8 @@ void expect_no_write(int file, std::size_t bytes) {
   ASSERT_NE(at, MAP_FAILED);
   EXPECT_NE(::mprotect(at, bytes, PROT_READ | PROT_WRITE), 0);
   EXPECT_NE(::madvise(at, bytes, MADV_REMOVE), 0);
-  const descriptor memory{::open("/proc/self/mem", O_RDWR | O_CLOEXEC)};
-  EXPECT_LT(::pwrite(memory.get(), "x", 1, reinterpret_cast<off_t>(at)), 0);
+  const os::descriptor memory{::open("/proc/self/mem", O_RDWR | O_CLOEXEC)};
+  EXPECT_LT(::pwrite(memory.number(), "x", 1, reinterpret_cast<off_t>(at)), 0);
   EXPECT_EQ(::munmap(at, bytes), 0);
   EXPECT_LT(::write(file, "x", 1), 0);
   EXPECT_LT(::pwrite(file, "x", 1, 100), 0);
@@ -152,12 +152,12 @@ TEST(rmem_read_file, nobody_writes_by_it_in_any_way) {
   EXPECT_EQ(about.st_size, 65536 + static_cast<off_t>(notice_bytes));
   const auto all = static_cast<std::size_t>(about.st_size);
   expect_no_write(file, all);  // even by the server's own
-  const descriptor read_only = open_again(file, O_RDONLY);
+  const os::descriptor read_only = open_again(file, O_RDONLY);
   ASSERT_TRUE(read_only);
-  expect_no_write(read_only.get(), all);
-  const descriptor reopened = open_again(read_only.get(), O_RDWR);
-  if (reopened) expect_no_write(reopened.get(), all);
-  EXPECT_FALSE(open_again(read_only.get(), O_RDWR | O_TRUNC));
+  expect_no_write(read_only.number(), all);
+  const os::descriptor reopened = open_again(read_only.number(), O_RDWR);
+  if (reopened) expect_no_write(reopened.number(), all);
+  EXPECT_FALSE(open_again(read_only.number(), O_RDWR | O_TRUNC));
   // The server's mapping writes on.
   at()[100] = std::byte{9};
   std::byte got{};
@@ -171,8 +171,8 @@ TEST_F(rmem_readers, what_the_client_gets_cannot_be_made_writable) {
   ASSERT_TRUE(here);
   auto* const at = const_cast<std::byte*>(here->bytes().data());
   EXPECT_NE(::mprotect(at, 4096, PROT_READ | PROT_WRITE), 0);
-  const descriptor memory{::open("/proc/self/mem", O_RDWR | O_CLOEXEC)};
-  EXPECT_LT(::pwrite(memory.get(), "x", 1, reinterpret_cast<off_t>(at)), 0);
+  const os::descriptor memory{::open("/proc/self/mem", O_RDWR | O_CLOEXEC)};
+  EXPECT_LT(::pwrite(memory.number(), "x", 1, reinterpret_cast<off_t>(at)), 0);
   void* const moved = ::mremap(at, 0, 4096, MREMAP_MAYMOVE);  // once more
   if (moved != MAP_FAILED) {
     EXPECT_NE(::mprotect(moved, 4096, PROT_READ | PROT_WRITE), 0);
@@ -192,12 +192,12 @@ TEST(rmem_read_file, what_a_reader_does_to_the_file_lets_nobody_wait) {
   head.grant = made.number;
   head.secret = made.secret;
   for (int i = 0; i < 3; ++i) {
-    descriptor file;
+    os::descriptor file;
     ASSERT_EQ(serves.pass_memory({1, 1, 0}, head, file).status, status::ok);
-    EXPECT_EQ(::fcntl(file.get(), F_GETFL) & O_ACCMODE, O_RDONLY);
-    EXPECT_EQ(::fchmod(file.get(), 0), 0);
-    (void)::fcntl(file.get(), F_SETLEASE, F_WRLCK);
-    EXPECT_EQ(::flock(file.get(), LOCK_EX), 0);
+    EXPECT_EQ(::fcntl(file.number(), F_GETFL) & O_ACCMODE, O_RDONLY);
+    EXPECT_EQ(::fchmod(file.number(), 0), 0);
+    (void)::fcntl(file.number(), F_SETLEASE, F_WRLCK);
+    EXPECT_EQ(::flock(file.number(), LOCK_EX), 0);
   }
 }
 
@@ -394,7 +394,7 @@ TEST(rmem_read_file, every_way_to_keep_it_counts_for_its_owner) {
   EXPECT_EQ(table.used_bytes(), 0U);  // nobody had it
   for (const int how : {O_RDONLY, O_RDWR, O_PATH}) {
     const capability whole = pass(file);
-    descriptor kept = open_again(file, how);
+    os::descriptor kept = open_again(file, how);
     ASSERT_TRUE(kept);
     table.free(whole.address);
     table.collect();

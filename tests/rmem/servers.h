@@ -17,10 +17,13 @@
 #include <thread>
 #include <vector>
 
+#include "os/descriptor.h"
+
 namespace situ_rmem_test {
 
 using namespace std::chrono_literals;
 using situ::errc;
+namespace os = situ::os;
 namespace rmem = situ::rmem;
 using rmem::capability;
 using rmem::client;

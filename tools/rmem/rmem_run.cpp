@@ -4,7 +4,7 @@
 #include "program_file.h"
 
 #include "base/print.h"
-#include "os/descriptor.h"
+#include "os/local_socket.h"
 #include "os/output_file.h"
 #include "os/worker.h"
 #include "preload/remote.h"
@@ -25,7 +25,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -38,15 +37,17 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <span>
 #include <thread>
 #include <utility>
 
 namespace {
 
+namespace os = situ::os;
 namespace preload = situ::preload;
 namespace rmem = situ::rmem;
-using rmem::detail::descriptor;
 using rmem::detail::program_memory;
 using rmem::detail::program_statistics;
 using situ::errc;
@@ -85,7 +86,7 @@ class page_server {
   enum class source : std::uint32_t { listener, bell, connection, faults, end };
   struct attached {
     pid_t process;
-    descriptor end;  // becomes readable when the process has ended
+    os::descriptor end;  // becomes readable when the process has ended
   };
 
   void run();
@@ -93,8 +94,8 @@ class page_server {
   void end_attached();
   void watch(int file, source what, std::uint32_t number);
   void accept();
-  void serve(int connection);
-  preload::remote_answer answer(const preload::remote_message& asked, descriptor given, pid_t from);
+  void serve(int number);
+  preload::remote_answer answer(const preload::remote_message& asked, os::descriptor given, pid_t from);
   // Attaches a process. Returns 0, or -errno: then the process has no memory here.
   [[nodiscard]] std::int32_t attach(process_number number, pid_t process);
   void detach(process_number number);
@@ -103,10 +104,10 @@ class page_server {
   std::uint64_t threshold_bytes_;
   std::string name_;
   std::uint64_t key_;
-  descriptor listener_;
-  descriptor epoll_;
-  descriptor bell_;
-  std::map<int, descriptor> connections_;
+  os::descriptor listener_;
+  os::descriptor epoll_;
+  os::descriptor bell_;
+  std::map<int, os::descriptor> connections_;
   mutable std::mutex lock_;  // guards attached_, which only the thread changes
   std::map<process_number, attached> attached_;
   std::optional<error> failure_;
@@ -118,31 +119,26 @@ page_server::page_server(program_memory& memory, std::uint64_t threshold_bytes)
   std::random_device random;
   key_ = std::uint64_t{random()} << 32 | random();
   name_ = fmt::format("situ-rmem-{}-{:08x}", ::getpid(), random());
-  const auto above = [](int file) { return descriptor{situ::detail::above_standard(file)}; };
-  listener_ = above(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un at{};
-  at.sun_family = AF_UNIX;
-  name_.copy(at.sun_path + 1, sizeof at.sun_path - 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size());
-  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&at), length) != 0 || ::listen(listener_.get(), 128) != 0)
+  listener_ = os::open_local_socket(SOCK_SEQPACKET | SOCK_NONBLOCK);
+  if (!os::listen_at(listener_, os::local_address::abstract(name_), 128))
     throw_error(errc::bad_launch, fmt::format("no socket for the program's processes: {}", std::strerror(errno)));
-  epoll_ = above(::epoll_create1(EPOLL_CLOEXEC));
-  bell_ = above(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  watch(listener_.get(), source::listener, 0);
-  watch(bell_.get(), source::bell, 0);
+  epoll_ = os::descriptor{::epoll_create1(EPOLL_CLOEXEC)};
+  bell_ = os::descriptor{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  watch(listener_.number(), source::listener, 0);
+  watch(bell_.number(), source::bell, 0);
   thread_ = situ::os::worker{[this] { run(); }};
 }
 
 void page_server::stop() {
-  (void)::eventfd_write(bell_.get(), 1);
-  if (thread_.joinable()) thread_.join();
+  (void)::eventfd_write(bell_.number(), 1);
+  thread_.join();
 }
 
 void page_server::watch(int file, source what, std::uint32_t number) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = std::uint64_t{static_cast<std::uint32_t>(what)} << 32 | number;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, file, &event) != 0)
+  if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, file, &event) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot wait for the program's processes: {}", std::strerror(errno)));
 }
 
@@ -155,14 +151,14 @@ void page_server::run() {
     end_attached();
     // A process that is still to attach must not wait either: without pages it goes on.
     connections_.clear();
-    listener_ = {};
+    listener_.close();
   }
 }
 
 void page_server::end_attached() {
   const std::lock_guard held{lock_};
   for (const auto& [number, each] : attached_)
-    (void)::syscall(SYS_pidfd_send_signal, each.end.get(), SIGKILL, nullptr, 0);
+    (void)::syscall(SYS_pidfd_send_signal, each.end.number(), SIGKILL, nullptr, 0);
   attached_.clear();  // no process waits for them any more
 }
 
@@ -170,7 +166,7 @@ void page_server::loop() {
   bool has_more = false;
   for (;;) {
     epoll_event events[64];
-    const int count = ::epoll_wait(epoll_.get(), events, 64, has_more ? 0 : rmem::detail::longest_silence_ms);
+    const int count = ::epoll_wait(epoll_.number(), events, 64, has_more ? 0 : rmem::detail::longest_silence_ms);
     if (count == 0) {
       if (!has_more) memory_.keep_alive();
       has_more = has_more && memory_.work_ahead();
@@ -193,61 +189,36 @@ void page_server::loop() {
 }
 
 void page_server::accept() {
-  descriptor made{
-      situ::detail::above_standard(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
+  os::descriptor made = os::accept_from(listener_, SOCK_NONBLOCK);
   // Without a descriptor the waiting connection would wake this thread at once, again and again.
   if (!made && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   if (!made) return;
-  const int number = made.get();
+  const int number = made.number();
   watch(number, source::connection, static_cast<std::uint32_t>(number));
   connections_[number] = std::move(made);
 }
 
-void page_server::serve(int connection) {
+void page_server::serve(int number) {
+  const auto found = connections_.find(number);
+  if (found == connections_.end()) return;
+  const os::descriptor& connection = found->second;
   preload::remote_message asked;
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))]{};
-  iovec bytes{&asked, sizeof asked};
-  msghdr head{};
-  head.msg_iov = &bytes;
-  head.msg_iovlen = 1;
-  head.msg_control = room;
-  head.msg_controllen = sizeof room;
-  const ssize_t got = ::recvmsg(connection, &head, MSG_CMSG_CLOEXEC);
+  os::received_message got = os::receive_message(connection, std::as_writable_bytes(std::span{&asked, 1}));
   // The message is still there: its sender waits for the answer, and may hold frozen pages.
-  if (got < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) return;
-  descriptor given;
-  if (const cmsghdr* const part = CMSG_FIRSTHDR(&head);
-      got > 0 && part != nullptr && part->cmsg_type == SCM_RIGHTS && part->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(part), sizeof number);
-    given = descriptor{situ::detail::above_standard(number)};
-  }
-  ucred who{};
-  socklen_t length = sizeof who;
-  if (got != static_cast<ssize_t>(sizeof asked) || asked.key != key_ ||
-      ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) {
-    connections_.erase(connection);
+  if (got.bytes < 0 && (errno == EAGAIN || errno == ENOMEM || errno == ENOBUFS)) return;
+  const std::optional<ucred> peer = os::peer_of(connection);
+  if (got.bytes != static_cast<ssize_t>(sizeof asked) || asked.key != key_ || !peer) {
+    connections_.erase(found);
     return;
   }
-  const preload::remote_answer said = answer(asked, std::move(given), who.pid);
-  bytes = {const_cast<preload::remote_answer*>(&said), sizeof said};
-  head.msg_control = nullptr;
-  head.msg_controllen = 0;
-  if (asked.what == preload::remote_request::allocate && said.status == 0) {
-    head.msg_control = room;
-    head.msg_controllen = sizeof room;
-    auto* const part = CMSG_FIRSTHDR(&head);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    const int file = memory_.file();
-    std::memcpy(CMSG_DATA(part), &file, sizeof file);
-  }
-  (void)::sendmsg(connection, &head, MSG_NOSIGNAL);
+  preload::remote_answer said = answer(asked, std::move(got.passed), peer->pid);
+  const bool has_memory = asked.what == preload::remote_request::allocate && said.status == 0;
+  const iovec bytes{&said, sizeof said};
+  (void)os::send_message(connection, {&bytes, 1}, has_memory ? memory_.file() : -1);
 }
 
-preload::remote_answer page_server::answer(const preload::remote_message& asked, descriptor given, pid_t from) {
+preload::remote_answer page_server::answer(const preload::remote_message& asked, os::descriptor given, pid_t from) {
   using preload::remote_request;
   preload::remote_answer said;
   const bool enters = asked.what == remote_request::enter || asked.what == remote_request::enter_forked;
@@ -296,14 +267,14 @@ preload::remote_answer page_server::answer(const preload::remote_message& asked,
 // A process that cannot be watched is refused, and stays local: its end would go unnoticed, and a look that failed
 // says nothing about it.
 std::int32_t page_server::attach(process_number number, pid_t process) {
-  descriptor end{situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)))};
+  os::descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, process, 0))};
   if (!end) {
     const int reason = errno;
     memory_.leave(number);
     return -reason;
   }
   watch(memory_.descriptor_number(number), source::faults, number);
-  watch(end.get(), source::end, number);
+  watch(end.number(), source::end, number);
   const std::lock_guard held{lock_};
   attached_[number] = {process, std::move(end)};
   return 0;
@@ -373,9 +344,9 @@ bool report(const remote_program_options& options, const program_memory& memory)
 
 // A program's system calls touch absent pages as well.
 void check_kernel() {
-  if (const descriptor made{static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))}) return;
+  if (const os::descriptor made{static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))}) return;
   const int reason = errno;
-  if (const descriptor device{::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC)}) return;
+  if (const os::descriptor device{::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC)}) return;
   throw_error(errc::not_supported,
               fmt::format("this user may not have the kernel's own touches of pages told ({}), so the program's system "
                           "calls on absent pages would fail. As root: sysctl -w vm.unprivileged_userfaultfd=1, or let "
