@@ -84,9 +84,9 @@ def self_test():
     files = {
         "src/os/child.cpp": "::fork();\n",
         "src/preload/hooks.cpp": "::mmap(0);\n",
-        "src/pool/pool.cpp": '#include "os/child.h"\n#include "pool/own.h"\n#include "memory/job.h"\n'
+        "src/pool/pool.cpp": '#include "os/worker.h"\n#include "pool/pool_file.h"\n#include "memory/job.h"\n'
                              "::close(a); close(b);  // ::close(c)\nfile.close(); each->close(); log(\"::close(d)\"); other::close(e);\nvoid close();\n",
-        "tools/a.cpp": '#include "memory/job.h"\n#include "command/line.h"\nif (::fork() == 0) ::execve(a);\n',
+        "tools/a.cpp": '#include "memory/job.h"\n#include "command/command_line.h"\nif (::fork() == 0) ::execve(a);\n',
         "src/memory/job.cpp": "",
     }
     with tempfile.TemporaryDirectory() as root:
