@@ -2,6 +2,7 @@
 // job of two places, timed from its start to its end. What the two print must be the same.
 //
 //   situ_bench_guide SITU        SITU: the command that starts jobs; the programs lie beside this one
+#include "os/descriptor.h"
 #include "support/job_samples.h"
 
 #include <fcntl.h>
@@ -45,11 +46,11 @@ ended_job run(std::vector<std::string> command) {
   std::vector<char*> words;
   for (std::string& word : command) words.push_back(word.data());
   words.push_back(nullptr);
-  const int out = memfd_create("output", MFD_CLOEXEC);
-  if (out < 0 || fcntl(out, F_SETFL, O_APPEND) != 0) give_up("no memory file for what a program prints");
+  const situ::os::descriptor out{memfd_create("output", MFD_CLOEXEC)};
+  if (!out || fcntl(out.number(), F_SETFL, O_APPEND) != 0) give_up("no memory file for what a program prints");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out.number(), STDOUT_FILENO);
   const double begin = now_ns();
   pid_t child = 0;
   int status = 0;
@@ -59,9 +60,8 @@ ended_job run(std::vector<std::string> command) {
   posix_spawn_file_actions_destroy(&actions);
   std::array<char, 4096> text{};
   ssize_t bytes = 0;
-  while ((bytes = pread(out, text.data(), text.size(), static_cast<off_t>(ended.output.size()))) > 0)
+  while ((bytes = pread(out.number(), text.data(), text.size(), static_cast<off_t>(ended.output.size()))) > 0)
     ended.output.append(text.data(), static_cast<std::size_t>(bytes));
-  close(out);
   return ended;
 }
 

@@ -1,5 +1,7 @@
 #include "reopen.h"
 
+#include "os/descriptor.h"
+
 #include <situ/pool/pool.h>
 
 #include <fcntl.h>
@@ -35,31 +37,24 @@ std::uint64_t sum_of(const lists& all) {
   return sum;
 }
 
-class descriptor {
- public:
-  descriptor(const std::string& path, int how) : number_{::open(path.c_str(), how | O_CLOEXEC)} {
-    if (number_ < 0) fail("cannot open " + path);
-  }
-  ~descriptor() { ::close(number_); }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] std::size_t bytes() const {
-    struct stat status{};
-    if (::fstat(number_, &status) != 0) fail("cannot look at a file");
-    return static_cast<std::size_t>(status.st_size);
-  }
+situ::os::descriptor open_file(const std::string& path, int how) {
+  situ::os::descriptor file{::open(path.c_str(), how | O_CLOEXEC)};
+  if (!file) fail("cannot open " + path);
+  return file;
+}
 
- private:
-  int number_;
-};
+std::size_t bytes_of(const situ::os::descriptor& file) {
+  struct stat status{};
+  if (::fstat(file.number(), &status) != 0) fail("cannot look at a file");
+  return static_cast<std::size_t>(status.st_size);
+}
 
 // Takes all of a file out of the page cache, and looks whether it is. The machine's other files stay.
 void make_cold(const std::string& path) {
-  const descriptor file{path, O_RDWR};
+  const situ::os::descriptor file = open_file(path, O_RDWR);
   if (::fsync(file.number()) != 0) fail("cannot write " + path);
   ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED);
-  const std::size_t bytes = file.bytes();
+  const std::size_t bytes = bytes_of(file);
   void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number(), 0);
   std::vector<unsigned char> pages((bytes + 4095) / 4096);
   if (at == MAP_FAILED || ::mincore(at, bytes, pages.data()) != 0) fail("cannot look at the pages of " + path);
@@ -70,7 +65,7 @@ void make_cold(const std::string& path) {
 }
 
 void warm(const std::string& path) {
-  const descriptor file{path, O_RDONLY};
+  const situ::os::descriptor file = open_file(path, O_RDONLY);
   std::vector<char> buffer(std::size_t{1} << 20);
   while (::read(file.number(), buffer.data(), buffer.size()) > 0) {}
 }
@@ -132,10 +127,10 @@ outcome reopen_taken(const order& what) {
 outcome make_pages(const order& what) {
   warm(large_file(what));
   constexpr std::size_t piece = std::size_t{1} << 20;  // as src/pool/relocation.cpp asks for them
-  const descriptor file{large_file(what), O_RDONLY};
-  const std::size_t bytes = std::min(what.size, file.bytes());
+  const situ::os::descriptor file = open_file(large_file(what), O_RDONLY);
+  const std::size_t bytes = std::min(what.size, bytes_of(file));
   // The records are the file's end, or close to it.
-  const auto from = static_cast<off_t>((file.bytes() - bytes) / 4096 * 4096);
+  const auto from = static_cast<off_t>((bytes_of(file) - bytes) / 4096 * 4096);
   const double begin = now_ns();
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number(), from);
   if (at == MAP_FAILED) fail("cannot map " + large_file(what));
@@ -156,8 +151,8 @@ outcome reopen_by_faults(const order& what) { return open_cold(what, false); }
 outcome read_disk(const order& what) {
   make_cold(large_file(what));
   constexpr std::size_t piece = std::size_t{1} << 20;
-  const descriptor file{large_file(what), O_RDONLY | O_DIRECT};
-  const std::size_t bytes = file.bytes();
+  const situ::os::descriptor file = open_file(large_file(what), O_RDONLY | O_DIRECT);
+  const std::size_t bytes = bytes_of(file);
   // The holes before the heap are no work for a disk, nor are they here much.
   std::atomic<std::size_t> next{0};
   std::atomic<bool> has_failed{false};

@@ -1,5 +1,7 @@
 #include "raw_loops.h"
 
+#include "os/descriptor.h"
+
 #include <fcntl.h>
 #include <omp.h>
 #include <sched.h>
@@ -26,16 +28,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-struct open_file {
-  explicit open_file(const std::string& directory)
-      : descriptor{open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600)} {
-    if (descriptor < 0) throw std::runtime_error{"no file past the page cache can be made in " + directory};
-  }
-  ~open_file() { close(descriptor); }
-  open_file(const open_file&) = delete;
-  open_file& operator=(const open_file&) = delete;
-  int descriptor;
-};
+situ::os::descriptor make_file(const std::string& directory) {
+  situ::os::descriptor file{open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600)};
+  if (!file) throw std::runtime_error{"no file past the page cache can be made in " + directory};
+  return file;
+}
 
 // All requests of [0, bytes) from `offset` on, taken in turns by two threads for each of both directions. Of huge
 // pages, as the executor's slots are: many small ones make many small reads and writes.
@@ -139,18 +136,17 @@ void raw_jacobi(const double* from, double* to, int n, int threads) {
 
 double move_through_file(const std::string& directory, std::size_t bytes) {
   bytes = (bytes + request_bytes - 1) / request_bytes * request_bytes;
-  const open_file file{directory};
+  const situ::os::descriptor file = make_file(directory);
   std::atomic<std::size_t> filled{0}, to_read{0}, to_write{0};
-  std::atomic<bool> good = move_all(file.descriptor, true, 0, bytes, filled);  // there must be something to read
+  std::atomic<bool> good = move_all(file.number(), true, 0, bytes, filled);  // there must be something to read
   if (good)
-    good = move_all(file.descriptor, true, bytes, bytes,
+    good = move_all(file.number(), true, bytes, bytes,
                     (filled = 0, filled));  // and room to write: blocks that are there already, as in a later chain
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::thread> movers;
   for (int i = 0; i < 4 && good; ++i) {
     movers.emplace_back([&, is_write = i % 2 == 0] {
-      if (!move_all(file.descriptor, is_write, is_write ? bytes : 0, bytes, is_write ? to_write : to_read))
-        good = false;
+      if (!move_all(file.number(), is_write, is_write ? bytes : 0, bytes, is_write ? to_write : to_read)) good = false;
     });
   }
   for (auto& m : movers) m.join();

@@ -1,6 +1,7 @@
 // Data in a file that is not in the page cache, by units of 1 MiB: fetched ahead, touched in place, and all in memory.
 #include "slow_memory.h"
 
+#include "os/descriptor.h"
 #include "support/job_samples.h"
 
 #include <situ/task/staged_array.h>
@@ -47,52 +48,47 @@ class cold_file {
  public:
   explicit cold_file(std::size_t size)
       : path_{std::filesystem::temp_directory_path() / ("situ_bench_tasks_" + std::to_string(::getpid()))},
-        size_{size} {
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        size_{size},
+        file_{::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)} {
+    if (!file_) give_up("situ_bench_tasks: the file");
     const std::vector<double> some(tile, 0.25);
-    for (std::size_t i = 0; i < size_ && file_ >= 0; ++i)
-      if (::write(file_, some.data(), mib) != static_cast<ssize_t>(mib)) give_up("situ_bench_tasks: the file");
-    if (file_ < 0) give_up("situ_bench_tasks: the file");
+    for (std::size_t i = 0; i < size_; ++i)
+      if (::write(file_.number(), some.data(), mib) != static_cast<ssize_t>(mib)) give_up("situ_bench_tasks: the file");
   }
-  ~cold_file() {
-    ::close(file_);
-    ::unlink(path_.c_str());
-  }
+  ~cold_file() { ::unlink(path_.c_str()); }
   cold_file(const cold_file&) = delete;
   cold_file& operator=(const cold_file&) = delete;
 
   void cool() const {
-    ::fdatasync(file_);
-    ::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);
+    ::fdatasync(descriptor());
+    ::posix_fadvise(descriptor(), 0, 0, POSIX_FADV_DONTNEED);
   }
   // Reads all of it into a few buffers, past the page cache, several requests at a time: the fastest way by hand.
   double read() const {
     constexpr std::size_t readers = 4;
     cool();
-    const int direct = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    const situ::os::descriptor direct{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT)};
     const double begin = now_ns();
     std::vector<std::jthread> all;
     for (std::size_t r = 0; r < readers; ++r)
       all.emplace_back([&, r] {
         void* const buffer = std::aligned_alloc(4096, mib);
         for (std::size_t i = r; i < size_; i += readers)
-          if (::pread(direct >= 0 ? direct : file_, buffer, mib, static_cast<off_t>(i * mib)) !=
+          if (::pread((direct ? direct : file_).number(), buffer, mib, static_cast<off_t>(i * mib)) !=
               static_cast<ssize_t>(mib))
             give_up("situ_bench_tasks: reading");
         std::free(buffer);
       });
     all.clear();
-    const double took = now_ns() - begin;
-    if (direct >= 0) ::close(direct);
-    return took;
+    return now_ns() - begin;
   }
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] int descriptor() const { return file_; }
+  [[nodiscard]] int descriptor() const { return file_.number(); }
 
  private:
   std::string path_;
   std::size_t size_;
-  int file_ = -1;
+  situ::os::descriptor file_;
 };
 
 double run(situ::task_graph& graph, const double* data, std::size_t size) {

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -26,7 +25,7 @@ namespace {
   return os::local_address::abstract(name.data());
 }
 
-[[nodiscard]] int open_datagrams() noexcept { return os::open_local_socket(SOCK_DGRAM | SOCK_NONBLOCK).release(); }
+[[nodiscard]] os::descriptor open_datagrams() noexcept { return os::open_local_socket(SOCK_DGRAM | SOCK_NONBLOCK); }
 
 [[nodiscard]] std::uint64_t random_key() noexcept {
   std::uint64_t key = 0;
@@ -36,26 +35,20 @@ namespace {
 
 }  // namespace
 
-bell::bell(place_slot& own) : own_{own}, descriptor_{open_datagrams()} {
+bell::bell(place_slot& own) : own_{own}, socket_{open_datagrams()} {
   const std::uint64_t key = random_key();
   const os::local_address at = address_of(key);
-  if (descriptor_ < 0 || ::bind(descriptor_, at.get(), at.bytes()) != 0) {
-    const int why = errno;
-    if (descriptor_ >= 0) ::close(descriptor_);
+  if (!socket_ || ::bind(socket_.number(), at.get(), at.bytes()) != 0)
     throw_error(errc::bad_launch, fmt::format("there is no socket to wake a place by that waits for other hosts: {}",
-                                              std::strerror(why)));
-  }
+                                              std::strerror(errno)));
   own_.bell.store(key);
 }
 
-bell::~bell() {
-  own_.bell.store(0);
-  ::close(descriptor_);
-}
+bell::~bell() { own_.bell.store(0); }
 
 void bell::silence() const noexcept {
   char none = 0;
-  while (::recv(descriptor_, &none, sizeof none, MSG_DONTWAIT) >= 0) {}
+  while (::recv(socket_.number(), &none, sizeof none, MSG_DONTWAIT) >= 0) {}
 }
 
 void ring_bell(std::uint64_t key) noexcept {
@@ -66,13 +59,10 @@ void ring_bell(std::uint64_t key) noexcept {
   for (int tries = 0; tries < 3; ++tries) {
     int with = kept.load();
     if (with < 0) {
-      const int made = open_datagrams();
-      if (made < 0) return;  // a sleep by a bell times out soon
-      if (!kept.compare_exchange_strong(with, made)) {
-        ::close(made);
-        continue;
-      }
-      with = made;
+      os::descriptor made = open_datagrams();
+      if (!made) return;  // a sleep by a bell times out soon
+      if (!kept.compare_exchange_strong(with, made.number())) continue;
+      with = made.release();  // stays open until the process ends
     }
     if (::sendto(with, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, at.get(), at.bytes()) >= 0) return;
     // The bell no longer exists, or it rings already.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "memory/job.h"
+#include "os/descriptor.h"
 
 namespace situ::detail {
 
@@ -20,13 +21,13 @@ class bell {
   bell& operator=(const bell&) = delete;
 
   // Returns the socket, which becomes readable when the bell is rung.
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept { return socket_.number(); }
   // Drains the socket, so that it is not readable until the bell is rung again.
   void silence() const noexcept;
 
  private:
   place_slot& own_;
-  int descriptor_;
+  os::descriptor socket_;
 };
 
 // Rings the bell of a place in any process, without waiting. cost: a system call.

@@ -8,7 +8,6 @@
 #include "memory/huge_pages.h"
 #include "memory/liveness.h"
 #include "memory/page_file.h"
-#include "os/descriptor.h"
 #include "os/host.h"
 #include "os/mapping_error.h"
 
@@ -344,7 +343,7 @@ job job::create(const job_options& options) {
   job_control* const control = new (memory) job_control;
   job made{file.release(), control, control_bytes};
   if (kind.from == memory_kind::source::file || kind.from == memory_kind::source::device)
-    made.sign_ = page_file::create({}, fmt::format("{}{}", job_sign, made.descriptor_).c_str()).release();
+    made.sign_ = page_file::create({}, fmt::format("{}{}", job_sign, made.descriptor()).c_str()).release();
   control->layout = layout_now;
   control->total_bytes = at.total_bytes;
   control->place_count = places;
@@ -438,37 +437,36 @@ job job::attach(int descriptor) {
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   // Before the votes on the base, so every place sees the outcome before it sends a message.
   if (!control->sender_fences && !join_order_of_processes()) std::atomic_ref{control->sender_fences}.store(true);
-  return job{descriptor, control, control_bytes};
+  return job{os::descriptor{descriptor}, control, control_bytes};
 }
 
-job job::look_at(int descriptor) {
-  const auto [control, control_bytes] = map_job(descriptor, PROT_READ);
-  return job{descriptor, control, control_bytes};
+job job::look_at(os::descriptor file) {
+  const auto [control, control_bytes] = map_job(file.number(), PROT_READ);
+  return job{std::move(file), control, control_bytes};
 }
 
 job::job(job&& other) noexcept
     : control_{std::exchange(other.control_, nullptr)},
       mapped_bytes_{std::exchange(other.mapped_bytes_, 0)},
-      descriptor_{std::exchange(other.descriptor_, -1)},
-      sign_{std::exchange(other.sign_, -1)} {}
+      file_{std::move(other.file_)},
+      sign_{std::move(other.sign_)} {}
 
 job& job::operator=(job&& other) noexcept {
   job old{std::move(*this)};
   control_ = std::exchange(other.control_, nullptr);
   mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
-  descriptor_ = std::exchange(other.descriptor_, -1);
-  sign_ = std::exchange(other.sign_, -1);
+  file_ = std::move(other.file_);
+  sign_ = std::move(other.sign_);
   return *this;
 }
 
 job::~job() {
   if (control_ != nullptr) ::munmap(control_, mapped_bytes_);
-  close_descriptor();
 }
 
 void job::close_descriptor() noexcept {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-  if (sign_ >= 0) ::close(std::exchange(sign_, -1));
+  file_.close();
+  sign_.close();
 }
 
 std::optional<address_space> address_space::map_at(const job& job, std::uintptr_t base) {

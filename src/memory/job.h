@@ -32,12 +32,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "memory/byte_budget.h"
 #include "memory/page_file.h"
 #include "memory/place_status.h"
 #include "memory/promises.h"
+#include "os/descriptor.h"
 
 namespace situ::detail {
 
@@ -233,8 +235,8 @@ class job {
   // starts do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left
   // alone then).
   static job attach(int descriptor);
-  // Maps the control block read-only, for observers. Owns the descriptor; throws as attach().
-  static job look_at(int descriptor);
+  // Maps the control block read-only, for observers. Throws as attach(), but closes the file then.
+  static job look_at(os::descriptor file);
   job(job&& other) noexcept;
   job& operator=(job&& other) noexcept;
   ~job();
@@ -243,18 +245,18 @@ class job {
   // Returns the size of the mapping that starts at control().
   [[nodiscard]] std::size_t control_bytes() const noexcept { return mapped_bytes_; }
   // Returns the descriptor, which is closed on exec; a launcher clears FD_CLOEXEC between fork and exec of a place.
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept { return file_.number(); }
   // Closes the descriptor; the mappings stay. A program may close descriptors that it does not know (closefrom) and
   // open others: after this call their numbers are the program's own. pre: no process attaches or maps by it any more.
   void close_descriptor() noexcept;
 
  private:
-  job(int descriptor, job_control* control, std::size_t mapped_bytes) noexcept
-      : control_{control}, mapped_bytes_{mapped_bytes}, descriptor_{descriptor} {}
+  job(os::descriptor file, job_control* control, std::size_t mapped_bytes) noexcept
+      : control_{control}, mapped_bytes_{mapped_bytes}, file_{std::move(file)} {}
   job_control* control_ = nullptr;
   std::size_t mapped_bytes_ = 0;
-  int descriptor_ = -1;
-  int sign_ = -1;  // marker file for memory in a file or device: see job_sign
+  os::descriptor file_;
+  os::descriptor sign_;  // marker file for memory in a file or device: see job_sign
 };
 
 // If a job's memory is not a memory file, its creator also holds an empty memory file, whose name contains the

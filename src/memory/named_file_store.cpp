@@ -23,27 +23,12 @@ namespace {
 
 constexpr int threads = 4;  // enough for the device to have the next request while one completes
 
-class descriptor {
- public:
-  explicit descriptor(int number) noexcept : number_{detail::above_standard(number)} {}
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  [[nodiscard]] int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
-
-// Returns -1 if the file system cannot bypass the page cache, or requires units larger than pages for that.
-int open_direct(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT);
+// Returns nothing if the file system cannot bypass the page cache, or requires units larger than pages for that.
+os::descriptor open_direct(const std::string& path) {
+  os::descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT)};
   alignas(backing_store::page_bytes) std::byte page[backing_store::page_bytes];
-  if (file < 0 || ::pread(file, page, sizeof page, 0) >= 0 || errno != EINVAL) return file;
-  ::close(file);
-  return -1;
+  if (file && ::pread(file.number(), page, sizeof page, 0) < 0 && errno == EINVAL) file.close();
+  return file;
 }
 
 class named_file_store final : public backing_store {
@@ -52,8 +37,8 @@ class named_file_store final : public backing_store {
       : path_{path},
         bytes_{bytes},
         file_{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)},
-        direct_{cache == page_cache::through ? -1 : open_direct(path)} {
-    if (file_.number() < 0) fail("cannot be opened");
+        direct_{cache == page_cache::through ? os::descriptor{} : open_direct(path)} {
+    if (!file_) fail("cannot be opened");
     struct stat is{};
     if (::fstat(file_.number(), &is) != 0) fail("cannot be looked at");
     if (static_cast<std::uint64_t>(is.st_size) < bytes_ && detail::set_file_size(file_.number(), bytes_) != 0)
@@ -61,7 +46,7 @@ class named_file_store final : public backing_store {
   }
 
   [[nodiscard]] std::string description() const override {
-    return fmt::format("file {}, {} the page cache", path_, direct_.number() >= 0 ? "past" : "through");
+    return fmt::format("file {}, {} the page cache", path_, direct_ ? "past" : "through");
   }
   [[nodiscard]] bool may_fail() const override { return true; }
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
@@ -84,7 +69,7 @@ class named_file_store final : public backing_store {
   // A page in which the file ends is transferred up to the end; the rest reads as zeroes.
   void carry(const detail::store_threads::request& r) const {
     const std::size_t there = std::min<std::uint64_t>(r.bytes, bytes_ - std::min(r.offset, bytes_));
-    const std::size_t pages = direct_.number() >= 0 ? there / page_bytes * page_bytes : 0;
+    const std::size_t pages = direct_ ? there / page_bytes * page_bytes : 0;
     move(direct_.number(), {r.to, r.memory, r.offset, pages, r.queue});
     move(file_.number(), {r.to, r.memory + pages, r.offset + pages, there - pages, r.queue});
     if (r.to == direction::read) std::memset(r.memory + there, 0, r.bytes - there);
@@ -99,8 +84,8 @@ class named_file_store final : public backing_store {
 
   std::string path_;
   std::uint64_t bytes_;
-  descriptor file_;
-  descriptor direct_;  // none if the page cache cannot be bypassed
+  os::descriptor file_;
+  os::descriptor direct_;  // none if the page cache cannot be bypassed
   bool is_given_ = false;
   detail::store_threads threads_{threads, [this](const detail::store_threads::request& r) { carry(r); }};
 };

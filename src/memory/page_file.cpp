@@ -19,12 +19,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <utility>
 
 #include "base/file_size.h"
 #include "memory/huge_pages.h"
 #include "memory/placer.h"
-#include "os/descriptor.h"
 #include "os/host.h"
 #include "os/mapping_error.h"
 
@@ -38,10 +36,10 @@ namespace {
 using source = memory_kind::source;
 
 // Kernels since 6.3 expect a flag that says whether the file may be executed; older ones reject the flag.
-int memory_file(const char* name, unsigned flags) noexcept {
-  const int made = above_standard(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
-  if (made >= 0 || errno != EINVAL) return made;
-  return above_standard(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
+os::descriptor memory_file(const char* name, unsigned flags) noexcept {
+  os::descriptor made{::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL)};
+  if (made || errno != EINVAL) return made;
+  return os::descriptor{::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING)};
 }
 
 // Returns the number of 2 MiB pages that are free and not reserved, plus those that the kernel may add.
@@ -69,24 +67,24 @@ bool is_folder(const std::string& path) noexcept {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// Creates a file without a name in a folder; returns -1 with errno on failure.
-int nameless_file(const std::string& folder) noexcept {
+// Creates a file without a name in a folder; returns nothing, with errno, on failure.
+os::descriptor nameless_file(const std::string& folder) noexcept {
   const int made = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (made >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return above_standard(made);
+  if (made >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return os::descriptor{made};
   std::string name = folder + "/situ-XXXXXX";
   const int named = ::mkostemp(name.data(), O_CLOEXEC);
   if (named >= 0) ::unlink(name.c_str());
-  return above_standard(named);
+  return os::descriptor{named};
 }
 
 // Creates a file of an unused name and unlinks it. Another process that does the same with this name at this moment
 // holds it for two calls only; a name that stays belongs to an existing file.
-int new_file(const std::string& path) noexcept {
+os::descriptor new_file(const std::string& path) noexcept {
   constexpr int most_tries = 200;
   for (int tries = 1;; ++tries) {
     const int made = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (made >= 0) ::unlink(path.c_str());
-    if (made >= 0 || errno != EEXIST || tries == most_tries) return above_standard(made);
+    if (made >= 0 || errno != EEXIST || tries == most_tries) return os::descriptor{made};
     ::usleep(1000);
   }
 }
@@ -144,7 +142,7 @@ page_file page_file::create(const memory_kind& kind, const char* name, std::uint
     case source::intent: break;
   }
   page_file made{memory_file(name, 0), kind};
-  if (made.descriptor_ < 0)
+  if (!made.file_)
     throw_error(errc::bad_launch, fmt::format("cannot create the memory file {}: {}", name, std::strerror(errno)));
   return made;
 }
@@ -159,7 +157,7 @@ page_file page_file::create_huge(const memory_kind& kind, const char* name, std:
                     "as root: echo {} > /proc/sys/vm/nr_hugepages",
                     unused, std::max<std::uint64_t>(least, 1), 2 * std::max<std::uint64_t>(least, 1)));
   page_file made{memory_file(name, MFD_HUGETLB | MFD_HUGE_2MB), kind};
-  if (made.descriptor_ < 0)
+  if (!made.file_)
     throw_error(errc::bad_launch, fmt::format("memory of huge pages cannot be had: {}", std::strerror(errno)));
   made.unit_ = huge_page_bytes;
   made.capacity_ = unused * huge_page_bytes;
@@ -168,15 +166,13 @@ page_file page_file::create_huge(const memory_kind& kind, const char* name, std:
 
 page_file page_file::create_in_folder(const memory_kind& kind, std::uint64_t least_bytes) {
   page_file made{is_folder(kind.path) ? nameless_file(kind.path) : new_file(kind.path), kind};
-  if (made.descriptor_ < 0) {
-    const int reason = errno;
+  if (!made.file_)
     throw_error(errc::bad_launch,
                 fmt::format("memory in a file: {} cannot be made: {}; name a folder that you may write, or a file in "
                             "one that is not there yet",
-                            kind.path, std::strerror(reason)));
-  }
+                            kind.path, std::strerror(errno)));
   struct statvfs disk{};
-  if (::fstatvfs(made.descriptor_, &disk) != 0)
+  if (::fstatvfs(made.descriptor(), &disk) != 0)
     throw_error(errc::bad_launch, fmt::format("memory in a file: how much the disk of {} has left is not known: {}",
                                               kind.path, std::strerror(errno)));
   made.capacity_ = std::uint64_t{disk.f_bavail} * disk.f_frsize;
@@ -190,15 +186,15 @@ page_file page_file::create_in_folder(const memory_kind& kind, std::uint64_t lea
 
 // A regular file with a size behaves like a device; so tests need no device.
 page_file page_file::open_device(const memory_kind& kind, std::uint64_t least_bytes) {
-  page_file made{above_standard(::open(kind.path.c_str(), O_RDWR | O_CLOEXEC)), kind};
-  if (made.descriptor_ < 0)
+  page_file made{os::descriptor{::open(kind.path.c_str(), O_RDWR | O_CLOEXEC)}, kind};
+  if (!made.file_)
     throw_error(errc::bad_launch,
                 fmt::format("memory of a device: {} cannot be opened: {}; `daxctl list` shows what there is", kind.path,
                             std::strerror(errno)));
-  check_alignment(made.descriptor_, kind.path);
-  lock_device(made.descriptor_, kind.path);
+  check_alignment(made.descriptor(), kind.path);
+  lock_device(made.descriptor(), kind.path);
   made.unit_ = huge_page_bytes;
-  made.capacity_ = bytes_of_file(made.descriptor_) / huge_page_bytes * huge_page_bytes;
+  made.capacity_ = bytes_of_file(made.descriptor()) / huge_page_bytes * huge_page_bytes;
   if (made.capacity_ < std::max<std::uint64_t>(least_bytes, 1))
     throw_error(errc::out_of_memory,
                 fmt::format("memory of a device: {} has {} of memory, and {} are needed at least; name a DAX character "
@@ -207,31 +203,19 @@ page_file page_file::open_device(const memory_kind& kind, std::uint64_t least_by
   return made;
 }
 
-page_file::page_file(page_file&& other) noexcept
-    : descriptor_{std::exchange(other.descriptor_, -1)},
-      kind_{std::move(other.kind_)},
-      unit_{other.unit_},
-      capacity_{other.capacity_} {}
-
-page_file::~page_file() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-int page_file::release() noexcept { return std::exchange(descriptor_, -1); }
-
 void page_file::resize(std::uint64_t bytes) const {
   if (is_device()) return;
-  if (set_file_size(descriptor_, bytes) != 0)
+  if (set_file_size(descriptor(), bytes) != 0)
     throw_error(errc::bad_launch,
                 fmt::format("cannot make a memory file of {}: {}", format_bytes(bytes), write_failure(errno)));
   if (kind_.from == source::file) return;
-  if (::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+  if (::fcntl(descriptor(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot seal a memory file: {}", std::strerror(errno)));
 }
 
 void page_file::reserve(std::uint64_t bytes) const {
   if (kind_.from != source::file) return;
-  if (::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0 || errno == EOPNOTSUPP) return;
+  if (::fallocate(descriptor(), 0, 0, static_cast<off_t>(bytes)) == 0 || errno == EOPNOTSUPP) return;
   const int reason = errno;
   throw_error(reason == ENOSPC || reason == EDQUOT ? errc::out_of_memory : errc::bad_launch,
               fmt::format("memory in a file: the disk of {} has no room for {}: {}", kind_.path, format_bytes(bytes),
@@ -240,7 +224,7 @@ void page_file::reserve(std::uint64_t bytes) const {
 
 void page_file::clear(std::uint64_t from, std::uint64_t bytes) const {
   if (!is_device()) return;
-  void* const all = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(from));
+  void* const all = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor(), static_cast<off_t>(from));
   if (all == MAP_FAILED)
     throw_error(errc::bad_launch, fmt::format("memory of a device cannot be mapped: {}", why_not_mapped(errno)));
   std::memset(all, 0, bytes);
@@ -250,7 +234,7 @@ void page_file::clear(std::uint64_t from, std::uint64_t bytes) const {
 // Always false for a device: its DAX pages are the device's own memory.
 bool page_file::gives_back() const noexcept {
   return !is_device() &&
-         ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(unit_)) == 0;
+         ::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(unit_)) == 0;
 }
 
 void refuse_intents(memory_kind::source from) {

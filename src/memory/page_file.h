@@ -13,18 +13,18 @@
 #include <situ/memory/memory_kind.h>
 
 #include <cstdint>
+#include <utility>
+
+#include "os/descriptor.h"
 
 namespace situ::detail {
 
-// A descriptor of such a file. Movable; closes itself.
+// An open file of this kind. Movable; closes itself.
 class page_file {
  public:
   // Creates the file. name: shows in /proc. least_bytes: must fit at once. Throws out_of_memory if they do not, else
   // bad_launch.
   static page_file create(const memory_kind& kind, const char* name, std::uint64_t least_bytes = 0);
-  page_file(page_file&& other) noexcept;
-  page_file& operator=(page_file&&) = delete;
-  ~page_file();
 
   // Sets the size, unless the file is a device, and seals it if the kind allows that. Whole units. Throws bad_launch.
   void resize(std::uint64_t bytes) const;
@@ -33,8 +33,9 @@ class page_file {
   void reserve(std::uint64_t bytes) const;
   // Zeroes a part of a device, which still holds earlier data. Does nothing for other kinds. Throws bad_launch.
   void clear(std::uint64_t from, std::uint64_t bytes) const;
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  [[nodiscard]] int release() noexcept;
+  [[nodiscard]] int descriptor() const noexcept { return file_.number(); }
+  // Gives the open file to the caller; this object has none afterwards.
+  [[nodiscard]] os::descriptor release() noexcept { return std::move(file_); }
   // Returns the unit, in bytes, of offsets and lengths of mappings: a page, or 2 MiB.
   [[nodiscard]] std::uint64_t unit() const noexcept { return unit_; }
   // Returns the bytes that the file can have; 0: as much as the machine has.
@@ -46,12 +47,12 @@ class page_file {
   [[nodiscard]] bool is_device() const noexcept { return kind_.from == memory_kind::source::device; }
 
  private:
-  page_file(int descriptor, const memory_kind& kind) : descriptor_{descriptor}, kind_{kind} {}
+  page_file(os::descriptor file, const memory_kind& kind) : file_{std::move(file)}, kind_{kind} {}
   static page_file create_huge(const memory_kind& kind, const char* name, std::uint64_t least_bytes);
   static page_file create_in_folder(const memory_kind& kind, std::uint64_t least_bytes);
   static page_file open_device(const memory_kind& kind, std::uint64_t least_bytes);
 
-  int descriptor_ = -1;
+  os::descriptor file_;
   memory_kind kind_;
   std::uint64_t unit_ = 4096;
   std::uint64_t capacity_ = 0;

@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "base/file_size.h"
-#include "os/descriptor.h"
 
 namespace situ::detail {
 namespace {
@@ -24,8 +23,8 @@ constexpr std::size_t long_enough = std::size_t{1} << 16;  // large enough to ma
   throw_error(errc::bad_file, fmt::format("{} cannot be written: {}", path, write_failure(reason)));
 }
 
-int open_to_write(const std::string& path, int how) noexcept {
-  return above_standard(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | how, 0666));
+os::descriptor open_to_write(const std::string& path, int how) noexcept {
+  return os::descriptor{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | how, 0666)};
 }
 
 std::string target_of(const std::string& path) {
@@ -42,14 +41,14 @@ bool is_replaced(const std::string& path) {
 }
 
 // Creates the file itself: an existing one may belong to another process, or be left by a killed one.
-int open_beside(const std::string& path, std::string& name) {
+os::descriptor open_beside(const std::string& path, std::string& name) {
   constexpr int most_tries = 100;
   for (int tries = 0;; ++tries) {
     const std::string next =
         fmt::format("{}.{}{}", path, ::getpid(), std::string(static_cast<std::size_t>(tries), '_'));
-    const int made = open_to_write(next, O_EXCL);
-    if (made >= 0) name = next;
-    if (made >= 0 || errno != EEXIST || tries == most_tries) return made;
+    os::descriptor made = open_to_write(next, O_EXCL);
+    if (made) name = next;
+    if (made || errno != EEXIST || tries == most_tries) return made;
   }
 }
 
@@ -57,12 +56,8 @@ int open_beside(const std::string& path, std::string& name) {
 
 output_file::output_file(std::string path) : output_file{path, open_to_write(path, 0)} {}
 
-output_file::output_file(std::string path, int descriptor) : path_{std::move(path)}, descriptor_{descriptor} {
-  if (descriptor_ < 0) throw_unwritten(path_, errno);
-}
-
-output_file::~output_file() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+output_file::output_file(std::string path, os::descriptor file) : path_{std::move(path)}, file_{std::move(file)} {
+  if (!file_) throw_unwritten(path_, errno);
 }
 
 void output_file::add(std::string_view text) {
@@ -73,7 +68,7 @@ void output_file::add(std::string_view text) {
 void output_file::close() {
   write();
   // Network file systems and quotas may refuse only now.
-  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) throw_unwritten(path_, errno);
+  if (const int failed = file_.close_checked(); failed != 0 && failed != EINTR) throw_unwritten(path_, failed);
 }
 
 void output_file::write_if_long() {
@@ -83,7 +78,7 @@ void output_file::write_if_long() {
 void output_file::write() {
   const file_size_signal_held held;
   for (std::string_view left = buffer_; !left.empty();) {
-    const ssize_t written = ::write(descriptor_, left.data(), left.size());
+    const ssize_t written = ::write(file_.number(), left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) throw_unwritten(path_, written < 0 ? errno : ENOSPC);
     left.remove_prefix(static_cast<std::size_t>(written));

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "os/descriptor.h"
+
 namespace situ::detail {
 
 // A file that is written from its beginning. Its previous contents are lost.
@@ -18,10 +20,8 @@ class output_file {
  public:
   // Throws bad_file if it cannot be opened.
   explicit output_file(std::string path);
-  // Takes over a descriptor that is open for writing, or -1 with errno. `path` is for messages.
-  output_file(std::string path, int descriptor);
-  // Writes nothing more: without close(), the file is incomplete.
-  ~output_file();
+  // `file` is open for writing, or empty, with errno. `path` is for messages.
+  output_file(std::string path, os::descriptor file);
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
 
@@ -31,7 +31,7 @@ class output_file {
   void print(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     add(fmt::vformat(format, fmt::make_format_args(arguments...)));  // vformat_to would compile all of fmt once more
   }
-  // Writes the rest. Throws bad_file unless the system has taken everything.
+  // Writes the rest: without close(), the file is incomplete. Throws bad_file unless the system has taken everything.
   void close();
 
  private:
@@ -39,7 +39,7 @@ class output_file {
   void write();
 
   std::string path_;
-  int descriptor_ = -1;
+  os::descriptor file_;
   std::string buffer_;
 };
 

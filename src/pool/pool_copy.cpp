@@ -20,24 +20,18 @@
 namespace situ::detail {
 namespace {
 
-class open_descriptor {
- public:
-  explicit open_descriptor(const std::string& path)
-      : number{above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC))} {
-    if (number < 0) throw_refused(path, fmt::format("cannot be opened for reading: {}", std::strerror(errno)));
-  }
-  ~open_descriptor() { ::close(number); }
-  open_descriptor(const open_descriptor&) = delete;
-  open_descriptor& operator=(const open_descriptor&) = delete;
-  const int number;
-};
+os::descriptor open_to_read(const std::string& path) {
+  os::descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file) throw_refused(path, fmt::format("cannot be opened for reading: {}", std::strerror(errno)));
+  return file;
+}
 
 pool_header header_of(int descriptor, const std::string& path) {
   pool_header header{};
   if (::pread(descriptor, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
   return header;
 }
-pool_header header_of_pool(const std::string& path) { return header_of(open_descriptor{path}.number, path); }
+pool_header header_of_pool(const std::string& path) { return header_of(open_to_read(path).number(), path); }
 
 }  // namespace
 
@@ -69,15 +63,15 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
                       std::chrono::nanoseconds patience) {
   const pool source = pool::open(from, {.access = pool_access::read, .patience = patience});
   const read_section nobody_writes{source};
-  const open_descriptor file{from};
+  const os::descriptor file = open_to_read(from);
   struct stat status{};
-  if (::fstat(file.number, &status) != 0) throw_refused(from, std::strerror(errno));
+  if (::fstat(file.number(), &status) != 0) throw_refused(from, std::strerror(errno));
   whole_file copy{to, may_replace};
   copied_pool done;
   done.bytes = static_cast<std::uint64_t>(status.st_size);
   if (done.bytes > longest_file()) throw_too_long(to, done.bytes);
-  done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
-  if (!has_feature(header_of(file.number, from), redo_log_feature))
+  done.data_bytes = copy_bytes(file.number(), copy.descriptor(), done.bytes, from);
+  if (!has_feature(header_of(file.number(), from), redo_log_feature))
     clear_area(copy.descriptor(), to);  // otherwise the log is stored there
   give_room(copy.descriptor(), source.info(), to);
   ::fchmod(copy.descriptor(), status.st_mode & 07777);

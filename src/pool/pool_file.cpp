@@ -17,7 +17,6 @@
 #include <cstring>
 #include <utility>
 
-#include "os/descriptor.h"
 #include "pool/whole_file.h"
 
 namespace situ::detail {
@@ -67,18 +66,19 @@ void set_random(void* to, std::size_t bytes) {
     throw_error(errc::bad_file, fmt::format("a new pool: no random bytes for its identity: {}", std::strerror(errno)));
 }
 
-pool_file::pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns)
+pool_file::pool_file(std::string path, os::descriptor file, bool is_writable, pool_access access,
+                     std::uint64_t patience_ns)
     : path_{std::move(path)},
-      descriptor_{descriptor},
+      file_{std::move(file)},
       is_writable_{is_writable},
       access_{access},
       patience_ns_{patience_ns},
       process_{::getpid()},
-      openers_{descriptor, is_writable} {}
+      openers_{file_.number(), is_writable} {}
 
 pool_file::pool_file(pool_file&& other) noexcept
     : path_{std::move(other.path_)},
-      descriptor_{std::exchange(other.descriptor_, -1)},
+      file_{std::move(other.file_)},
       is_writable_{other.is_writable_},
       access_{other.access_},
       patience_ns_{other.patience_ns_},
@@ -108,7 +108,6 @@ pool_file::~pool_file() {
     ::munmap(base_, mapped_bytes_);
     if (area_ != nullptr) ::munmap(area_, pool_area_bytes);
   }
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 // --- making one ---
@@ -125,15 +124,15 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
                                                 options.sync_every.count(), longest.count()));
   // The file has no name until it is complete, if the file system supports that: a killed process then leaves nothing
   // behind.
-  int descriptor = above_standard(::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  const bool is_nameless = descriptor >= 0;
+  os::descriptor file{::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666)};
+  const bool is_nameless = static_cast<bool>(file);
   if (!is_nameless && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
-    descriptor = above_standard(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
-  if (descriptor < 0)
+    file = os::descriptor{::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666)};
+  if (!file)
     throw_refused(path, fmt::format("cannot be made: {}; name a file that is not there yet, in a folder that you may "
                                     "write",
                                     std::strerror(errno)));
-  pool_file made{path, descriptor, true, pool_access::write, default_patience_ns};
+  pool_file made{path, std::move(file), true, pool_access::write, default_patience_ns};
   try {
     if (!made.openers_.pass_gate(made.patience_ns_))
       throw_refused(path, fmt::format("cannot be locked: {}", std::strerror(errno)));
@@ -144,7 +143,7 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
                     (options.promise == pool_promise::machine && medium == pool_medium::page_cache);
     made.is_new_ = true;
     made.fill(make_header(options, made.is_redo_), options, overrides);
-    const std::string by_number = fmt::format("/proc/self/fd/{}", descriptor);
+    const std::string by_number = fmt::format("/proc/self/fd/{}", made.descriptor());
     if (is_nameless && ::linkat(AT_FDCWD, by_number.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0)
       throw_refused(path, fmt::format("cannot be made: {}{}", std::strerror(errno),
                                       errno == EEXIST ? "; open it, or name another file" : ""));
@@ -172,12 +171,12 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
   if (const std::uint64_t bytes = heap_offset_ + chunks * chunk_bytes; bytes > longest_file())
     throw_too_long(path_, bytes);
   if (const int failed = get_room(chunks); failed != 0)
-    throw_no_room(path_, descriptor_, heap_offset_ + chunks * chunk_bytes, failed);
+    throw_no_room(path_, descriptor(), heap_offset_ + chunks * chunk_bytes, failed);
   if (const int failed = is_redo_ ? write_empty_log() : 0; failed != 0)
-    throw_no_room(path_, descriptor_, log_bytes_, failed);
+    throw_no_room(path_, descriptor(), log_bytes_, failed);
   header.base = map_anywhere(pool_reach(options.most_bytes, log_bytes_), overrides);
   home_ = header.base;
-  persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), options.promise, is_redo_, path_);
+  persist_.attach(descriptor(), base_, overrides.medium.value_or(persist_.medium()), options.promise, is_redo_, path_);
   come_in(company_for(pool_access::write, options.promise));
   persist_.record_to(overrides.recorder);
   write_state(chunks);
@@ -186,7 +185,7 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
   std::memcpy(base_, &header, sizeof header);
   persist_.flush(base_, pool_log_offset, pool_step::create);
   persist_.fence(pool_step::create);
-  if (options.promise != pool_promise::process && ::fsync(descriptor_) != 0)
+  if (options.promise != pool_promise::process && ::fsync(descriptor()) != 0)
     throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
 }
 
@@ -205,30 +204,29 @@ void pool_file::open_for_writer(const pool_header& header, const pool_opening& h
     map_anywhere(reach, overrides);
   }
   const auto promise = static_cast<pool_promise>(header.promise);
-  persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), promise, is_redo_, path_);
+  persist_.attach(descriptor(), base_, overrides.medium.value_or(persist_.medium()), promise, is_redo_, path_);
   come_in(is_moved() ? pool_company::alone : company_for(how.access, promise));
 }
 
 pool_file pool_file::open(const std::string& path, const pool_opening& how, const pool_overrides& overrides) {
   const bool may_write = how.access != pool_access::read;
-  const auto open_for = [&](int flags) { return above_standard(::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY)); };
+  const auto open_for = [&](int flags) { return os::descriptor{::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY)}; };
   // Readers open the file for writing, too, because they announce themselves to writers.
-  int descriptor = open_for(O_RDWR);
-  const bool is_writable = descriptor >= 0;
-  if (!is_writable && !may_write && (errno == EACCES || errno == EPERM || errno == EROFS))
-    descriptor = open_for(O_RDONLY);
-  if (descriptor < 0)
+  os::descriptor file = open_for(O_RDWR);
+  const bool is_writable = static_cast<bool>(file);
+  if (!is_writable && !may_write && (errno == EACCES || errno == EPERM || errno == EROFS)) file = open_for(O_RDONLY);
+  if (!file)
     throw_refused(path,
                   fmt::format("cannot be opened for {}: {}", may_write ? "writing" : "reading", std::strerror(errno)));
-  pool_file opened{path, descriptor, is_writable, how.access,
+  pool_file opened{path, std::move(file), is_writable, how.access,
                    static_cast<std::uint64_t>(std::max<std::int64_t>(how.patience.count(), 0))};
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0)
+  if (::fstat(opened.descriptor(), &status) != 0)
     throw_refused(path, fmt::format("cannot be looked at: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   opened.pass_gate();
   // Another opener may have made the file longer in the meantime.
-  if (::fstat(descriptor, &status) != 0) throw_refused(path, std::strerror(errno));
+  if (::fstat(opened.descriptor(), &status) != 0) throw_refused(path, std::strerror(errno));
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   opened.most_log_bytes_ = overrides.most_log_bytes;
   const pool_header header = opened.read_header(file_bytes);
@@ -236,7 +234,7 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
     opened.open_for_writer(header, how, overrides);
   } else {
     opened.map_for_reader(header, file_bytes);
-    opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()),
+    opened.persist_.attach(opened.descriptor(), opened.base_, overrides.medium.value_or(opened.persist_.medium()),
                            static_cast<pool_promise>(header.promise), opened.is_redo_, path);
   }
   opened.persist_.record_to(overrides.recorder);
@@ -295,7 +293,8 @@ void pool_file::refuse(pool_openers::refusal why) const {
   if (why == pool_openers::refusal::not_told)
     throw_refused(path_, fmt::format("cannot be locked: {}", std::strerror(errno)));
   std::uint64_t writer = 0;
-  const bool is_told = ::pread(descriptor_, &writer, sizeof writer, pool_writer_offset) == sizeof writer && writer != 0;
+  const bool is_told =
+      ::pread(descriptor(), &writer, sizeof writer, pool_writer_offset) == sizeof writer && writer != 0;
   const std::string who = is_told ? fmt::format(" (last opened for writing by process {})", writer) : "";
   const std::string reason = why_unshared();
   switch (why) {
@@ -338,7 +337,7 @@ void pool_file::read_state() {
   if (chunks == 0 || chunks > most_chunks_)
     throw_damaged(path_, pool_state_offset, fmt::format("the heap has {} chunks, of {} at most", chunks, most_chunks_));
   struct stat status{};
-  if (::fstat(descriptor_, &status) != 0)
+  if (::fstat(descriptor(), &status) != 0)
     throw_refused(path_, fmt::format("its length cannot be seen: {}", std::strerror(errno)));
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   if (file_bytes < heap_offset_ + chunks * chunk_bytes)
@@ -356,12 +355,12 @@ void pool_file::settle() {
   const auto writer = static_cast<std::uint64_t>(::getpid());
   *at<std::uint64_t>(pool_writer_offset) = writer;
   // The write may fail: nothing depends on it.
-  if (is_redo_ && ::pwrite(descriptor_, &writer, sizeof writer, pool_writer_offset) < 0) return;
+  if (is_redo_ && ::pwrite(descriptor(), &writer, sizeof writer, pool_writer_offset) < 0) return;
 }
 
 bool pool_file::read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const {
   while (bytes != 0) {
-    const ssize_t got = ::pread(descriptor_, to, bytes, static_cast<off_t>(offset));
+    const ssize_t got = ::pread(descriptor(), to, bytes, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       throw_refused(path_, fmt::format("byte {} cannot be read: {}; look at its device", offset, std::strerror(errno)));

@@ -2,6 +2,7 @@
 // check of the header's contents; docs/formats/pool.md lists them.
 #pragma once
 
+#include "os/descriptor.h"
 #include "pool/format.h"
 #include "pool/openers.h"
 #include "pool/persistence.h"
@@ -90,7 +91,7 @@ class pool_file {
   [[nodiscard]] std::uint64_t patience_ns() const noexcept { return patience_ns_; }
   // Returns the end of the heap in the file.
   [[nodiscard]] std::uint64_t end() const noexcept { return heap_offset_ + std::uint64_t{chunks_} * chunk_bytes; }
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept { return file_.number(); }
   [[nodiscard]] persistence& persist() noexcept { return persist_; }
   [[nodiscard]] const persistence& persist() const noexcept { return persist_; }
 
@@ -169,7 +170,7 @@ class pool_file {
   void drop_private(const std::vector<page_range>& pages) const noexcept;
 
  private:
-  pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns);
+  pool_file(std::string path, os::descriptor file, bool is_writable, pool_access access, std::uint64_t patience_ns);
   [[nodiscard]] pool_company company_for(pool_access access, pool_promise promise) const noexcept;
   void pass_gate() const;
   void come_in(pool_company as);
@@ -191,7 +192,7 @@ class pool_file {
   [[nodiscard]] int write_empty_log() const noexcept;
 
   std::string path_;
-  int descriptor_;
+  os::descriptor file_;
   bool is_writable_;
   pool_access access_;
   std::uint64_t patience_ns_;

@@ -108,9 +108,9 @@ void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes,
 int pool_file::get_room(std::uint32_t chunks) const noexcept {
   const std::uint64_t map_from = chunks_ == 0 ? 0 : map_offset() + std::uint64_t{chunks_} * 8;
   const std::uint64_t map_to = map_offset() + std::uint64_t{chunks} * 8;
-  if (const int failed = allocate_range(descriptor_, map_from, map_to); failed != 0) return failed;
-  const int failed = allocate_range(descriptor_, end(), heap_offset_ + std::uint64_t{chunks} * chunk_bytes);
-  if (failed != 0 && ::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return errno;
+  if (const int failed = allocate_range(descriptor(), map_from, map_to); failed != 0) return failed;
+  const int failed = allocate_range(descriptor(), end(), heap_offset_ + std::uint64_t{chunks} * chunk_bytes);
+  if (failed != 0 && ::ftruncate(descriptor(), static_cast<off_t>(end())) != 0) return errno;
   return failed;
 }
 
@@ -119,26 +119,26 @@ int pool_file::get_room(std::uint32_t chunks) const noexcept {
 int pool_file::write_empty_log() const noexcept {
   static constexpr std::byte zeroes[65536]{};
   for (std::uint64_t at = pool_log_offset; at != map_offset(); at += sizeof zeroes)
-    if (::pwrite(descriptor_, zeroes, sizeof zeroes, static_cast<off_t>(at)) != static_cast<ssize_t>(sizeof zeroes))
+    if (::pwrite(descriptor(), zeroes, sizeof zeroes, static_cast<off_t>(at)) != static_cast<ssize_t>(sizeof zeroes))
       return errno != 0 ? errno : EIO;
   return 0;
 }
 
 void pool_file::lengthen(std::uint64_t to) {
-  if (const int failed = allocate_range(descriptor_, end(), to); failed != 0) {
+  if (const int failed = allocate_range(descriptor(), end(), to); failed != 0) {
     cut();
-    throw_no_room(path_, descriptor_, to - end(), failed);
+    throw_no_room(path_, descriptor(), to - end(), failed);
   }
 }
 
 // The file may stay longer: nothing depends on its length.
 void pool_file::cut() const noexcept {
-  if (::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return;
+  if (::ftruncate(descriptor(), static_cast<off_t>(end())) != 0) return;
 }
 
 std::uint64_t pool_file::length() const {
   struct stat status{};
-  if (::fstat(descriptor_, &status) != 0)
+  if (::fstat(descriptor(), &status) != 0)
     throw_refused(path_, fmt::format("its length cannot be seen: {}", std::strerror(errno)));
   return static_cast<std::uint64_t>(status.st_size);
 }
@@ -166,27 +166,27 @@ void pool_file::take_room() const {
   std::uint64_t bytes = 0;
   for (const byte_range& each : stored) bytes += each.to - each.from;
   struct stat status{};
-  const bool may_be_whole = !may_have_holes && ::fstat(descriptor_, &status) == 0 &&
+  const bool may_be_whole = !may_have_holes && ::fstat(descriptor(), &status) == 0 &&
                             static_cast<std::uint64_t>(status.st_blocks) * 512 >= bytes;
   for (const byte_range& each : stored) {
-    if (has_room(descriptor_, each).value_or(may_be_whole)) continue;
-    const int failed = fill_range(descriptor_, each);
+    if (has_room(descriptor(), each).value_or(may_be_whole)) continue;
+    const int failed = fill_range(descriptor(), each);
     if (failed == EFBIG) throw_too_long(path_, length());
-    if (failed != 0) throw_no_room(path_, descriptor_, each.to - each.from, failed);
+    if (failed != 0) throw_no_room(path_, descriptor(), each.to - each.from, failed);
   }
 }
 
 bool pool_file::takes_room_for_area() const noexcept {
   const byte_range area{pool_area_offset, pool_area_offset + pool_area_bytes};
-  return has_room(descriptor_, area).value_or(false) || fill_range(descriptor_, area) == 0;
+  return has_room(descriptor(), area).value_or(false) || fill_range(descriptor(), area) == 0;
 }
 
 void pool_file::fill_holes(std::uint32_t first, std::uint32_t chunks) const {
   if (*at<const std::uint64_t>(pool_holes_offset) == 0) return;
   const std::uint64_t from = heap_offset_ + first * chunk_bytes;
-  const int failed = allocate_range(descriptor_, from, from + chunks * chunk_bytes);
+  const int failed = allocate_range(descriptor(), from, from + chunks * chunk_bytes);
   if (failed == EFBIG) throw_too_long(path_, length());
-  if (failed != 0) throw_no_room(path_, descriptor_, chunks * chunk_bytes, failed);
+  if (failed != 0) throw_no_room(path_, descriptor(), chunks * chunk_bytes, failed);
 }
 
 // Writes one copy after the other: a crash can tear a copy only while the other one is whole.
@@ -230,9 +230,9 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
     more = least;
     failed = get_room(chunks_ + more);
   }
-  if (failed != 0) throw_no_room(path_, descriptor_, more * chunk_bytes, failed);
+  if (failed != 0) throw_no_room(path_, descriptor(), more * chunk_bytes, failed);
   // The file's new length must be durable before the state contains it.
-  if (persist_.primitive() != flush_primitive::none && ::fsync(descriptor_) != 0) {
+  if (persist_.primitive() != flush_primitive::none && ::fsync(descriptor()) != 0) {
     const int failed_with = errno;
     persist_.fail();
     throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(failed_with)));
@@ -252,7 +252,7 @@ void pool_file::make_pages(std::uint32_t first, std::uint32_t chunks) noexcept {
     iovec pieces[at_once];
     std::fill_n(pieces, count, iovec{const_cast<std::byte*>(zeroes), sizeof zeroes});
     const std::uint64_t from = heap_offset_ + std::uint64_t{first} * chunk_bytes;
-    if (::pwritev(descriptor_, pieces, static_cast<int>(count), static_cast<off_t>(from)) < 0) return;
+    if (::pwritev(descriptor(), pieces, static_cast<int>(count), static_cast<off_t>(from)) < 0) return;
     ::madvise(base_ + from, count * chunk_bytes, MADV_POPULATE_WRITE);
     first += count;
   }

@@ -39,14 +39,14 @@ void check_pool_features(const pool_header& header, const std::string& path) {
 // Reads and checks the header. If the pool is being moved, returns the header as it was before the move.
 pool_header pool_file::read_header(std::uint64_t file_bytes) {
   pool_header header{};
-  const ssize_t got = file_bytes < pool_map_offset ? 0 : read_again(descriptor_, &header, sizeof header, 0);
+  const ssize_t got = file_bytes < pool_map_offset ? 0 : read_again(descriptor(), &header, sizeof header, 0);
   if (got < 0) throw_refused(path_, fmt::format("its head cannot be read: {}", std::strerror(errno)));
   if (got != sizeof header)
     throw_damaged(path_, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
   salt_ = add_to_check(header.identity[0], header.identity[1]);
   std::uint64_t places[2]{};
   const bool is_right = header.check == check_of(0, &header, offsetof(pool_header, check));
-  if (!is_right && read_again(descriptor_, places, sizeof places, pool_move_offset) < 0)
+  if (!is_right && read_again(descriptor(), places, sizeof places, pool_move_offset) < 0)
     throw_refused(path_, fmt::format("its head cannot be read: {}", std::strerror(errno)));
   if (!is_right && is_sealed(places[0], salt_) && is_sealed(places[1], salt_)) {
     pool_header before = header;

@@ -73,7 +73,7 @@ pool_medium medium_of(int descriptor, bool is_dax) noexcept {
 
 }  // namespace
 
-pool_medium pool_file::look_for_medium() const noexcept { return medium_of(descriptor_, is_on_dax(descriptor_)); }
+pool_medium pool_file::look_for_medium() const noexcept { return medium_of(descriptor(), is_on_dax(descriptor())); }
 
 // Chooses addresses at random, so that pools of one program rarely want the same ones.
 std::uint64_t pool_file::map_anywhere(std::uint64_t bytes, const pool_overrides& overrides) {
@@ -99,37 +99,37 @@ void pool_file::map_for_writer(std::uint64_t base, std::uint64_t bytes, const po
   void* const wanted = reinterpret_cast<void*>(base);
   constexpr int writing = PROT_READ | PROT_WRITE;
   void* got = MAP_FAILED;
-  bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor_);
+  bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor());
   const int kind = is_redo_ ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
-  got = ::mmap(wanted, bytes, writing, kind | MAP_FIXED_NOREPLACE, descriptor_, 0);
+  got = ::mmap(wanted, bytes, writing, kind | MAP_FIXED_NOREPLACE, descriptor(), 0);
   // Replaces the mapping, since a kernel that validates flags does not accept MAP_FIXED_NOREPLACE among them.
   if (got == wanted && is_dax && !is_redo_) {
-    is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor_, 0) == wanted;
+    is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor(), 0) == wanted;
     // The kernel refuses if the file's metadata is not durable by itself. It may have removed the old mapping.
-    if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor_, 0);
+    if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor(), 0);
   }
   const int failed = errno;
   if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address as a hint
   if (got != wanted) refuse_mapping(base, bytes, got, failed);
-  take_mapping(got, bytes, medium_of(descriptor_, is_dax));
+  take_mapping(got, bytes, medium_of(descriptor(), is_dax));
 }
 
 // Maps the file privately: as long as this process writes no page, the mapping shows the file, with the writes of other
 // processes.
 void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_bytes) {
-  persist_.attach(descriptor_, nullptr, look_for_medium(), pool_promise::process, false, path_);
+  persist_.attach(descriptor(), nullptr, look_for_medium(), pool_promise::process, false, path_);
   pool_company as = company_for(pool_access::read, static_cast<pool_promise>(header.promise));
   if (as == pool_company::reading && !takes_room_for_area()) as = pool_company::still;
   void* const wanted = reinterpret_cast<void*>(header.base);
   std::uint64_t bytes = as == pool_company::reading ? pool_reach(header.most_bytes, log_bytes_) : file_bytes;
-  void* got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);
+  void* got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor(), 0);
   if (got != MAP_FAILED && got != wanted) ::munmap(std::exchange(got, MAP_FAILED), bytes);
   if (is_moving_) as = pool_company::still;
   if (got == MAP_FAILED) {
     // The pool's pointers are relocated in private pages (relocation.h), which do not show a writer's changes.
     as = pool_company::still;
     bytes = file_bytes;
-    got = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    got = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor(), 0);
     if (got == MAP_FAILED) refuse_mapping(header.base, bytes, got, errno);
   }
   take_mapping(got, bytes, persist_.medium());
@@ -138,7 +138,8 @@ void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_byt
 }
 
 void pool_file::map_area() {
-  void* const got = ::mmap(nullptr, pool_area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, pool_area_offset);
+  void* const got =
+      ::mmap(nullptr, pool_area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor(), pool_area_offset);
   if (got == MAP_FAILED) throw_refused(path_, fmt::format("cannot be mapped: {}", std::strerror(errno)));
   area_ = got;
   ::madvise(got, pool_area_bytes, MADV_DONTFORK);
@@ -150,13 +151,13 @@ void pool_file::take_mapping(void* at, std::uint64_t bytes, pool_medium medium) 
   // A child of this process would inherit its locks, and be a second writer behind them: without the mapping it gets a
   // fault.
   ::madvise(at, bytes, MADV_DONTFORK);
-  persist_.attach(descriptor_, base_, medium, pool_promise::process, is_redo_ && may_write(), path_);
+  persist_.attach(descriptor(), base_, medium, pool_promise::process, is_redo_ && may_write(), path_);
 }
 
 void pool_file::refuse_mapping(std::uint64_t base, std::uint64_t bytes, const void* got, int reason) const {
   const neighbour there = who_has(base, base + bytes);
   struct stat status{};
-  if (there.inode != 0 && ::fstat(descriptor_, &status) == 0 && status.st_ino == there.inode)
+  if (there.inode != 0 && ::fstat(descriptor(), &status) == 0 && status.st_ino == there.inode)
     throw_refused(path_, "is in use: this process has it open already; let its threads use that one");
   throw_refused(
       path_,

@@ -316,19 +316,16 @@ void mending::mend_roots() {
 class locked_file {
  public:
   explicit locked_file(const std::string& path)
-      : number{above_standard(::open(path.c_str(), O_RDWR | O_CLOEXEC))}, openers_{number, true} {
-    if (number < 0) throw_refused(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+      : file_{::open(path.c_str(), O_RDWR | O_CLOEXEC)}, openers_{file_.number(), true} {
+    if (!file_) throw_refused(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
     constexpr std::uint64_t patience_ns = 1'000'000'000;
     if (openers_.pass_gate(patience_ns) && openers_.enter(pool_company::alone) == pool_openers::refusal::none) return;
-    ::close(number);
     throw_refused(path, "is in use; wait until it is closed");
   }
-  ~locked_file() { ::close(number); }
-  locked_file(const locked_file&) = delete;
-  locked_file& operator=(const locked_file&) = delete;
-  const int number;
+  [[nodiscard]] int number() const noexcept { return file_.number(); }
 
  private:
+  os::descriptor file_;
   pool_openers openers_;
 };
 
@@ -377,14 +374,14 @@ void mend(const whole_file& copy, std::uint64_t bytes, const std::string& path, 
 repaired_pool repair_pool(const std::string& path, const std::string& to) {
   const locked_file file{path};
   struct stat status{};
-  if (::fstat(file.number, &status) != 0)
+  if (::fstat(file.number(), &status) != 0)
     throw_refused(path, fmt::format("cannot be looked at: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (bytes < pool_map_offset) throw_damaged(path, bytes, "the file ends before its heap: it cannot be mended");
   if (bytes > longest_file()) throw_too_long(to.empty() ? path : to, bytes);
   whole_file copy{to.empty() ? path : to, to.empty()};
-  copy_bytes(file.number, copy.descriptor(), bytes, path);
+  copy_bytes(file.number(), copy.descriptor(), bytes, path);
   repaired_pool result;
   mend(copy, bytes, path, result.done);
   result.left = open_copy(copy, path).check().damage;

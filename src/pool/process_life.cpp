@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "os/descriptor.h"
+
 namespace situ::detail {
 namespace {
 
@@ -22,13 +24,12 @@ struct process_stat {
 
 // Returns false if the kernel does not show the file.
 bool read_stat(const char* path, process_stat& into) noexcept {
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
+  const os::descriptor file{::open(path, O_RDONLY | O_CLOEXEC)};
+  if (!file) return false;
   char text[1024];
   ssize_t length = 0;
-  do length = ::read(file, text, sizeof text - 1);
+  do length = ::read(file.number(), text, sizeof text - 1);
   while (length < 0 && errno == EINTR);
-  ::close(file);
   if (length <= 0) return false;
   text[length] = 0;
   // The process's name, in brackets, may hold any character; the state follows it as field 3.

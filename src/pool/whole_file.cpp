@@ -14,24 +14,21 @@
 #include <utility>
 #include <vector>
 
-#include "os/descriptor.h"
-
 namespace situ::detail {
 
 whole_file::whole_file(std::string path, bool may_replace) : path_{std::move(path)}, may_replace_{may_replace} {
   if (!may_replace_ && ::access(path_.c_str(), F_OK) == 0) refuse("cannot be made", EEXIST);
-  descriptor_ = above_standard(::open(folder_of(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  if (descriptor_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+  file_ = os::descriptor{::open(folder_of(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666)};
+  if (!file_ && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
     temporary_ = fmt::format("{}.new-{}", path_, ::getpid());
-    descriptor_ = above_standard(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
-    if (descriptor_ < 0) temporary_.clear();
+    file_ = os::descriptor{::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666)};
+    if (!file_) temporary_.clear();
   }
-  if (descriptor_ < 0) refuse("cannot be made", errno);
+  if (!file_) refuse("cannot be made", errno);
 }
 
 whole_file::~whole_file() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  ::close(descriptor_);
 }
 
 void whole_file::refuse(const char* what, int reason) const {
@@ -45,7 +42,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string whole_file::path_here() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+std::string whole_file::path_here() const { return fmt::format("/proc/self/fd/{}", descriptor()); }
 
 // rename replaces the target in one step, but needs a name; link never replaces its target.
 void whole_file::give_temporary_name() {
@@ -57,7 +54,7 @@ void whole_file::give_temporary_name() {
 }
 
 void whole_file::publish() {
-  if (::fsync(descriptor_) != 0) refuse("cannot be brought to its device", errno);
+  if (::fsync(descriptor()) != 0) refuse("cannot be brought to its device", errno);
   if (may_replace_) {
     give_temporary_name();
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) refuse("cannot have its name", errno);
@@ -79,12 +76,10 @@ void whole_file::publish() {
 }
 
 int sync_folder(const std::string& path) {
-  const int folder = above_standard(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder < 0) return errno;
+  const os::descriptor folder{::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!folder) return errno;
   // Some file systems have nothing to sync for a folder.
-  const int failed = ::fsync(folder) == 0 || errno == EINVAL ? 0 : errno;
-  ::close(folder);
-  return failed;
+  return ::fsync(folder.number()) == 0 || errno == EINVAL ? 0 : errno;
 }
 
 namespace {

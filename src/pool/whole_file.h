@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "os/descriptor.h"
+
 namespace situ::detail {
 
 class whole_file {
@@ -16,7 +18,7 @@ class whole_file {
   whole_file(const whole_file&) = delete;
   whole_file& operator=(const whole_file&) = delete;
 
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept { return file_.number(); }
   // Returns a path by which this process can open the file again.
   [[nodiscard]] std::string path_here() const;
   // Gives the file its name, after its bytes are on the device, and writes the name to the device as well. Throws
@@ -29,7 +31,7 @@ class whole_file {
 
   std::string path_;
   bool may_replace_;
-  int descriptor_ = -1;
+  os::descriptor file_;
   std::string temporary_;  // its name until publish(), if it has one
 };
 

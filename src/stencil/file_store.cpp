@@ -31,13 +31,13 @@ constexpr unsigned queue_depth = 4096;
 // Used instead of the ring: enough threads that the device has the next request while one is handed back.
 constexpr int carrying_threads = 4;
 
-int open_unnamed(const std::string& directory, int flags) {
+os::descriptor open_unnamed(const std::string& directory, int flags) {
   const int file = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
-  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return os::descriptor{file};
   std::string name = directory + "/situ-stencil-XXXXXX";
   const int named = mkostemp(name.data(), O_CLOEXEC | flags);
   if (named >= 0) unlink(name.c_str());
-  return named;
+  return os::descriptor{named};
 }
 
 // Makes a ring. Returns 0, or the errno value that says why there is none. A ring that accepts no request counts as
@@ -94,7 +94,7 @@ class file_store final : public backing_store {
 
   io_uring ring_{};
   std::string directory_;
-  int file_ = -1;
+  os::descriptor file_;
   bool is_direct_ = true;
   std::uint64_t end_ = 0;
   int in_flight_ = 0;
@@ -110,26 +110,21 @@ file_store::file_store(std::string directory) : directory_{std::move(directory)}
   }
   const detail::standard_streams_filled kept_off;
   file_ = open_unnamed(directory_, O_DIRECT);
-  if (file_ < 0 && errno == EINVAL) {  // on tmpfs, for example
+  if (!file_ && errno == EINVAL) {  // on tmpfs, for example
     is_direct_ = false;
     file_ = open_unnamed(directory_, 0);
   }
-  if (file_ < 0)
+  if (!file_)
     throw_error(errc::bad_file, fmt::format("no backing file in '{}': {}; choose another with options::directory",
                                             directory_, std::strerror(errno)));
   no_ring_ = make_ring(ring_);
-  if (no_ring_ == 0) return;
-  try {
+  if (no_ring_ != 0)
     threads_ = std::make_unique<detail::store_threads>(carrying_threads,
                                                        [this](const detail::store_threads::request& r) { carry(r); });
-  } catch (...) {
-    close(file_);
-    throw;
-  }
 }
 
 void file_store::carry(detail::store_threads::request r) const {
-  const int failed = detail::carry_whole(file_, r);
+  const int failed = detail::carry_whole(file_.number(), r);
   if (failed == 0) return;
   const char* const at_end = r.to == direction::read ? "unexpected end of file" : "nothing was written";
   throw_error(errc::bad_file, failure(r.to, r.offset, failed < 0 ? at_end : situ::detail::write_failure(failed)));
@@ -140,12 +135,11 @@ file_store::~file_store() {
   while (in_flight_ > 0) reap();
   if (threads_ == nullptr) io_uring_queue_exit(&ring_);
   threads_.reset();  // carries requests in flight
-  close(file_);
 }
 
 std::uint64_t file_store::allocate(std::uint64_t bytes) {
   const auto end = end_ + (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  if (situ::detail::set_file_size(file_, end) != 0) {
+  if (situ::detail::set_file_size(file_.number(), end) != 0) {
     throw_error(errc::bad_file, fmt::format("the backing file in '{}' cannot grow to {} bytes: {}", directory_, end,
                                             situ::detail::write_failure(errno)));
   }
@@ -175,9 +169,9 @@ void file_store::prepare(request* r) {
   }
   io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
   if (r->to == direction::read) {
-    io_uring_prep_read(entry, file_, r->memory, static_cast<unsigned>(r->bytes), r->offset);
+    io_uring_prep_read(entry, file_.number(), r->memory, static_cast<unsigned>(r->bytes), r->offset);
   } else {
-    io_uring_prep_write(entry, file_, r->memory, static_cast<unsigned>(r->bytes), r->offset);
+    io_uring_prep_write(entry, file_.number(), r->memory, static_cast<unsigned>(r->bytes), r->offset);
   }
   io_uring_sqe_set_data(entry, r);
   ++batches_[r->queue].in_flight;

@@ -69,11 +69,9 @@ machine::processor_set processors_of(const std::string& folder, std::uint32_t no
 
 void write_file(const std::string& path, const std::string& text) {
   // It is one write, so that the kernel refuses all of it or nothing.
-  const int file = situ::detail::above_standard(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  const bool is_written = file >= 0 && ::write(file, text.data(), text.size()) == std::ssize(text);
+  const situ::os::descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (file && ::write(file.number(), text.data(), text.size()) == std::ssize(text)) return;
   const int reason = errno;
-  if (file >= 0) ::close(file);
-  if (is_written) return;
   situ::throw_error(situ::errc::bad_file,
                     fmt::format("{}: the kernel does not take \"{}\": {}{}", path, text, std::strerror(reason),
                                 reason == EACCES ? "; only root may write it" : ""));

@@ -50,32 +50,28 @@ using situ::detail::tell;
 // Shared with the program's processes, which find it by this process's descriptor.
 class shared_control {
  public:
-  shared_control()
-      : file_{situ::detail::above_standard(::memfd_create(situ::preload::control_file_name, MFD_CLOEXEC))} {
-    if (file_ < 0 || situ::detail::set_file_size(file_, sizeof(preload::control)) != 0)
+  shared_control() : file_{::memfd_create(situ::preload::control_file_name, MFD_CLOEXEC)} {
+    if (!file_ || situ::detail::set_file_size(file_.number(), sizeof(preload::control)) != 0)
       throw_error(errc::bad_launch, fmt::format("cannot make shared memory: {}", situ::detail::write_failure(errno)));
-    void* const at = ::mmap(nullptr, sizeof(preload::control), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    void* const at = ::mmap(nullptr, sizeof(preload::control), PROT_READ | PROT_WRITE, MAP_SHARED, file_.number(), 0);
     if (at == MAP_FAILED)
       throw_error(errc::bad_launch, fmt::format("cannot map shared memory: {}", std::strerror(errno)));
     control_ = new (at) preload::control;
     std::random_device random;
     control_->key = std::uint64_t{random()} << 32 | random();
   }
-  ~shared_control() {
-    ::munmap(control_, sizeof *control_);
-    ::close(file_);
-  }
+  ~shared_control() { ::munmap(control_, sizeof *control_); }
   shared_control(const shared_control&) = delete;
   shared_control& operator=(const shared_control&) = delete;
   preload::control* operator->() const { return control_; }
   preload::control& operator*() const { return *control_; }
   // Returns the variable's value.
   [[nodiscard]] std::string place() const {
-    return fmt::format("/proc/{}/fd/{}#{:x}", ::getpid(), file_, control_->key);
+    return fmt::format("/proc/{}/fd/{}#{:x}", ::getpid(), file_.number(), control_->key);
   }
 
  private:
-  int file_;
+  situ::os::descriptor file_;
   preload::control* control_ = nullptr;
 };
 

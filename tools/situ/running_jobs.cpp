@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +19,7 @@
 #include <filesystem>
 #include <map>
 #include <system_error>
+#include <utility>
 
 namespace {
 
@@ -86,19 +86,9 @@ void find_jobs_of(pid_t pid, std::map<file_id, running_job>& jobs) {
   });
 }
 
-// look_at closes no descriptor that is not a job's.
-situ::detail::job look_at_or_close(int descriptor) {
-  try {
-    return situ::detail::job::look_at(descriptor);
-  } catch (const situ::error&) {
-    ::close(descriptor);
-    throw;
-  }
-}
-
-std::vector<held_memory> memory_of_places(int descriptor) {
+std::vector<held_memory> memory_of_places(situ::os::descriptor file) {
   std::vector<held_memory> found;
-  const situ::detail::job looked_at = look_at_or_close(descriptor);
+  const situ::detail::job looked_at = situ::detail::job::look_at(std::move(file));
   job_control& control = looked_at.control();
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
     const situ::detail::placed_table& placed = control.status(place).placed;
@@ -111,14 +101,13 @@ std::vector<held_memory> memory_of_places(int descriptor) {
   return found;
 }
 
-std::vector<held_memory> memory_of_any_program(int descriptor) {
+std::vector<held_memory> memory_of_any_program(const situ::os::descriptor& file) {
   std::vector<held_memory> found;
   struct stat status{};
   const bool is_whole =
-      ::fstat(descriptor, &status) == 0 && status.st_size == static_cast<off_t>(sizeof(preload::control));
+      ::fstat(file.number(), &status) == 0 && status.st_size == static_cast<off_t>(sizeof(preload::control));
   void* const at =
-      is_whole ? ::mmap(nullptr, sizeof(preload::control), PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
-  ::close(descriptor);
+      is_whole ? ::mmap(nullptr, sizeof(preload::control), PROT_READ, MAP_SHARED, file.number(), 0) : MAP_FAILED;
   if (at == MAP_FAILED) return found;
   const auto& all = *static_cast<const preload::control*>(at);
   for (std::uint32_t i = 0;
@@ -149,15 +138,14 @@ std::vector<running_job> find_running_jobs(pid_t launcher) {
 }
 
 std::vector<held_memory> memory_of(const running_job& job) {
-  const int descriptor =
-      situ::detail::above_standard(::open(job.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (descriptor < 0) {
+  situ::os::descriptor file{::open(job.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  if (!file) {
     check_unseen(job.path, errno);
     return {};
   }
   try {
     std::vector<held_memory> found =
-        job.is_any_program ? memory_of_any_program(descriptor) : memory_of_places(descriptor);
+        job.is_any_program ? memory_of_any_program(file) : memory_of_places(std::move(file));
     std::erase_if(found, [](const held_memory& each) { return each.most_bytes == 0; });
     return found;
   } catch (const situ::error&) {

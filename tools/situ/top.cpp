@@ -58,15 +58,14 @@ running_job find_job(pid_t launcher) {
 }
 
 job open_job(const running_job& found) {
-  const int descriptor =
-      situ::detail::above_standard(::open(found.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (descriptor < 0)
+  situ::os::descriptor file{::open(found.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  if (!file)
     throw situ::error{
         situ::errc::bad_argument,
         errno == ENOENT || errno == EACCES || errno == EPERM
             ? fmt::format("the job of process {} has ended, or is not yours", found.launcher)
             : fmt::format("the job of process {} cannot be opened: {}", found.launcher, std::strerror(errno))};
-  return job::look_at(descriptor);
+  return job::look_at(std::move(file));
 }
 
 // The kernel's figures of a place's process.
