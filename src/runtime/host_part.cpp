@@ -2,12 +2,9 @@
 
 #include <situ/base/error.h>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +19,7 @@
 
 #include "cluster/network.h"
 #include "cluster/server_greeting.h"
+#include "os/child.h"
 #include "os/descriptor.h"
 
 namespace situ::detail {
@@ -44,16 +42,11 @@ class host_part::server_start {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
       throw_error(errc::bad_launch, fmt::format("no socket for the host's server: {}", ::strerrordesc_np(errno)));
-    socket_ = above_standard(ends[0]);
-    const int servers = ends[1];
+    const os::descriptor servers{ends[1]};  // the server ends if it has not begun when the other end is closed
+    socket_ = os::descriptor{ends[0]};
     const std::string program = network_folder() + "/" + host_server_name;
-    const int failed = spawn(program, shared.descriptor(), servers);
-    ::close(servers);
-    if (failed != 0)
+    if (const int failed = start(program, shared.descriptor(), servers.number()); failed != 0)
       throw_error(errc::bad_launch, fmt::format("{} cannot be started: {}", program, ::strerrordesc_np(failed)));
-  }
-  ~server_start() {
-    if (socket_ >= 0) ::close(socket_);  // a server that has not begun ends
   }
   server_start(const server_start&) = delete;
   server_start& operator=(const server_start&) = delete;
@@ -62,7 +55,7 @@ class host_part::server_start {
     std::vector<std::byte> said(server_greeting::most_bytes);
     await_word();
     ssize_t got = -1;
-    do got = ::recv(socket_, said.data(), said.size(), 0);
+    do got = ::recv(socket_.number(), said.data(), said.size(), 0);
     while (got < 0 && errno == EINTR);
     if (got < 1) throw_error(errc::bad_launch, "the host's server has ended before it could say how it is reached");
     said.resize(static_cast<std::size_t>(got));
@@ -78,8 +71,8 @@ class host_part::server_start {
     return said;
   }
   void begin(server_greeting::begin how) noexcept {
-    (void)!::send(socket_, &how, 1, MSG_NOSIGNAL);
-    if (how == server_greeting::begin::alone) ::close(std::exchange(socket_, -1));
+    (void)!::send(socket_.number(), &how, 1, MSG_NOSIGNAL);
+    if (how == server_greeting::begin::alone) socket_.close();
   }
 
  private:
@@ -87,7 +80,7 @@ class host_part::server_start {
   void await_word() const {
     using clock = std::chrono::steady_clock;
     const auto end = clock::now() + std::chrono::milliseconds{server_start_ms};
-    pollfd looked{.fd = socket_, .events = POLLIN, .revents = 0};
+    pollfd looked{.fd = socket_.number(), .events = POLLIN, .revents = 0};
     for (int found = -1; found != 1;) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock::now());
       found = ::poll(&looked, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
@@ -99,52 +92,27 @@ class host_part::server_start {
     }
   }
   // Returns an errno, or 0.
-  static int spawn(const std::string& program, int job, int socket) {
-    // The copies get numbers above all that the server uses.
-    constexpr int servers_job = 3;
-    constexpr int servers_socket = 4;
-    const int job_copy = ::fcntl(job, F_DUPFD_CLOEXEC, 10);
-    const int socket_copy = job_copy < 0 ? -1 : ::fcntl(socket, F_DUPFD_CLOEXEC, 10);
-    if (socket_copy < 0) {
-      const int reason = errno;
-      if (job_copy >= 0) ::close(job_copy);
-      return reason;
-    }
-    posix_spawn_file_actions_t files;
-    ::posix_spawn_file_actions_init(&files);
-    ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&files, job_copy, servers_job);
-    ::posix_spawn_file_actions_adddup2(&files, socket_copy, servers_socket);
-    posix_spawnattr_t how;
-    ::posix_spawnattr_init(&how);
-    sigset_t none, all;
+  static int start(const std::string& program, int job, int socket) {
+    std::vector<std::string> variables = os::own_environment();
+    if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) variables.emplace_back("UCX_HANDLE_ERRORS=none");
+    if (std::getenv("UCX_MEM_EVENTS") == nullptr) variables.emplace_back("UCX_MEM_EVENTS=n");
+    const os::exec_texts arguments{{program, fmt::format("{}", job), fmt::format("{}", socket)}};
+    const os::exec_texts environment{std::move(variables)};
+    sigset_t none;
     ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&how, &none);
-    ::posix_spawnattr_setsigdefault(&how, &all);
-    ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    std::vector<char*> environment;
-    for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
-    static char no_handlers[] = "UCX_HANDLE_ERRORS=none";
-    static char no_events[] = "UCX_MEM_EVENTS=n";
-    if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) environment.push_back(no_handlers);
-    if (std::getenv("UCX_MEM_EVENTS") == nullptr) environment.push_back(no_events);
-    environment.push_back(nullptr);
-    std::string words[] = {program, fmt::format("{}", servers_job), fmt::format("{}", servers_socket)};
-    char* const arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-    pid_t child = -1;
-    const int failed = ::posix_spawn(&child, program.c_str(), &files, &how, arguments, environment.data());
-    ::posix_spawnattr_destroy(&how);
-    ::posix_spawn_file_actions_destroy(&files);
-    ::close(job_copy);
-    ::close(socket_copy);
-    // Reaps the child, which has left the server running without a parent here.
-    if (failed == 0)
-      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
-    return failed;
+    os::child server = os::child::start({.file = program.c_str(),
+                                         .arguments = arguments,
+                                         .environment = &environment,
+                                         .input = os::program::nothing,
+                                         .output = os::program::nothing,
+                                         .kept = {job, socket},
+                                         .mask = &none,
+                                         .has_default_signals = true});
+    if (!server) return errno;
+    (void)server.wait();  // it leaves the server running without a parent here
+    return 0;
   }
-  int socket_ = -1;
+  os::descriptor socket_;
 };
 
 host_part::host_part(job_options options, std::uint64_t build) {

@@ -81,7 +81,7 @@ int descriptor_of_place(job& shared) {
 }
 
 launch_result launch_processes(job& shared, const std::function<int()>& body, const launch_options& options) {
-  launch_monitor monitor{shared.control(), {.grace = options.grace, .time_limit = options.time_limit}, -1};
+  launch_monitor monitor{shared.control(), {.grace = options.grace, .time_limit = options.time_limit}, nullptr};
   std::cout.flush();
   std::fflush(nullptr);  // else each child would write the buffered text once more
   const pid_t parent = ::getpid();
@@ -91,7 +91,7 @@ launch_result launch_processes(job& shared, const std::function<int()>& body, co
     if (child < 0)
       throw_error(errc::bad_launch, fmt::format("cannot start a process for place {} of {}: {}", place,
                                                 shared.control().place_count, ::strerrordesc_np(errno)));
-    monitor.watch(child, place, 1);
+    monitor.watch(os::child{child}, place, 1);
   }
   shared.close_descriptor();
   return monitor.run();

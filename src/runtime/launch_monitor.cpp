@@ -1,7 +1,6 @@
 #include "runtime/launch_monitor.h"
 
 #include "memory/liveness.h"
-#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
@@ -9,9 +8,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,18 +59,13 @@ bool somebody_joined(job_control& control) {
 // be read.
 char process_state(pid_t pid) {
   char text[512];
-  const int file = above_standard(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (file < 0) return '?';
-  const ssize_t length = ::read(file, text, sizeof text);
-  ::close(file);
+  const os::descriptor file{::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file) return '?';
+  const ssize_t length = ::read(file.number(), text, sizeof text);
   const std::string_view read{text, static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
   const std::size_t name_end = read.rfind(')');  // the name may contain any character
   return name_end != std::string_view::npos && name_end + 2 < read.size() ? read[name_end + 2] : '?';
 }
-
-// Returns whether pidfd_open and related calls are not available: an old kernel, or a container's seccomp profile. The
-// errors cannot mean that a process lacks the right.
-bool is_refused_call(int reason) noexcept { return reason == ENOSYS || reason == EPERM; }
 
 void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
   epoll_event event{};
@@ -86,55 +77,43 @@ void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
 
 }  // namespace
 
-launch_monitor::launch_monitor(job_control& control, limits limits, int signal_descriptor)
+launch_monitor::launch_monitor(job_control& control, limits limits, const os::passed_signals* signals)
     : control_{control},
       limits_{limits},
       outcomes_(control.place_count),
       oom_kills_{limits.oom_kills()},
-      signal_descriptor_{signal_descriptor} {
-  poll_descriptor_ = above_standard(::epoll_create1(EPOLL_CLOEXEC));
-  if (poll_descriptor_ < 0)
+      poll_descriptor_{::epoll_create1(EPOLL_CLOEXEC)},
+      signals_{signals} {
+  if (!poll_descriptor_)
     throw_error(errc::bad_launch, fmt::format("cannot watch places: {}", ::strerrordesc_np(errno)));
-  if (signal_descriptor_ >= 0) listen(poll_descriptor_, signal_descriptor_, signal_event);
-  if (limits_.launcher != nullptr) listen(poll_descriptor_, limits_.launcher->descriptor, launcher_event);
+  if (signals_ != nullptr) listen(poll_descriptor_.number(), signals_->descriptor(), signal_event);
+  if (limits_.launcher != nullptr) listen(poll_descriptor_.number(), limits_.launcher->descriptor, launcher_event);
 }
 
-launch_monitor::~launch_monitor() {
-  signal_running(SIGKILL);
-  for (child& each : children_) {
-    if (each.ended) continue;
-    while (::waitpid(each.pid, nullptr, 0) < 0 && errno == EINTR) {}
-    ::close(each.descriptor);
+// Kills all, then each child waits for its end.
+launch_monitor::~launch_monitor() { signal_running(SIGKILL); }
+
+void launch_monitor::watch(os::child process, std::uint32_t first_place, std::uint32_t places) {
+  const int reason = process.watch();
+  if (reason == ESRCH) {
+    process.leave_to_parent();
+    return record_unknown({.process = {}, .first_place = first_place, .places = places});
   }
-  ::close(poll_descriptor_);
-}
-
-void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t places) {
-  // closed on exec by itself
-  const int descriptor = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (descriptor < 0 && errno == ESRCH)
-    return record_unknown({.pid = pid, .descriptor = -1, .first_place = first_place, .places = places, .ended = true});
-  if (descriptor < 0 && !is_refused_call(errno)) {
-    const int reason = errno;
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
+  if (reason != 0)
     throw_error(errc::bad_launch,
                 fmt::format("cannot watch the process of place {}: {}{}", first_place, ::strerrordesc_np(reason),
                             reason == EMFILE ? "; raise the limit (ulimit -n)" : ""));
-  }
-  children_.push_back(
-      {.pid = pid, .descriptor = descriptor, .first_place = first_place, .places = places, .ended = false});
+  children_.push_back({.process = std::move(process), .first_place = first_place, .places = places});
   ++running_;
-  if (descriptor >= 0)
-    listen(poll_descriptor_, descriptor, children_.size() - 1);
+  if (const int end = children_.back().process.end(); end >= 0)
+    listen(poll_descriptor_.number(), end, children_.size() - 1);
   else if (!std::exchange(looks_at_children_, true))
     log(log_level::info, "the system refuses pidfd_open: the launcher looks at its processes 100 times a second");
 }
 
 void launch_monitor::close_in_child() noexcept {
-  for (const child& each : children_)
-    if (!each.ended) ::close(each.descriptor);
-  ::close(poll_descriptor_);
+  for (child& each : children_) each.process.leave_to_parent();
+  poll_descriptor_.close();
 }
 
 launch_result launch_monitor::run() {
@@ -143,7 +122,7 @@ launch_result launch_monitor::run() {
   stage_end_ = running_end_;
   while (running_ > 0 || (limits_.launcher != nullptr && !is_released_)) {
     epoll_event events[64];
-    const int count = ::epoll_wait(poll_descriptor_, events, std::size(events), wait_ms());
+    const int count = ::epoll_wait(poll_descriptor_.number(), events, std::size(events), wait_ms());
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 == signal_event)
         pass_on_signals();
@@ -165,35 +144,28 @@ launch_result launch_monitor::run() {
 
 void launch_monitor::look_at_children() {
   for (child& each : children_)
-    if (!each.ended && each.descriptor < 0) reap(each);
+    if (each.process && each.process.end() < 0) reap(each);
 }
 
 void launch_monitor::reap(child& ended) {
-  siginfo_t info{};
-  int waited = 0;
-  do waited = ::waitid(P_PID, static_cast<id_t>(ended.pid), &info, WEXITED | WNOHANG);
-  while (waited != 0 && errno == EINTR);
-  if (waited == 0 && info.si_pid == 0) return;
+  const std::optional<os::exit_status> how = ended.process.try_wait();
+  if (!how) return;
   // Closing alone does not take the descriptor out of the set while a sibling, forked with it and not yet at exec, has
   // it open, too: this end would be reported again.
-  if (ended.descriptor >= 0) {
-    ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, ended.descriptor, nullptr);
-    ::close(ended.descriptor);
-  }
-  ended.ended = true;
+  if (const int end = ended.process.end(); end >= 0)
+    ::epoll_ctl(poll_descriptor_.number(), EPOLL_CTL_DEL, end, nullptr);
+  ended.process = {};
   --running_;
-  if (waited != 0)
-    record_unknown(ended);
-  else if (info.si_code == CLD_EXITED)
-    record(ended, info.si_status, 0);
+  if (how->is_known)
+    record(ended, *how);
   else
-    record(ended, 0, info.si_status);
+    record_unknown(ended);
 }
 
-void launch_monitor::record(const child& ended, int code, int signal) {
+void launch_monitor::record(const child& ended, os::exit_status how) {
   for (std::uint32_t place = ended.first_place; place < ended.first_place + ended.places; ++place) {
-    outcomes_[place].exit_code = code;
-    outcomes_[place].signal = signal;
+    outcomes_[place].exit_code = how.code;
+    outcomes_[place].signal = how.signal;
     note_end(ended, place);
     note_failure(place);
     tell_end(place);
@@ -276,15 +248,15 @@ void launch_monitor::look_at_stopped() {
   const std::size_t count = std::min(children_.size(), stopped_processes_a_turn);
   for (std::size_t i = 0; i < count; ++i) {
     child& each = children_[next_stopped_++ % children_.size()];
-    if (!each.ended) note_stopped(each);
+    if (each.process) note_stopped(each);
   }
 }
 
 void launch_monitor::note_stopped(child& each) {
-  const char state = process_state(each.pid);
+  const char state = process_state(each.process.id());
   if (state == '?') return;  // keep the last state if it cannot be read
-  const std::string who = each.places > 1 ? fmt::format("the process of all places ({})", each.pid)
-                                          : fmt::format("place {} (process {})", each.first_place, each.pid);
+  const std::string who = each.places > 1 ? fmt::format("the process of all places ({})", each.process.id())
+                                          : fmt::format("place {} (process {})", each.first_place, each.process.id());
   if (state != 'T' && state != 't') {
     if (std::exchange(each.is_told_stopped, false)) log(log_level::warning, fmt::format("{} goes on", who));
     each.stopped_since = clock::time_point::max();
@@ -295,7 +267,7 @@ void launch_monitor::note_stopped(child& each) {
   each.is_told_stopped = true;
   log(log_level::warning,
       fmt::format("{} is stopped by {}; the job waits for it{}", who, state == 't' ? "a debugger" : "a signal",
-                  state == 't' ? "" : fmt::format(" (kill -CONT {} lets it go on)", each.pid)));
+                  state == 't' ? "" : fmt::format(" (kill -CONT {} lets it go on)", each.process.id())));
 }
 
 void launch_monitor::report(std::string_view why) {
@@ -338,7 +310,7 @@ void launch_monitor::end_by_time_limit() {
   if (stage_ == stage::terminating || stage_ == stage::killing) return;
   report(fmt::format("the time limit of {} ms is over", limits_.time_limit.count()));
   for (const child& each : children_)
-    for (std::uint32_t i = 0; !each.ended && i < each.places; ++i)
+    for (std::uint32_t i = 0; each.process && i < each.places; ++i)
       mark_lost(control_, each.first_place + i,
                 fmt::format("still running after the time limit of {} ms", limits_.time_limit.count()));
   enter(stage::terminating);
@@ -346,7 +318,7 @@ void launch_monitor::end_by_time_limit() {
 
 void launch_monitor::release() {
   is_released_ = true;
-  ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, limits_.launcher->descriptor, nullptr);
+  ::epoll_ctl(poll_descriptor_.number(), EPOLL_CTL_DEL, limits_.launcher->descriptor, nullptr);
   if (running_ > 0) enter(stage::killing);
 }
 
@@ -369,12 +341,10 @@ void launch_monitor::enter(stage next) {
 // A terminal sends its signals to every process of the foreground group, so the places have them already. A signal sent
 // by kill has reached the launcher alone. A second interrupt kills at once.
 void launch_monitor::pass_on_signals() {
-  signalfd_siginfo info{};
-  while (::read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    const int signal = static_cast<int>(info.ssi_signo);
-    const bool is_with_places = info.ssi_code > 0 && !(signal == SIGQUIT && limits_.reports_on_quit);
-    if (!is_with_places || (signal == SIGINT && interrupted_)) pass_on(signal);
-    interrupted_ = interrupted_ || signal == SIGINT;
+  while (const std::optional<os::passed_signal> got = signals_->next()) {
+    const bool is_with_places = got->is_from_kernel && !(got->number == SIGQUIT && limits_.reports_on_quit);
+    if (!is_with_places || (got->number == SIGINT && interrupted_)) pass_on(got->number);
+    interrupted_ = interrupted_ || got->number == SIGINT;
   }
 }
 
@@ -387,15 +357,8 @@ void launch_monitor::pass_on(int signal) {
   interrupted_ = interrupted_ || signal == SIGINT;
 }
 
-// Signals through the descriptors: if this program reaps all its children, the number of an ended process may already
-// belong to another. A child without a descriptor keeps its number until the launcher has reaped it.
 void launch_monitor::signal_running(int signal) noexcept {
-  for (const child& each : children_) {
-    if (each.ended) continue;
-    if (each.descriptor < 0 ||
-        (::syscall(SYS_pidfd_send_signal, each.descriptor, signal, nullptr, 0) != 0 && is_refused_call(errno)))
-      ::kill(each.pid, signal);
-  }
+  for (const child& each : children_) each.process.send(signal);
 }
 
 int launch_monitor::wait_ms() const {

@@ -18,14 +18,16 @@
 
 #include <situ/runtime/launch.h>
 
-#include <sys/types.h>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string_view>
 #include <vector>
 
+#include "os/child.h"
+#include "os/descriptor.h"
 #include "os/host.h"
+#include "os/signals.h"
 #include "runtime/standstill.h"
 
 namespace situ::detail {
@@ -56,14 +58,14 @@ class launch_monitor {
     const far_launcher* launcher = nullptr;  // outlives the monitor
   };
 
-  // signal_descriptor: a signalfd of signals to pass on to the places, or -1. The caller keeps it.
-  launch_monitor(job_control& control, limits limits, int signal_descriptor);
+  // signals: those to pass on to the places; null: none. They outlive the monitor.
+  launch_monitor(job_control& control, limits limits, const os::passed_signals* signals);
   ~launch_monitor();
   launch_monitor(const launch_monitor&) = delete;
   launch_monitor& operator=(const launch_monitor&) = delete;
 
   // Watches the child, which stands for `places` places from first_place on (1, or all if places are threads).
-  void watch(pid_t child, std::uint32_t first_place, std::uint32_t places);
+  void watch(os::child process, std::uint32_t first_place, std::uint32_t places);
   // In a forked child: closes the inherited descriptors; the child does not watch its siblings.
   void close_in_child() noexcept;
   // Watches until the last process has ended.
@@ -81,18 +83,16 @@ class launch_monitor {
   using clock = std::chrono::steady_clock;
   enum class stage { running, grace, terminating, killing };
   struct child {
-    pid_t pid;
-    int descriptor;
+    os::child process;  // empty: it has ended
     std::uint32_t first_place;
     std::uint32_t places;
-    bool ended;
     bool is_told_stopped = false;
     clock::time_point stopped_since{clock::time_point::max()};
   };
 
   void look_at_children();
   void reap(child& ended);
-  void record(const child& ended, int code, int signal);
+  void record(const child& ended, os::exit_status how);
   void record_unknown(const child& ended);
   void note_failure(std::uint32_t place);
   void note_end(const child& ended, std::uint32_t place);
@@ -127,8 +127,8 @@ class launch_monitor {
   bool is_standstill_told_ = false;
   std::uint64_t oom_kills_;  // count of this control group when the job began
   std::size_t running_ = 0;
-  int poll_descriptor_ = -1;
-  int signal_descriptor_;
+  os::descriptor poll_descriptor_;
+  const os::passed_signals* signals_;
   bool interrupted_ = false;
   bool looks_at_children_ = false;  // the system refuses descriptors of some children: the monitor polls for their ends
   bool has_told_loss_ = false;

@@ -2,7 +2,6 @@
 
 #include "base/file_size.h"
 #include "base/print.h"
-#include "os/descriptor.h"
 
 #include <situ/base/error_code.h>
 
@@ -23,11 +22,6 @@ namespace {
 // The bytes copied from one stream before the other streams have their turn. A longer line is written in pieces, each
 // labelled, so that memory stays bounded whatever a place writes.
 constexpr std::size_t longest_line = std::size_t{1} << 20;
-
-void close_now(int& descriptor) {
-  if (descriptor >= 0) ::close(descriptor);
-  descriptor = -1;
-}
 
 }  // namespace
 
@@ -50,45 +44,33 @@ void write_all(int target, std::string_view text) {
 
 // --- Pipes -----------------------------------------------------------------------------------------------------------
 
-place_pipes::place_pipes(std::uint32_t processes, sink to)
-    : to_{std::move(to)}, all_ended_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
+place_pipes::place_pipes(std::uint32_t processes, sink to) : to_{std::move(to)}, all_ended_{::eventfd(0, EFD_CLOEXEC)} {
   streams_.reserve(2 * std::size_t{processes});
   for (std::uint32_t i = 0; i < 2 * processes; ++i) {
-    int ends[2];
-    if (all_ended_ < 0 || ::pipe2(ends, O_CLOEXEC) != 0 || !above_standard(ends)) {
-      const int reason = errno;
-      for (stream& each : streams_) close_now(each.read_end), close_now(each.write_end);
-      close_now(all_ended_);
+    os::pipe_ends ends = all_ended_ ? os::pipe_ends::make() : os::pipe_ends{};
+    if (!ends)
       throw_error(errc::bad_launch, fmt::format("no pipes for the output of {} places: {}; raise the limit (ulimit -n)",
-                                                processes, ::strerrordesc_np(reason)));
-    }
-    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    streams_.push_back({.read_end = ends[0], .write_end = ends[1]});
+                                                processes, ::strerrordesc_np(errno)));
+    ::fcntl(ends.read.number(), F_SETFL, O_NONBLOCK);
+    streams_.push_back(std::move(ends));
   }
 }
 
 place_pipes::~place_pipes() {
   const std::uint64_t one = 1;
-  while (::write(all_ended_, &one, sizeof one) < 0 && errno == EINTR) {}
+  while (::write(all_ended_.number(), &one, sizeof one) < 0 && errno == EINTR) {}
   worker_.join();
-  for (stream& each : streams_) close_now(each.read_end), close_now(each.write_end);
-  close_now(all_ended_);
-}
-
-bool place_pipes::redirect_in_child(std::uint32_t index) const noexcept {
-  return ::dup2(streams_[2 * std::size_t{index}].write_end, STDOUT_FILENO) >= 0 &&
-         ::dup2(streams_[2 * std::size_t{index} + 1].write_end, STDERR_FILENO) >= 0;
 }
 
 void place_pipes::start() {
-  for (stream& each : streams_) close_now(each.write_end);
+  for (os::pipe_ends& each : streams_) each.write.close();
   worker_ = os::worker{os::without_signals, [this] { copy_until_ended(); }};
 }
 
 void place_pipes::copy_until_ended() {
   std::vector<pollfd> waits;
-  for (const stream& each : streams_) waits.push_back({each.read_end, POLLIN, 0});
-  waits.push_back({all_ended_, POLLIN, 0});
+  for (const os::pipe_ends& each : streams_) waits.push_back({each.read.number(), POLLIN, 0});
+  waits.push_back({all_ended_.number(), POLLIN, 0});
   while (waits.back().revents == 0) {
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;
     for (std::size_t i = 0; i < streams_.size(); ++i)
@@ -102,7 +84,7 @@ void place_pipes::copy_until_ended() {
 bool place_pipes::copy(std::size_t of) {
   for (std::size_t copied = 0; copied < longest_line;) {  // then the others have their turn
     char buffer[16384];
-    const ssize_t length = ::read(streams_[of].read_end, buffer, sizeof buffer);
+    const ssize_t length = ::read(streams_[of].read.number(), buffer, sizeof buffer);
     if (length < 0 && errno == EINTR) continue;
     if (length < 0) return errno == EAGAIN;
     if (length == 0) return false;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "os/descriptor.h"
 #include "os/host.h"
 #include "os/worker.h"
 
@@ -36,24 +37,22 @@ class place_pipes {
   place_pipes(const place_pipes&) = delete;
   place_pipes& operator=(const place_pipes&) = delete;
 
-  // In the forked child: makes the pipes its standard output and error. Returns false with errno if that fails.
-  [[nodiscard]] bool redirect_in_child(std::uint32_t index) const noexcept;
+  // Returns the writing end for stream 1 or 2 of the index-th process. pre: before start().
+  [[nodiscard]] int end_for(std::uint32_t index, int stream) const noexcept {
+    return streams_[2 * std::size_t{index} + static_cast<std::size_t>(stream - 1)].write.number();
+  }
   // Closes the writing ends here and starts copying.
   void start();
 
  private:
-  struct stream {
-    int read_end = -1;
-    int write_end = -1;
-  };
   void copy_until_ended();
   // Copies the bytes that can be read now. Returns false at the end of the stream.
   bool copy(std::size_t of);
 
   const sink to_;
-  std::vector<stream> streams_;  // two for each process: output, error
+  std::vector<os::pipe_ends> streams_;  // two for each process: output, error
   os::worker worker_;
-  int all_ended_ = -1;  // an eventfd
+  os::descriptor all_ended_;  // an eventfd
 };
 
 // Joins pieces of output into whole lines, with a label before each.

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace situ::detail {
 namespace {
@@ -68,20 +69,22 @@ launch_result launch_program(const program_options& options, std::span<const std
   job shared = job::create(options.job);
 
   const descriptor_limit limit;
-  const signal_reader signals{options.forward_signals};
+  std::optional<os::passed_signals> signals;
+  if (options.forward_signals) signals.emplace();
+  const os::passed_signals* const passed = signals ? &*signals : nullptr;
   std::unique_ptr<labelled_output> output;  // ends after the monitor: then no place writes any more
   if (options.tag) output = std::make_unique<labelled_output>(options.job.place_count);
   launch_monitor::limits limits{
       .grace = options.grace, .time_limit = options.time_limit, .watchdog = options.watchdog, .reports_on_quit = true};
   if (options.report) limits.report = [&](std::string_view why) { options.report(shared.control(), why); };
-  launch_monitor monitor{shared.control(), limits, signals.descriptor()};
+  launch_monitor monitor{shared.control(), limits, passed};
   start_places({.options = options,
                 .file = file,
                 .arguments = arguments,
                 .shared = shared,
                 .places = all_places(options.job.place_count),
                 .output = output ? &output->pipes() : nullptr,
-                .signals = signals,
+                .signals = passed,
                 .limit = limit},
                monitor);
   // The descriptor stays open: `situ top` finds the job by it.

@@ -59,10 +59,10 @@ launch_result watch_sleeper(detail::job& shared, detail::launch_monitor::limits 
                             const std::function<void(pid_t)>& drive, std::uint32_t places = 1) {
   for (std::uint32_t place = 0; place < places; ++place)
     shared.control().slot(place).state.store(detail::place_state::joined);
-  detail::launch_monitor monitor{shared.control(), limits, -1};
+  detail::launch_monitor monitor{shared.control(), limits, nullptr};
   const pid_t sleeper = ::fork();
   if (sleeper == 0) sleep_for_ever();
-  monitor.watch(sleeper, 0, places);
+  monitor.watch(os::child{sleeper}, 0, places);
   std::thread driver{[&] {
     drive(sleeper);
     ::kill(sleeper, SIGKILL);

@@ -4,10 +4,10 @@
 
 #include "processes.h"
 
-#include <sys/types.h>
+#include "os/child.h"
+#include "os/signals.h"
 
 #include <chrono>
-#include <csignal>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,41 +21,20 @@
 [[nodiscard]] std::vector<std::string> environment_with(const std::string& library, std::string_view variable,
                                                         const std::string& value);
 
-// Signals to this process, passed on to the program while it lives.
-class passed_signals {
- public:
-  passed_signals();
-  ~passed_signals();
-  passed_signals(const passed_signals&) = delete;
-  passed_signals& operator=(const passed_signals&) = delete;
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-  // Restores the signals' earlier state, for the child.
-  void restore() const;
-  void pass_to(pid_t program) const;
-
- private:
-  sigset_t before_{};
-  int descriptor_ = -1;
-};
-
-// The program's process, and a descriptor that becomes readable when it ends.
-struct started_program {
-  pid_t process;
-  int end;  // -1: the system refuses one, and the end is polled for
-};
-// Starts a program that ends with this process. in_child: called in its process before it becomes the program. Throws
-// bad_launch.
-[[nodiscard]] started_program start_program(const std::string& file, std::vector<std::string> arguments,
-                                            std::vector<std::string> environment, const passed_signals& signals,
-                                            const std::function<void()>& in_child);
+// Starts a program that ends with this process. in_child: called in its process before it becomes the program; may be
+// empty. Throws bad_launch.
+[[nodiscard]] situ::os::child start_program(const std::string& file, std::vector<std::string> arguments,
+                                            std::vector<std::string> environment,
+                                            const situ::os::passed_signals& signals,
+                                            const std::function<bool()>& in_child);
 
 struct ended_program {
-  int status;  // as from waitpid
+  situ::os::exit_status status;
   bool is_late;
 };
 // Waits. look: called 20 times a second. After the time limit (0: none), and only then, all that the program has
 // started ends with it.
-[[nodiscard]] ended_program wait_for_program(const started_program& program, const passed_signals& signals,
+[[nodiscard]] ended_program wait_for_program(situ::os::child program, const situ::os::passed_signals& signals,
                                              const std::function<void()>& look, std::chrono::milliseconds time_limit,
                                              std::optional<descendants>& others);
 

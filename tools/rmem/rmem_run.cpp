@@ -22,10 +22,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -401,13 +399,13 @@ std::unique_ptr<program_memory> connect(const remote_program_options& options) {
 }
 
 // Waits for processes that the program left behind: without this one they would find no pages any more.
-void wait_for_others(const page_server& server, const passed_signals& signals) {
+void wait_for_others(const page_server& server, const situ::os::passed_signals& signals) {
   while (!server.processes().empty()) {
     pollfd look{signals.descriptor(), POLLIN, 0};
     if (::poll(&look, 1, 20) <= 0) continue;
-    signalfd_siginfo got{};
-    if (::read(signals.descriptor(), &got, sizeof got) != static_cast<ssize_t>(sizeof got)) continue;
-    for (const pid_t each : server.processes()) ::kill(each, static_cast<int>(got.ssi_signo));
+    const std::optional<situ::os::passed_signal> got = signals.next();
+    if (!got) continue;
+    for (const pid_t each : server.processes()) ::kill(each, got->number);
   }
 }
 
@@ -423,22 +421,22 @@ int run_remote_program(const remote_program_options& options, const std::vector<
   const std::string library = preloaded_library();
   check_kernel();
   const std::unique_ptr<program_memory> memory = connect(options);
-  const passed_signals signals;
+  const situ::os::passed_signals signals;
   ended_program ended{};
   std::optional<error> failure;
   {
     page_server server{*memory, options.threshold_bytes};
-    const started_program program = start_program(
-        file, arguments, environment_with(library, preload::remote_variable, server.place()), signals, [] {});
+    situ::os::child program = start_program(
+        file, arguments, environment_with(library, preload::remote_variable, server.place()), signals, {});
     std::optional<descendants> nobody;
-    ended = wait_for_program(program, signals, [] {}, {}, nobody);
+    ended = wait_for_program(std::move(program), signals, [] {}, {}, nobody);
     wait_for_others(server, signals);
     server.stop();
     failure = server.failure();
   }
   const bool is_reported = report(options, *memory);
   if (failure) throw error{*failure};
-  if (WIFSIGNALED(ended.status)) end_by_signal(WTERMSIG(ended.status));
-  const int code = WEXITSTATUS(ended.status);
+  if (ended.status.signal != 0) end_by_signal(ended.status.signal);
+  const int code = ended.status.code;
   return code == 0 && !is_reported ? EXIT_FAILURE : code;
 }

@@ -174,7 +174,6 @@ class host_agent {
   void watch(const own_start& own, const std::string& file, job& shared, const std::string& name) {
     job_control& control = shared.control();
     const descriptor_limit limit;
-    const signal_reader signals{false};
     place_pipes pipes{
         static_cast<std::uint32_t>(own.places.size()), [&](std::uint32_t index, int stream, std::string_view text) {
           writer_->wait_for_room();
@@ -198,14 +197,14 @@ class host_agent {
                             .reports_on_quit = true,
                             .report = report,
                             .launcher = &launcher},
-                           -1};
+                           nullptr};
     start_places({.options = own.options,
                   .file = file,
                   .arguments = own.order.arguments,
                   .shared = shared,
                   .places = own.places,
                   .output = &pipes,
-                  .signals = signals,
+                  .signals = nullptr,
                   .limit = limit},
                  monitor);
     writer_.emplace(most_untaken_bytes);  // it ends after the pipes

@@ -23,7 +23,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -36,6 +35,7 @@
 #include <optional>
 #include <random>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -228,22 +228,23 @@ int run_any_program(const any_program_options& options, const std::string& file,
   const bool has_room = first != preload::no_memory;
   if (!has_room) first = preload::last_of(*control, 0);
 
-  const passed_signals signals;
+  const situ::os::passed_signals signals;
   std::optional<descendants> others;
   if (options.time_limit.count() != 0) others.emplace();
-  const started_program program = start_program(
+  situ::os::child program = start_program(
       file, arguments, environment_with(library, preload::control_variable, control.place()), signals, [&] {
         control->first_process.store(::getpid());
         preload::set_thread_policy(preload::policy_for(*control, first, has_room));  // for its loader's pages
+        return true;
       });
   const ended_program ended =
-      wait_for_program(program, signals, [&] { give_back_of_ended(*control); }, options.time_limit, others);
+      wait_for_program(std::move(program), signals, [&] { give_back_of_ended(*control); }, options.time_limit, others);
   const bool is_reported = report(options, *control);
   if (ended.is_late) {
     tell("situ: still running after the time limit of {} ms\n", options.time_limit.count());
     return timeout_exit_code;
   }
-  if (WIFSIGNALED(ended.status)) end_by_signal(WTERMSIG(ended.status));
-  const int code = WEXITSTATUS(ended.status);
+  if (ended.status.signal != 0) end_by_signal(ended.status.signal);
+  const int code = ended.status.code;
   return code == 0 && !is_reported ? EXIT_FAILURE : code;
 }

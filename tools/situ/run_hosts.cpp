@@ -5,8 +5,10 @@
 #include "cluster/records.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
+#include "os/child.h"
 #include "os/descriptor.h"
 #include "os/host.h"
+#include "os/signals.h"
 #include "runtime/launch.h"
 #include "runtime/launch_output.h"
 #include "runtime/launch_start.h"
@@ -20,8 +22,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +39,7 @@
 
 namespace {
 
+namespace os = situ::os;
 using namespace situ::detail;
 using namespace situ::detail::cluster;
 using namespace std::chrono_literals;
@@ -66,9 +67,9 @@ std::string quoted(const std::string& word) {
 struct host_link {
   named_host host;
   std::uint32_t first_place = 0;
-  pid_t shell = -1;
-  int to = -1;    // the agent's input; -1: closed
-  int from = -1;  // its output
+  os::child shell{};
+  os::descriptor to{};    // the agent's input; empty: closed
+  os::descriptor from{};  // its output
   frame_reader reader{};
   std::string unsent{};
   bool has_greeted = false;
@@ -117,7 +118,9 @@ class hosts_launch {
     for (host_link& each : links_) start(each);
     writer_.emplace(most_queued_bytes);
     if (options_.time_limit.count() > 0) time_limit_ends_ = clock_type::now() + options_.time_limit;
-    while (std::any_of(links_.begin(), links_.end(), [](const host_link& each) { return each.from >= 0; })) turn();
+    while (
+        std::any_of(links_.begin(), links_.end(), [](const host_link& each) { return static_cast<bool>(each.from); }))
+      turn();
     for (std::uint32_t place = 0; labels_ && place < places_; ++place)
       for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) writer_->add(stream, labels_->rest(place, stream));
     for (const host_link& each : links_)
@@ -143,39 +146,42 @@ class hosts_launch {
     std::istringstream shell{options_.remote_shell};
     for (std::string word; shell >> word;) words.push_back(word);
     words.insert(words.end(), {link.host.name, quoted(situ_), "host-agent"});
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    int to[2], from[2];
-    if (::pipe2(to, O_CLOEXEC) != 0 || !above_standard(to) || ::pipe2(from, O_CLOEXEC) != 0 || !above_standard(from))
+    const std::string program = words.front();
+    const os::exec_texts arguments{std::move(words)};
+    os::pipe_ends to = os::pipe_ends::make();
+    os::pipe_ends from = to ? os::pipe_ends::make() : os::pipe_ends{};
+    os::start_failures failures;
+    if (!to || !from || !failures)
       situ::throw_error(situ::errc::bad_launch,
                         fmt::format("no pipe to {}: {}", link.host.name, ::strerrordesc_np(errno)));
-    link.shell = ::fork();
-    if (link.shell == 0) {
+    const auto in_child = [this] {
       // The launcher gets signals and passes them on, also those that a terminal sends to all processes.
       for (const int each : {SIGINT, SIGQUIT, SIGHUP}) ::signal(each, SIG_IGN);
       ::signal(SIGPIPE, SIG_DFL);
-      signals_.restore();
       limit_.restore();
-      ::dup2(to[0], STDIN_FILENO);
-      ::dup2(from[1], STDOUT_FILENO);
-      ::execvp(arguments[0], arguments.data());
-      tell("situ: {} cannot be started: {}\n", arguments[0], ::strerrordesc_np(errno));
-      ::_exit(not_found);
-    }
-    ::close(to[0]);
-    ::close(from[1]);
-    link.to = to[1];
-    link.from = from[0];
-    ::fcntl(link.to, F_SETFL, O_NONBLOCK);
-    ::fcntl(link.from, F_SETFL, O_NONBLOCK);
-    if (link.shell < 0)
+      return true;
+    };
+    link.shell = os::child::start({.file = program.c_str(),
+                                   .arguments = arguments,
+                                   .is_in_path = true,
+                                   .input = to.read.number(),
+                                   .output = from.write.number(),
+                                   .mask = &signals_.mask_before()},
+                                  {.in_child = in_child}, failures);
+    if (!link.shell)
       situ::throw_error(situ::errc::bad_launch,
                         fmt::format("no process for the way to {}: {}", link.host.name, ::strerrordesc_np(errno)));
+    // The child's exit code is not_found then.
+    if (const auto failure = failures.wait())
+      tell("situ: {} cannot be started: {}\n", program, ::strerrordesc_np(failure->reason));
+    link.to = std::move(to.write);
+    link.from = std::move(from.read);
+    ::fcntl(link.to.number(), F_SETFL, O_NONBLOCK);
+    ::fcntl(link.from.number(), F_SETFL, O_NONBLOCK);
   }
 
   void send(host_link& link, frame_kind what, std::span<const std::byte> bytes, std::uint32_t place = 0) {
-    if (link.to < 0) return;
+    if (!link.to) return;
     const std::vector<std::byte> frame = pack_frame(what, place, bytes);
     link.unsent.append(reinterpret_cast<const char*>(frame.data()), frame.size());
     write_some(link);
@@ -185,54 +191,42 @@ class hosts_launch {
   }
   static void write_some(host_link& link) {
     while (!link.unsent.empty()) {
-      const ssize_t written = ::write(link.to, link.unsent.data(), link.unsent.size());
+      const ssize_t written = ::write(link.to.number(), link.unsent.data(), link.unsent.size());
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
-        if (errno != EAGAIN) close_now(link.to);  // the output will report its end
+        if (errno != EAGAIN) link.to.close();  // the output will report its end
         return;
       }
       link.unsent.erase(0, static_cast<std::size_t>(written));
     }
   }
-  static void close_now(int& descriptor) {
-    if (descriptor >= 0) ::close(descriptor);
-    descriptor = -1;
-  }
   // Closes the agents' inputs, which ends everything that they have started.
   void release() {
-    for (host_link& each : links_) close_now(each.to);
+    for (host_link& each : links_) each.to.close();
   }
 
-  // Returns how the remote shell has ended; -1 if it had to be killed. It is killed at once if it is silent. Its agent
+  // Returns how the remote shell has ended; empty if it had to be killed, or if its parent cannot know (SIGCHLD ignored). It is killed at once if it is silent. Its agent
   // ends by the end of its input.
-  static int end_link(host_link& link, bool is_silent = false) {
-    close_now(link.to);
-    close_now(link.from);
-    if (link.shell < 0) return -1;
-    int status = 0;
-    bool is_ended = false;
-    bool is_known = true;  // false: the parent has SIGCHLD ignored, or reaps itself
-    for (const auto end = clock_type::now() + (is_silent ? 0s : longest_end); !is_ended && clock_type::now() < end;) {
-      const pid_t ended = ::waitpid(link.shell, &status, WNOHANG);
-      is_known = ended >= 0 || errno != ECHILD;
-      is_ended = ended > 0 || !is_known;
-      if (!is_ended) rest(2'000'000);
+  static std::optional<os::exit_status> end_link(host_link& link, bool is_silent = false) {
+    link.to.close();
+    link.from.close();
+    if (!link.shell) return std::nullopt;
+    std::optional<os::exit_status> how;
+    for (const auto end = clock_type::now() + (is_silent ? 0s : longest_end); !how && clock_type::now() < end;) {
+      how = link.shell.try_wait();
+      if (!how) rest(2'000'000);
     }
-    if (!is_ended) {
-      ::kill(link.shell, SIGKILL);
-      while (::waitpid(link.shell, &status, 0) < 0 && errno == EINTR) {}
-    }
-    link.shell = -1;
-    return is_ended && is_known ? status : -1;
+    link.shell = {};
+    return how && how->is_known ? how : std::nullopt;
   }
 
   // Gives a host up: no more frames come from it.
   void lose(host_link& link, std::string_view why, bool is_silent = false) {
-    const int status = end_link(link, is_silent);
+    const std::optional<os::exit_status> how = end_link(link, is_silent);
     link.trips_left = 0;
     if (is_ending_) release_when_measured();
     if (!failure_.empty()) return;
-    if (!link.record) return fail(why_not_started(link, status));
+    if (!link.record) return fail(why_not_started(link, how));
     if (link.running == 0) return;
     for (std::uint32_t place = link.first_place; place < link.first_place + link.host.places; ++place)
       if (!has_ended_[place]) {
@@ -242,17 +236,17 @@ class hosts_launch {
       }
   }
 
-  std::string why_not_started(const host_link& link, int status) const {
+  std::string why_not_started(const host_link& link, const std::optional<os::exit_status>& how) const {
     const std::string& name = link.host.name;
-    if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == not_found)
+    if (how && how->signal == 0 && how->code == not_found)
       return fmt::format("{}: there is no {} there, or no \"{}\" here", name, situ_, options_.remote_shell);
-    const std::string how = status < 0            ? std::string{"has closed its output"}
-                            : WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
-                                                  : fmt::format("has ended with code {}", WEXITSTATUS(status));
+    const std::string text = !how               ? std::string{"has closed its output"}
+                             : how->signal != 0 ? fmt::format("was ended by signal {}", how->signal)
+                                                : fmt::format("has ended with code {}", how->code);
     return fmt::format(
         "{0}: nothing was started there: `{1} {0} {2} host-agent` {3}; is the host reached so, without a "
         "question?",
-        name, options_.remote_shell, quoted(situ_), how);
+        name, options_.remote_shell, quoted(situ_), text);
   }
 
   // --- A turn --------------------------------------------------------------------------------------------------------
@@ -262,16 +256,16 @@ class hosts_launch {
                                {.fd = writer_->room_descriptor(), .events = POLLIN, .revents = 0}};
     const bool is_full = writer_->is_full();
     for (const host_link& each : links_) {
-      looked.push_back({.fd = is_full ? -1 : each.from, .events = POLLIN, .revents = 0});
-      looked.push_back({.fd = each.unsent.empty() ? -1 : each.to, .events = POLLOUT, .revents = 0});
+      looked.push_back({.fd = is_full ? -1 : each.from.number(), .events = POLLIN, .revents = 0});
+      looked.push_back({.fd = each.unsent.empty() ? -1 : each.to.number(), .events = POLLOUT, .revents = 0});
     }
     (void)::poll(looked.data(), looked.size(), wait_ms());
     if (looked[0].revents != 0) take_signals();
     std::uint64_t taken = 0;
     if (looked[1].revents != 0) (void)!::read(writer_->room_descriptor(), &taken, sizeof taken);
     for (std::size_t i = 0; i < links_.size(); ++i) {
-      if (looked[2 + 2 * i].revents != 0 && links_[i].from >= 0) read_from(links_[i]);
-      if (looked[3 + 2 * i].revents != 0 && links_[i].to >= 0) write_some(links_[i]);
+      if (looked[2 + 2 * i].revents != 0 && links_[i].from) read_from(links_[i]);
+      if (looked[3 + 2 * i].revents != 0 && links_[i].to) write_some(links_[i]);
     }
     look_at_clock();
   }
@@ -298,7 +292,7 @@ class hosts_launch {
     }
     silence_ends_ = clock_type::time_point::max();
     for (host_link& each : links_)
-      if (each.from >= 0) lose(each, "its host does not answer", true);
+      if (each.from) lose(each, "its host does not answer", true);
   }
   // Limits the wait for agents that do not report the ends of their places from now on.
   void await_silent(std::chrono::milliseconds longest) {
@@ -312,9 +306,8 @@ class hosts_launch {
   }
 
   void take_signals() {
-    signalfd_siginfo info{};
-    while (::read(signals_.descriptor(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      const auto signal = static_cast<std::int32_t>(info.ssi_signo);
+    while (const std::optional<os::passed_signal> got = signals_.next()) {
+      const std::int32_t signal = got->number;
       if (is_running_) {
         send_to_all(frame_kind::signal, std::as_bytes(std::span{&signal, 1}));
         if (signal == SIGINT && std::exchange(is_interrupted_, true)) await_silent(0s);
@@ -337,7 +330,7 @@ class hosts_launch {
 
   void read_from(host_link& link) {
     std::array<std::byte, 65536> buffer;
-    const ssize_t got = ::read(link.from, buffer.data(), buffer.size());
+    const ssize_t got = ::read(link.from.number(), buffer.data(), buffer.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) return lose(link, "its host's agent has ended, or the way to it");
     try {
@@ -479,7 +472,7 @@ class hosts_launch {
     is_ending_ = true;
     await_silent(0s);
     for (host_link& each : links_)
-      if (each.to >= 0 && each.trips_left == 0) ask_time(each, trips_of_measurement);
+      if (each.to && each.trips_left == 0) ask_time(each, trips_of_measurement);
   }
 
   [[nodiscard]] bool have_all_ended() const {
@@ -487,11 +480,11 @@ class hosts_launch {
   }
 
   static constexpr int trips_of_measurement = 16;
-  static constexpr int not_found = 127;  // exit code of a shell, and of execvp here
+  static constexpr int not_found = 127;  // exit code of a shell, and of os::child here
   const hosts_options& options_;
   const std::string situ_;
   const descriptor_limit limit_;
-  const signal_reader signals_{true};
+  const os::passed_signals signals_;
   std::uint32_t places_ = 0;
   std::vector<std::uint16_t> homes_;
   std::vector<host_link> links_;
