@@ -11,7 +11,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <system_error>
+#include <utility>
+
+#include "os/child.h"
+#include "os/descriptor.h"
 
 namespace situ::bench {
 namespace {
@@ -22,42 +27,12 @@ std::array<struct sigaction, handled_signals.size()> previous_actions;
 
 using clock = std::chrono::steady_clock;
 
-class descriptor {
- public:
-  explicit descriptor(int fd = -1) noexcept : fd_{fd} {}
-  descriptor(descriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~descriptor() { reset(); }
-  void reset() noexcept {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
-
 [[noreturn]] void throw_errno(const char* what) { throw std::system_error{errno, std::generic_category(), what}; }
 
-struct pipe_ends {
-  descriptor read;
-  descriptor write;
-};
-
-pipe_ends make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
-  return {descriptor{ends[0]}, descriptor{ends[1]}};
-}
-
 // Unnamed, and reached by path: mpirun closes the descriptors that its ranks inherit.
-descriptor make_page() {
-  descriptor page{memfd_create("situ-bench-page", MFD_CLOEXEC)};
-  if (page.get() < 0 || ftruncate(page.get(), BENCH_PAGE_BYTES) != 0) throw_errno("memfd_create");
+os::descriptor make_page() {
+  os::descriptor page{memfd_create("situ-bench-page", MFD_CLOEXEC)};
+  if (!page || ftruncate(page.number(), BENCH_PAGE_BYTES) != 0) throw_errno("memfd_create");
   return page;
 }
 
@@ -72,45 +47,37 @@ std::vector<std::string> environment_of(const subject_request& request, int page
   return added;
 }
 
-// In the child. A process group of its own, so that all of it can be ended; it ends with its parent.
-[[noreturn]] void become(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                         int output, int errors) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  for (const int signal_number : handled_signals) signal(signal_number, SIG_DFL);
-  const rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);  // a rival crashes as a matter of course
-  for (const std::string& setting : environment) putenv(const_cast<char*>(setting.c_str()));
-  const int input = open("/dev/null", O_RDONLY);
-  dup2(input, 0);
-  dup2(output, 1);
-  dup2(errors, 2);
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  dprintf(2, "cannot run %s: %s\n", arguments[0], strerror(errno));
-  _exit(127);
-}
-
-pid_t start(const std::vector<std::string>& command, const std::vector<std::string>& environment, int output,
-            int errors) {
-  const pid_t child = fork();
-  if (child < 0) throw_errno("fork");
-  if (child == 0) become(command, environment, output, errors);
-  setpgid(child, child);  // here too: whoever comes first
+// Starts the command in a process group of its own, so that all of it can be ended; it ends with its parent.
+// environment: "NAME=VALUE", in addition to this process's. output, errors: descriptors, or os::program::nothing.
+os::child start(const std::vector<std::string>& command, const std::vector<std::string>& environment, int output,
+                int errors) {
+  std::vector<std::string_view> names;
+  for (const std::string& each : environment) names.push_back(std::string_view{each}.substr(0, each.find('=')));
+  std::vector<std::string> all = os::own_environment(names);
+  all.insert(all.end(), environment.begin(), environment.end());
+  const os::exec_texts variables{std::move(all)}, arguments{command};
+  os::start_failures failures;
+  if (!failures) throw_errno("pipe");
+  const auto in_child = [] {
+    setpgid(0, 0);
+    for (const int signal_number : handled_signals) signal(signal_number, SIG_DFL);
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);  // a rival crashes as a matter of course
+    return true;
+  };
+  os::child child = os::child::start({.file = command[0].c_str(),
+                                      .arguments = arguments,
+                                      .environment = &variables,
+                                      .is_in_path = true,
+                                      .input = os::program::nothing,
+                                      .output = output,
+                                      .errors = errors},
+                                     {.signal_at_parents_end = SIGTERM, .in_child = in_child}, failures);
+  if (!child) throw_errno("fork");
+  setpgid(child.id(), child.id());  // here too: whoever comes first
+  if (const auto failure = failures.wait())
+    dprintf(errors, "cannot run %s: %s\n", command[0].c_str(), strerror(failure->reason));
   return child;
-}
-
-// Reads what there is; false at the end.
-bool read_into(descriptor& from, std::string& text) {
-  char buffer[65536];
-  const ssize_t n = read(from.get(), buffer, sizeof buffer);
-  if (n > 0)
-    text.append(buffer, static_cast<std::size_t>(n));
-  else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-    from.reset();
-  return from.get() >= 0;
 }
 
 // Takes whole lines off the text.
@@ -128,48 +95,44 @@ void take_lines(std::string& text, subject_outcome& outcome) {
   text.erase(0, begin);
 }
 
-// Reads both pipes until both are closed, the time is over, or a signal came.
-void collect(descriptor output, descriptor errors, clock::time_point deadline, subject_outcome& outcome) {
-  std::string pending;
+// Reads both streams until both are closed, the time is over, or a signal came.
+void collect(os::output_capture& streams, clock::time_point deadline, subject_outcome& outcome) {
   constexpr std::size_t kept = 4000;
-  while (output.get() >= 0 || errors.get() >= 0) {
-    if (interruption != 0 || clock::now() > deadline) {
-      outcome.end = interruption != 0 ? subject_end::interrupted : subject_end::timed_out;
-      return;
-    }
-    pollfd ready[2] = {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}};  // poll skips negative descriptors
-    if (poll(ready, 2, 200) <= 0) continue;
-    if (ready[0].revents != 0) {
-      read_into(output, pending);
-      take_lines(pending, outcome);
-    }
-    if (ready[1].revents != 0) read_into(errors, outcome.error_output);
-    if (outcome.error_output.size() > kept) outcome.error_output.erase(0, outcome.error_output.size() - kept);
-  }
+  const auto take = [&] {
+    take_lines(streams.output(), outcome);
+    if (streams.errors().size() > kept) streams.errors().erase(0, streams.errors().size() - kept);
+  };
+  const auto is_stopped = [&] {
+    take();
+    if (interruption == 0 && clock::now() <= deadline) return false;
+    outcome.end = interruption != 0 ? subject_end::interrupted : subject_end::timed_out;
+    return true;
+  };
+  if (streams.read_until_closed(is_stopped)) take();
+  outcome.error_output = std::move(streams.errors());
 }
 
 // Waits for the child so long; whether it is gone.
-bool reap_within(pid_t child, std::chrono::milliseconds time) {
+bool reap_within(os::child& child, std::chrono::milliseconds time) {
   const auto deadline = clock::now() + time;
   do {
-    const pid_t reaped = waitpid(child, nullptr, WNOHANG);
-    if (reaped == child || (reaped < 0 && errno == ECHILD)) return true;
+    if (child.try_wait()) return true;
     usleep(5000);
   } while (clock::now() < deadline);
   return false;
 }
 
 // Politely first: mpirun and `situ run` end the ranks that they started.
-void end_process_group(pid_t child, bool finished) {
+void end_process_group(os::child child, bool finished) {
   using namespace std::chrono_literals;
+  const pid_t group = child.id();
   if (finished && reap_within(child, 10s)) {
-    kill(-child, SIGKILL);
+    kill(-group, SIGKILL);
     return;
   }
-  kill(child, SIGTERM);
-  const bool gone = reap_within(child, 5s);
-  kill(-child, SIGKILL);
-  if (!gone) waitpid(child, nullptr, 0);
+  child.send(SIGTERM);
+  reap_within(child, 5s);
+  kill(-group, SIGKILL);
 }
 
 // The processes that this one has, its own children and the orphans that it adopted.
@@ -199,15 +162,14 @@ void note_interruption(int signal_number) { interruption = signal_number; }
 
 subject_outcome run_subject(const subject_request& request) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const descriptor page = make_page();
-  pipe_ends output = make_pipe(), errors = make_pipe();
-  const auto environment = environment_of(request, page.get());
-  const pid_t child = start(request.command, environment, output.write.get(), errors.write.get());
-  output.write.reset();
-  errors.write.reset();
+  const os::descriptor page = make_page();
+  os::output_capture streams;
+  if (!streams) throw_errno("pipe");
+  os::child child =
+      start(request.command, environment_of(request, page.number()), streams.output_end(), streams.errors_end());
   subject_outcome outcome;
-  collect(std::move(output.read), std::move(errors.read), clock::now() + request.timeout, outcome);
-  end_process_group(child, outcome.end == subject_end::complete || outcome.end == subject_end::failed);
+  collect(streams, clock::now() + request.timeout, outcome);
+  end_process_group(std::move(child), outcome.end == subject_end::complete || outcome.end == subject_end::failed);
   end_orphans();
   return outcome;
 }
@@ -228,31 +190,34 @@ bool interruption_guard::interrupted() noexcept { return interruption != 0; }
 namespace {
 
 // Waits for the command; an interruption ends it.
-int status_of(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    if (interruption != 0) kill(-child, SIGTERM);
+int status_of(os::child child) {
+  constexpr int look_ms = 100;  // at the interruption, which may come just before the wait
+  (void)child.watch();
+  bool is_told = false;
+  while (true) {
+    if (const auto how = child.try_wait()) return how->signal == 0 ? how->code : -1;
+    if (interruption != 0 && !std::exchange(is_told, true)) kill(-child.id(), SIGTERM);
+    pollfd end{child.end(), POLLIN, 0};
+    poll(&end, 1, look_ms);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 }  // namespace
 
 int run_quietly(const std::vector<std::string>& command) {
-  const descriptor nowhere{open("/dev/null", O_WRONLY | O_CLOEXEC)};
-  return status_of(start(command, {}, nowhere.get(), nowhere.get()));
+  return status_of(start(command, {}, os::program::nothing, os::program::nothing));
 }
 
-int run_saying(const std::vector<std::string>& command) { return status_of(start(command, {}, 2, 2)); }
+int run_saying(const std::vector<std::string>& command) {
+  return status_of(start(command, {}, STDERR_FILENO, STDERR_FILENO));
+}
 
 std::string output_of(const std::vector<std::string>& command) {
-  const descriptor nowhere{open("/dev/null", O_WRONLY | O_CLOEXEC)};
-  pipe_ends output = make_pipe();
-  const pid_t child = start(command, {}, output.write.get(), nowhere.get());
-  output.write.reset();
-  std::string text;
-  while (read_into(output.read, text)) {}
-  return status_of(child) == 0 ? text : "";
+  os::output_capture streams;
+  if (!streams) throw_errno("pipe");
+  os::child child = start(command, {}, streams.output_end(), os::program::nothing);
+  (void)streams.read_until_closed({});
+  return status_of(std::move(child)) == 0 ? streams.output() : "";
 }
 
 }  // namespace situ::bench

@@ -1,6 +1,8 @@
 #include "model_sweep.h"
 
 #include "base/print.h"
+#include "os/child.h"
+#include "os/descriptor.h"
 #include "os/output_file.h"
 
 #include <situ/base/error.h>
@@ -59,25 +61,27 @@ swept_key parse_sweep(const std::string& text) {
 
 struct one_run {
   std::vector<std::string> values;  // one value for each key
-  pid_t process = 0;
-  int report = -1;  // unnamed files: the program's JSON, and its output
-  int out = -1;
+  situ::os::child process{};
+  situ::os::descriptor report{};  // unnamed files: the program's JSON, and its output
+  situ::os::descriptor out{};
   int exit_code = -1;  // -1: it was not started
-  ordered_json json;
+  ordered_json json{};
 };
 
 std::vector<one_run> combinations(const std::vector<swept_key>& keys) {
-  std::vector<one_run> all(1);
+  std::vector<std::vector<std::string>> all(1);
   for (const swept_key& key : keys) {
-    std::vector<one_run> more;
-    for (const one_run& each : all)
+    std::vector<std::vector<std::string>> more;
+    for (const std::vector<std::string>& each : all)
       for (const std::string& value : key.values) {
         more.push_back(each);
-        more.back().values.push_back(value);
+        more.back().push_back(value);
       }
     all = std::move(more);
   }
-  return all;
+  std::vector<one_run> runs;
+  for (std::vector<std::string>& each : all) runs.push_back({.values = std::move(each)});
+  return runs;
 }
 
 std::string text_in(int file) {
@@ -87,9 +91,9 @@ std::string text_in(int file) {
   return text;
 }
 
-int make_file(const char* name, unsigned flags) {
-  const int made = ::memfd_create(name, flags);
-  if (made < 0) situ::throw_error(situ::errc::bad_launch, fmt::format("no memory for {}: {}", name, strerror(errno)));
+situ::os::descriptor make_file(const char* name) {
+  situ::os::descriptor made{::memfd_create(name, MFD_CLOEXEC)};
+  if (!made) situ::throw_error(situ::errc::bad_launch, fmt::format("no memory for {}: {}", name, strerror(errno)));
   return made;
 }
 
@@ -101,34 +105,40 @@ std::string settings_of(const one_run& run, const std::vector<swept_key>& keys, 
 }
 
 void start_run(one_run& run, const std::string& settings, const std::string& file,
-               std::vector<std::string>& arguments) {
-  run.report = make_file("report", 0);  // the program opens it by name
-  run.out = make_file("out", MFD_CLOEXEC);
-  ::fcntl(run.out, F_SETFL, O_APPEND);
-  std::vector<char*> pointers;
-  for (std::string& each : arguments) pointers.push_back(each.data());
-  pointers.push_back(nullptr);
-  const std::string report = fmt::format("/proc/self/fd/{}", run.report);
-  run.process = ::fork();
-  if (run.process < 0)
+               const std::vector<std::string>& arguments) {
+  run.report = make_file("report");
+  run.out = make_file("out");
+  ::fcntl(run.out.number(), F_SETFL, O_APPEND);
+  constexpr std::string_view set_here[] = {"SITU_MODEL_SET", "SITU_MODEL_JSON", "SITU_MODEL_QUIET"};
+  std::vector<std::string> variables = situ::os::own_environment(set_here);
+  variables.push_back("SITU_MODEL_SET=" + settings);
+  variables.push_back(fmt::format("SITU_MODEL_JSON=/proc/self/fd/{}", run.report.number()));
+  variables.emplace_back("SITU_MODEL_QUIET=1");
+  const situ::os::exec_texts argument_texts{arguments};
+  const situ::os::exec_texts environment{std::move(variables)};
+  situ::os::start_failures failures;
+  const auto in_child = [] {
+    ::signal(SIGINT, SIG_DFL);
+    return true;
+  };
+  run.process = situ::os::child::start({.file = file.c_str(),
+                                        .arguments = argument_texts,
+                                        .environment = &environment,
+                                        .input = situ::os::program::nothing,
+                                        .output = run.out.number(),
+                                        .errors = run.out.number(),
+                                        .kept = {run.report.number(), -1}},
+                                       {.in_child = in_child}, failures);
+  if (!run.process)
     situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(errno)));
-  if (run.process != 0) return;
-  ::signal(SIGINT, SIG_DFL);
-  ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
-  ::dup2(run.out, 1);
-  ::dup2(run.out, 2);
-  ::setenv("SITU_MODEL_SET", settings.c_str(), 1);
-  ::setenv("SITU_MODEL_JSON", report.c_str(), 1);
-  ::setenv("SITU_MODEL_QUIET", "1", 1);
-  ::execv(file.c_str(), pointers.data());
-  ::_exit(127);
+  (void)failures.wait();  // the run's exit code says it, too
 }
 
-void finish(one_run& run, int status) {
-  run.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  run.json = ordered_json::parse(text_in(run.report), nullptr, false);
+void finish(one_run& run) {
+  run.exit_code = run.process.wait().shell_code();
+  run.json = ordered_json::parse(text_in(run.report.number()), nullptr, false);
   if (run.json.is_discarded()) run.json = nullptr;
-  ::close(run.report);
+  run.report.close();
 }
 
 std::atomic<bool> sweep_is_interrupted = false;
@@ -146,14 +156,18 @@ void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_o
       ++active;
       continue;
     }
-    int status = 0;
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended < 0 && errno == ECHILD)  // the parent has SIGCHLD ignored: the exit codes are unknown
+    siginfo_t ended{};
+    const int waited = ::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT);
+    if (waited < 0 && errno == ECHILD)  // the parent has SIGCHLD ignored: the exit codes are unknown
       situ::throw_error(situ::errc::bad_launch,
                         "the runs cannot be waited for: SIGCHLD is ignored here; start the sweep without that");
-    const auto found = std::ranges::find(runs, ended, &one_run::process);
-    if (ended <= 0 || found == runs.end()) continue;
-    finish(*found, status);
+    if (waited < 0) continue;
+    const auto found = std::ranges::find(runs, ended.si_pid, [](const one_run& each) { return each.process.id(); });
+    if (found == runs.end()) {  // a child that this process had before it became the sweep
+      ::waitpid(ended.si_pid, nullptr, 0);
+      continue;
+    }
+    finish(*found);
     --active;
   }
 }
@@ -232,7 +246,7 @@ ordered_json json_of(const std::vector<one_run>& runs, const std::vector<swept_k
 
 }  // namespace
 
-int run_sweep(const sweep_options& options, const std::string& file, std::vector<std::string> arguments) {
+int run_sweep(const sweep_options& options, const std::string& file, const std::vector<std::string>& arguments) {
   std::vector<swept_key> keys;
   for (const std::string& each : options.sweeps) keys.push_back(parse_sweep(each));
   std::optional<situ::detail::output_file> json;
@@ -248,7 +262,8 @@ int run_sweep(const sweep_options& options, const std::string& file, std::vector
   int code = sweep_is_interrupted ? 128 + SIGINT : 0;
   for (const one_run& each : runs) {
     if (each.exit_code > 0 && code == 0) code = each.exit_code;
-    if (each.exit_code > 0 && !sweep_is_interrupted) tell("{}{}", settings_of(each, keys, options), text_in(each.out));
+    if (each.exit_code > 0 && !sweep_is_interrupted)
+      tell("{}{}", settings_of(each, keys, options), text_in(each.out.number()));
   }
   return code;
 }

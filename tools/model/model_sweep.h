@@ -16,4 +16,5 @@ struct sweep_options {
 // Runs `file`, a modelled program, for each combination, with the environment's SITU_MODEL_* except for SET and JSON;
 // prints a table. Returns the first exit code that is not 0. Throws bad_argument if a sweep is malformed, bad_launch
 // if the host starts no process.
-[[nodiscard]] int run_sweep(const sweep_options& options, const std::string& file, std::vector<std::string> arguments);
+[[nodiscard]] int run_sweep(const sweep_options& options, const std::string& file,
+                            const std::vector<std::string>& arguments);
