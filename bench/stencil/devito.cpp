@@ -7,9 +7,6 @@
 
 #include <situ/stencil/stencil.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,11 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "os/child.h"
+#include "os/descriptor.h"
+
 namespace stencil_bench {
 
 using namespace situ::stencil;
 
 namespace {
+
+namespace os = situ::os;
 
 constexpr int steps = 20;  // a chain
 
@@ -38,14 +40,13 @@ class devito_process {
  public:
   devito_process(const std::string& python, const std::string& script, const char* kind, int n) {
     std::signal(SIGPIPE, SIG_IGN);  // a Devito that has ended is told of by what it has said
-    int to[2], from[2];
-    if (pipe(to) != 0 || pipe(from) != 0) throw std::runtime_error{"devito: no pipe"};
-    child_ = fork();
-    if (child_ == 0) become(python, script, kind, n, to, from);
-    close(to[0]);
-    close(from[1]);
-    out_ = fdopen(to[1], "w");
-    in_ = fdopen(from[0], "r");
+    os::pipe_ends to = os::pipe_ends::make(), from = os::pipe_ends::make();
+    if (!to || !from) throw std::runtime_error{"devito: no pipe"};
+    child_ = start(python, script, kind, n, to.read.number(), from.write.number());
+    to.read.close();
+    from.write.close();
+    out_ = fdopen(to.write.release(), "w");
+    in_ = fdopen(from.read.release(), "r");
     flags_ = line_after("flags ");
     std::istringstream values{line_after("line ")};
     for (float value; values >> value;) line_.push_back(value);
@@ -53,7 +54,7 @@ class devito_process {
   ~devito_process() {
     std::fclose(out_);  // it ends where its input does
     std::fclose(in_);
-    waitpid(child_, nullptr, 0);
+    if (child_) (void)child_.wait();
   }
   devito_process(const devito_process&) = delete;
   devito_process& operator=(const devito_process&) = delete;
@@ -68,27 +69,23 @@ class devito_process {
   }
 
  private:
-  [[noreturn]] static void become(const std::string& python, const std::string& script, const char* kind, int n,
-                                  const int (&to)[2], const int (&from)[2]) {
-    dup2(to[0], 0);
-    dup2(from[1], 1);
-    for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
-    const std::pair<const char*, std::string> settings[] = {{"DEVITO_LANGUAGE", "openmp"},
-                                                            {"DEVITO_ARCH", "gcc"},
-                                                            {"OMP_NUM_THREADS", std::to_string(threads)},
-                                                            {"OMP_PROC_BIND", "true"},
-                                                            {"OMP_PLACES", "threads"},
-                                                            {"DEVITO_LOGGING", "ERROR"},
-                                                            {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}};
-    for (const auto& [name, value] : settings) setenv(name, value.c_str(), 1);
+  // Empty where it cannot be started: then it says nothing.
+  static os::child start(const std::string& python, const std::string& script, const char* kind, int n, int input,
+                         int output) {
+    constexpr std::pair<std::string_view, std::string_view> fixed[] = {
+        {"DEVITO_LANGUAGE", "openmp"}, {"DEVITO_ARCH", "gcc"},      {"OMP_PROC_BIND", "true"},
+        {"OMP_PLACES", "threads"},     {"DEVITO_LOGGING", "ERROR"}, {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}};
+    std::vector<std::string_view> names{"OMP_NUM_THREADS"};
+    for (const auto& [name, value] : fixed) names.push_back(name);
+    std::vector<std::string> settings = os::own_environment(names);
+    settings.push_back("OMP_NUM_THREADS=" + std::to_string(threads));
+    for (const auto& [name, value] : fixed) settings.push_back(std::string{name} + "=" + std::string{value});
     std::vector<std::string> words{python, script, kind, std::to_string(n), std::to_string(steps)};
     std::istringstream flags{kernel_flags};
     for (std::string flag; flags >> flag;) words.push_back(flag);
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    execv(arguments[0], arguments.data());
-    _exit(127);
+    const os::exec_texts arguments{std::move(words)}, variables{std::move(settings)};
+    return os::child::start(
+        {.file = python.c_str(), .arguments = arguments, .environment = &variables, .input = input, .output = output});
   }
   // The next line, without the beginning that it must have.
   std::string line_after(std::string_view begin) {
@@ -99,7 +96,7 @@ class devito_process {
     return line.substr(begin.size());
   }
 
-  pid_t child_ = -1;
+  os::child child_;
   FILE* out_ = nullptr;
   FILE* in_ = nullptr;
   std::string flags_;
