@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "memory/liveness.h"
+#include "os/bytes.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -215,7 +216,7 @@ void delivery::tell(sender& to) {
                          .channel = to.of.channel,
                          .cells = to.taken,
                          .data = to.data_taken};
-  wire_.send(to.peer, wire_message::credit, wire_bytes_of(head), {});
+  wire_.send(to.peer, wire_message::credit, os::bytes_of(head), {});
 }
 
 void delivery::drop(wire_peer from, std::string_view why) noexcept {

@@ -14,6 +14,7 @@
 
 #include "memory/host_loss.h"
 #include "memory/liveness.h"
+#include "os/bytes.h"
 #include "os/host.h"
 
 namespace situ::detail::cluster {
@@ -106,13 +107,11 @@ class far_place::pieces {
     head.bytes = bytes;
     head.second = range_begin_;
     head.third = range_bytes_;
-    std::array<std::byte, sizeof(box_head) + std::size_t{16} * most_box_dimensions> shape;
-    const box_head shape_head{static_cast<std::uint32_t>(box.dimensions),
-                              static_cast<std::uint32_t>(box.element_bytes)};
-    std::memcpy(shape.data(), &shape_head, sizeof shape_head);
-    std::memcpy(shape.data() + sizeof shape_head, box.extents, 8 * box.dimensions);
-    std::memcpy(shape.data() + sizeof shape_head + 8 * box.dimensions, box.far_strides, 8 * box.dimensions);
-    const std::span<const std::byte> shown = std::span{shape}.first(sizeof shape_head + 16 * box.dimensions);
+    os::short_bytes<sizeof(box_head) + std::size_t{16} * most_box_dimensions> shape;
+    shape.add(box_head{static_cast<std::uint32_t>(box.dimensions), static_cast<std::uint32_t>(box.element_bytes)})
+        .add_bytes(std::as_bytes(std::span{box.extents, box.dimensions}))
+        .add_bytes(std::as_bytes(std::span{box.far_strides, box.dimensions}));
+    const std::span<const std::byte> shown = shape.bytes();
 
     auto dense = std::make_unique_for_overwrite<std::byte[]>(bytes);
     std::byte* const elements = dense.get();
@@ -362,11 +361,10 @@ std::uint32_t far_place::send(operation_head head, std::span<const std::byte> sh
   mine.done.store(false, std::memory_order_relaxed);
   head.source = context_.place;
   head.tag = std::uint64_t{mine.use} << 32 | index;
-  std::array<std::byte, most_head_bytes> whole;
-  std::memcpy(whole.data(), &head, sizeof head);
-  if (!shape.empty()) std::memcpy(whole.data() + sizeof head, shape.data(), shape.size());
+  os::short_bytes<most_head_bytes> whole;
+  whole.add(head).add_bytes(shape);
   under_way_.fetch_add(1, std::memory_order_relaxed);
-  send_bytes(mine.target, wire_message::operation, std::span{whole}.first(sizeof head + shape.size()), data);
+  send_bytes(mine.target, wire_message::operation, whole.bytes(), data);
   return index;
 }
 
@@ -490,10 +488,8 @@ void far_place::carry(const outgoing& out, const cell& c, const message_form& fo
                           .arguments = static_cast<std::uint8_t>(form.arguments),
                           .payload_in_cell = static_cast<std::uint8_t>(form.payload_in_cell),
                           .handler = std::uint64_t{form.payload_bytes} << 48 | (c.handler & 0xffff'ffff'ffff)};
-  std::array<std::byte, sizeof head + sizeof c.words> whole;
-  std::memcpy(whole.data(), &head, sizeof head);
-  const std::size_t words = std::size_t{8} * form.words_used();
-  std::memcpy(whole.data() + sizeof head, c.words, words);
+  os::short_bytes<sizeof head + sizeof c.words> whole;
+  whole.add(head).add_bytes(std::as_bytes(std::span{c.words}.first(form.words_used())));
   const std::uint32_t bytes = form.record_bytes();
   const std::byte* const record = out.to->data + (out.data_sent - bytes_in_ring(bytes)) % channel::data_bytes;
 
@@ -502,7 +498,7 @@ void far_place::carry(const outgoing& out, const cell& c, const message_form& fo
   mine.sent = out.sent;
   mine.data_sent = out.data_sent;
   ++count_.messages;
-  send_bytes(out.target, wire_message::message, std::span{whole}.first(sizeof head + words), {record, bytes});
+  send_bytes(out.target, wire_message::message, whole.bytes(), {record, bytes});
 }
 
 // The server reports each quarter of the cells by itself, so a full window needs no request. If the data does not fit,
@@ -516,7 +512,7 @@ void far_place::want_room(const outgoing& out) noexcept {
 void far_place::ask_for_credit(std::uint32_t target, std::uint32_t channel) noexcept {
   if (std::exchange(sendings_[target][channel].has_asked, true)) return;
   const credit_head head{.source = context_.place, .target = target, .channel = channel};
-  send_bytes(target, wire_message::credit, wire_bytes_of(head), {});
+  send_bytes(target, wire_message::credit, os::bytes_of(head), {});
 }
 
 void far_place::take_credit(wire_peer from, std::span<const std::byte> head, std::uint64_t data_bytes) noexcept {
@@ -607,7 +603,7 @@ void far_place::received(wire_peer from, wire_message kind, std::span<const std:
     std::memcpy(found->to, data.data(), data.size());
   found->status = answer.head.status;
   found->value = answer.head.value;
-  found->text.assign(reinterpret_cast<const char*>(answer.text.data()), answer.text.size());
+  found->text = answer.text;
   ++count_.answers;
   end(*found);
 }

@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
-#include "cluster/protocol.h"
+#include "os/bytes.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -25,69 +24,20 @@ constexpr frame_kind last_kind = frame_kind::clock;
 
 [[noreturn]] void refuse(std::string_view what) { throw_error(errc::bad_message, what); }
 
-// Packs values, which read_bytes reads in the same order.
-class packed_bytes {
- public:
-  template <class T>
-  packed_bytes& add(T number) {
-    const auto* const begin = reinterpret_cast<const std::byte*>(&number);
-    made_.insert(made_.end(), begin, begin + sizeof number);
-    return *this;
-  }
-  packed_bytes& add_bytes(std::span<const std::byte> bytes) {
-    add(static_cast<std::uint32_t>(bytes.size()));
-    made_.insert(made_.end(), bytes.begin(), bytes.end());
-    return *this;
-  }
-  packed_bytes& add_text(std::string_view text) { return add_bytes(std::as_bytes(std::span{text})); }
-  packed_bytes& add_texts(const std::vector<std::string>& texts) {
-    add(static_cast<std::uint32_t>(texts.size()));
-    for (const std::string& text : texts) add_text(text);
-    return *this;
-  }
-  [[nodiscard]] std::vector<std::byte> take() { return std::move(made_); }
+// Throws if a field was not there, or if more than the fields is there.
+void check_end(const os::byte_reader& from, std::string_view what) {
+  if (!from.is_done()) refuse(fmt::format("{} of a wrong length", what));
+}
 
- private:
-  std::vector<std::byte> made_;
-};
-
-class read_bytes {
- public:
-  explicit read_bytes(std::span<const std::byte> bytes, std::string_view what) : left_{bytes}, what_{what} {}
-  template <class T>
-  [[nodiscard]] T number() {
-    return read_wire<T>(taken(sizeof(T)));
-  }
-  [[nodiscard]] std::span<const std::byte> bytes() { return taken(number<std::uint32_t>()); }
-  // Reads the count of a list whose items have at least `least_bytes` bytes; refuses more than the bytes can hold.
-  [[nodiscard]] std::uint32_t count(std::size_t least_bytes) {
-    const auto found = number<std::uint32_t>();
-    if (found > left_.size() / least_bytes) refuse(fmt::format("{} of a wrong length", what_));
-    return found;
-  }
-  [[nodiscard]] std::string text() {
-    const std::span<const std::byte> found = bytes();
-    return {reinterpret_cast<const char*>(found.data()), found.size()};
-  }
-  [[nodiscard]] std::vector<std::string> texts() {
-    std::vector<std::string> all(count(sizeof(std::uint32_t)));
-    for (std::string& each : all) each = text();
-    return all;
-  }
-  void end() const {
-    if (!left_.empty()) refuse(fmt::format("{} of a wrong length", what_));
-  }
-
- private:
-  std::span<const std::byte> taken(std::size_t bytes) {
-    if (bytes > left_.size()) refuse(fmt::format("{} of a wrong length", what_));
-    const std::span<const std::byte> first = left_.first(bytes);
-    left_ = left_.subspan(bytes);
-    return first;
-  }
-  std::span<const std::byte> left_;
-  std::string_view what_;
-};
+void add_texts(os::byte_writer& to, const std::vector<std::string>& texts) {
+  to.add_count(texts.size());
+  for (const std::string& text : texts) to.add_sized_text(text);
+}
+std::vector<std::string> take_texts(os::byte_reader& from) {
+  std::vector<std::string> texts(from.take_count(sizeof(std::uint32_t)));
+  for (std::string& each : texts) each = from.take_sized_text();
+  return texts;
+}
 
 // Returns the printable start of the bytes: they may be text that a shell has written.
 std::string shown(std::span<const std::byte> bytes) {
@@ -104,9 +54,9 @@ std::string shown(std::span<const std::byte> bytes) {
 
 std::vector<std::byte> pack_frame(frame_kind what, std::uint32_t place, std::span<const std::byte> bytes) {
   const frame_head head{.bytes = static_cast<std::uint32_t>(bytes.size()), .what = what, .place = place};
-  std::vector<std::byte> made(sizeof head + bytes.size());
-  std::memcpy(made.data(), &head, sizeof head);
-  std::copy(bytes.begin(), bytes.end(), made.begin() + sizeof head);
+  std::vector<std::byte> made;
+  made.reserve(sizeof head + bytes.size());
+  os::byte_writer{made}.add(head).add_bytes(bytes);
   return made;
 }
 
@@ -122,99 +72,104 @@ void frame_reader::take(std::span<const std::byte> bytes) {
 
 std::optional<host_frame> frame_reader::next() {
   const std::span<const std::byte> left = std::span{come_}.subspan(used_);
-  if (left.size() < sizeof(frame_head)) return std::nullopt;
-  const auto head = read_wire<frame_head>(left);
+  os::byte_reader from{left};
+  frame_head head;
+  if (!from.take(head)) return std::nullopt;
   if (head.bytes > most_frame_bytes || head.what > last_kind || head.zero != 0 || head.zeros != 0)
     refuse(fmt::format("no frame, but \"{}\"", shown(left)));
-  if (left.size() - sizeof head < head.bytes) return std::nullopt;
-  const std::span<const std::byte> carried = left.subspan(sizeof head, head.bytes);
+  const std::span<const std::byte> carried = from.take_bytes(head.bytes);
+  if (from.has_failed()) return std::nullopt;
   used_ += sizeof head + head.bytes;
   return host_frame{.what = head.what, .place = head.place, .bytes = {carried.begin(), carried.end()}};
 }
 
 std::vector<std::byte> pack(const agent_hello& hello) {
-  return packed_bytes{}.add(hello.version).add(hello.build).take();
+  std::vector<std::byte> made;
+  os::byte_writer{made}.add(hello.version, hello.build);
+  return made;
 }
 
 agent_hello unpack_hello(std::span<const std::byte> bytes) {
-  read_bytes from{bytes, "a greeting"};
-  agent_hello hello{.version = from.number<std::uint32_t>()};
-  hello.build = from.number<std::uint64_t>();
-  from.end();
+  os::byte_reader from{bytes};
+  agent_hello hello;
+  from.take(hello.version, hello.build);
+  check_end(from, "a greeting");
   return hello;
 }
 
 std::vector<std::byte> pack(const agent_start& start) {
-  packed_bytes to;
-  to.add(start.host).add_bytes(std::as_bytes(std::span{start.homes}));
-  to.add_texts(start.arguments).add_text(start.folder).add_text(start.first_host).add_texts(start.variables);
-  to.add_text(start.memory).add_text(start.intent);
-  to.add(start.memory_budget).add(start.stack_bytes).add(start.grace_ms).add(start.time_limit_ms);
-  to.add(start.how).add(start.binding);
-  return to.take();
+  std::vector<std::byte> made;
+  os::byte_writer to{made};
+  to.add(start.host).add_sized(std::as_bytes(std::span{start.homes}));
+  add_texts(to, start.arguments);
+  to.add_sized_text(start.folder).add_sized_text(start.first_host);
+  add_texts(to, start.variables);
+  to.add_sized_text(start.memory).add_sized_text(start.intent);
+  to.add(start.memory_budget, start.stack_bytes, start.grace_ms, start.time_limit_ms, start.how, start.binding);
+  return made;
 }
 
 agent_start unpack_start(std::span<const std::byte> bytes) {
-  read_bytes from{bytes, "a start"};
-  agent_start start{.host = from.number<std::uint16_t>()};
-  const std::span<const std::byte> homes = from.bytes();
+  os::byte_reader from{bytes};
+  agent_start start;
+  from.take(start.host);
+  const std::span<const std::byte> homes = from.take_sized();
   if (homes.size() % sizeof(std::uint16_t) != 0) refuse("a start of a wrong length");
-  start.homes.resize(homes.size() / sizeof(std::uint16_t));
-  std::copy(homes.begin(), homes.end(), std::as_writable_bytes(std::span{start.homes}).begin());
-  start.arguments = from.texts();
-  start.folder = from.text();
-  start.first_host = from.text();
-  start.variables = from.texts();
-  start.memory = from.text();
-  start.intent = from.text();
-  for (std::uint64_t* const each : {&start.memory_budget, &start.stack_bytes, &start.grace_ms, &start.time_limit_ms})
-    *each = from.number<std::uint64_t>();
-  start.how = from.number<std::uint32_t>();
-  start.binding = from.number<std::uint32_t>();
-  from.end();
+  start.homes = os::values_of<std::uint16_t>(homes);
+  start.arguments = take_texts(from);
+  start.folder = from.take_sized_text();
+  start.first_host = from.take_sized_text();
+  start.variables = take_texts(from);
+  start.memory = from.take_sized_text();
+  start.intent = from.take_sized_text();
+  from.take(start.memory_budget, start.stack_bytes, start.grace_ms, start.time_limit_ms, start.how, start.binding);
+  check_end(from, "a start");
   if (start.homes.empty() || std::find(start.homes.begin(), start.homes.end(), start.host) == start.homes.end())
     refuse("a start without places");
   if (start.arguments.empty()) refuse("a start without a program");
   return start;
 }
 
-std::vector<std::byte> pack(const place_end& end) { return packed_bytes{}.add(end.code).add(end.signal).take(); }
+std::vector<std::byte> pack(const place_end& end) {
+  std::vector<std::byte> made;
+  os::byte_writer{made}.add(end.code, end.signal);
+  return made;
+}
 
 place_end unpack_end(std::span<const std::byte> bytes) {
-  read_bytes from{bytes, "a place's end"};
-  place_end end{.code = from.number<std::int32_t>()};
-  end.signal = from.number<std::int32_t>();
-  from.end();
+  os::byte_reader from{bytes};
+  place_end end;
+  from.take(end.code, end.signal);
+  check_end(from, "a place's end");
   return end;
 }
 
 std::vector<std::byte> pack(const std::vector<std::vector<std::byte>>& list) {
-  packed_bytes to;
-  to.add(static_cast<std::uint32_t>(list.size()));
-  for (const std::vector<std::byte>& each : list) to.add_bytes(each);
-  return to.take();
+  std::vector<std::byte> made;
+  os::byte_writer to{made};
+  to.add_count(list.size());
+  for (const std::vector<std::byte>& each : list) to.add_sized(each);
+  return made;
 }
 
 std::vector<std::vector<std::byte>> unpack_list(std::span<const std::byte> bytes) {
-  read_bytes from{bytes, "a list"};
-  std::vector<std::vector<std::byte>> list(from.count(sizeof(std::uint32_t)));
+  os::byte_reader from{bytes};
+  std::vector<std::vector<std::byte>> list(from.take_count(sizeof(std::uint32_t)));
   for (std::vector<std::byte>& each : list) {
-    const std::span<const std::byte> found = from.bytes();
+    const std::span<const std::byte> found = from.take_sized();
     each.assign(found.begin(), found.end());
   }
-  from.end();
+  check_end(from, "a list");
   return list;
 }
 
 std::int32_t unpack_signal(std::span<const std::byte> bytes) {
-  read_bytes from{bytes, "a signal"};
-  const auto signal = from.number<std::int32_t>();
-  from.end();
+  os::byte_reader from{bytes};
+  const auto signal = from.take<std::int32_t>();
+  check_end(from, "a signal");
   return signal;
 }
 
-std::string_view text_of(const host_frame& frame) noexcept {
-  return {reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()};
-}
+std::string_view text_of(const host_frame& frame) noexcept { return os::text_of(frame.bytes); }
 
 }  // namespace situ::detail::cluster

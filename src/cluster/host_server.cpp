@@ -20,6 +20,7 @@
 
 #include "memory/host_loss.h"
 #include "memory/liveness.h"
+#include "os/bytes.h"
 #include "os/host.h"
 
 namespace situ::detail::cluster {
@@ -174,11 +175,8 @@ void host_server::tell_state(const own_place& of, place_state state) {
   host_head head{.what = static_cast<std::uint8_t>(host_news::state), .host = control_.host};
   head.number = of.place;
   const state_head said{static_cast<std::uint32_t>(state), static_cast<std::uint32_t>(text.size())};
-  std::array<std::byte, sizeof head + sizeof said + sizeof place_slot::reason> news;
-  std::memcpy(news.data(), &head, sizeof head);
-  std::memcpy(news.data() + sizeof head, &said, sizeof said);
-  std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(), news.data() + sizeof head + sizeof said);
-  tell_others(std::span{news}.first(sizeof head + sizeof said + text.size()));
+  os::short_bytes<sizeof head + sizeof said + sizeof place_slot::reason> news;
+  tell_others(news.add(head, said).add_text(text).bytes());
 }
 
 void host_server::tell_others(std::span<const std::byte> news) {
@@ -194,7 +192,7 @@ bool host_server::is_over() {
   // Place 0 still fetches this host's counts, from a host that has not said bye.
   if (control_.tells_itself() && !is_over_for(control_.slot(0).state.load())) return false;
   if (!said_bye_) {
-    tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::bye), .host = control_.host}));
+    tell_others(os::bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::bye), .host = control_.host}));
     said_bye_ = clock::now();
   }
   const bool all_know = wire_.is_idle() && std::all_of(hosts_.begin(), hosts_.end(), [this](const other_host& each) {
@@ -217,7 +215,7 @@ void host_server::vote() {
     has_told_ = true;
     host_head head{.what = static_cast<std::uint8_t>(host_news::votes), .host = control_.host};
     head.number = std::uint64_t{round_} << 32 | std::uint64_t{control_.rejections[round_].load() == 0};
-    tell_others(wire_bytes_of(head));
+    tell_others(os::bytes_of(head));
   }
   if (!has_told_) return;
   bool is_accepted = control_.rejections[round_].load() == 0;

@@ -15,6 +15,7 @@
 #include "base/racing_reads.h"
 #include "fabric/observe.h"
 #include "memory/segment.h"
+#include "os/bytes.h"
 #include "os/host.h"
 
 namespace situ::detail::cluster {
@@ -276,18 +277,17 @@ std::span<const std::byte> operations::look_at_shown(const operation_head& head)
 }
 
 void operations::answer(wire_peer to, std::uint64_t tag, std::uint64_t value, std::span<const std::byte> data) {
-  wire_.send(to, wire_message::answer, wire_bytes_of(answer_head{.tag = tag, .value = value}), data);
+  wire_.send(to, wire_message::answer, os::bytes_of(answer_head{.tag = tag, .value = value}), data);
 }
 
 void operations::deny(wire_peer to, std::uint64_t tag, errc code, std::string_view text) noexcept {
   ++count_.denied;
-  std::array<std::byte, sizeof(answer_head) + most_error_text> said;
-  const std::size_t bytes = std::min<std::size_t>(text.size(), most_error_text);
-  const answer_head head{
-      .tag = tag, .status = 1 + static_cast<std::uint32_t>(code), .text_bytes = static_cast<std::uint32_t>(bytes)};
-  std::memcpy(said.data(), &head, sizeof head);
-  std::memcpy(said.data() + sizeof head, text.data(), bytes);
-  wire_.send(to, wire_message::answer, std::span{said}.first(sizeof head + bytes), {});
+  text = text.substr(0, most_error_text);
+  const answer_head head{.tag = tag,
+                         .status = 1 + static_cast<std::uint32_t>(code),
+                         .text_bytes = static_cast<std::uint32_t>(text.size())};
+  os::short_bytes<sizeof head + most_error_text> said;
+  wire_.send(to, wire_message::answer, said.add(head).add_text(text).bytes(), {});
 }
 
 void operations::drop(wire_peer from, std::string_view why) noexcept {

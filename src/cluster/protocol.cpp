@@ -9,23 +9,23 @@ namespace {
 
 // Sets the shape, and returns the reason if it is invalid. bytes: of the elements, as the head has it.
 const char* parse_box(std::span<const std::byte> rest, std::uint64_t bytes, box_shape& box) noexcept {
-  if (rest.size() < sizeof(box_head)) return "a box without its shape";
-  const auto head = read_wire<box_head>(rest);
-  rest = rest.subspan(sizeof(box_head));
+  os::byte_reader from{rest};
+  box_head head;
+  if (!from.take(head)) return "a box without its shape";
   if (head.dimensions == 0 || head.dimensions > most_box_dimensions) return "a box of too many dimensions, or none";
-  if (rest.size() != std::size_t{16} * head.dimensions) return "a box whose shape is cut off, or too long";
+  if (from.rest().size() != std::size_t{16} * head.dimensions) return "a box whose shape is cut off, or too long";
   if (head.element_bytes == 0 || head.element_bytes > most_copied_bytes)
     return "a box of elements of no size, or too large";
   box.dimensions = head.dimensions;
   box.element_bytes = head.element_bytes;
   box.bytes = head.element_bytes;
   for (std::uint32_t d = 0; d < head.dimensions; ++d) {
-    const auto extent = read_wire<std::uint64_t>(rest.subspan(std::size_t{8} * d));
+    const auto extent = from.take<std::uint64_t>();
     if (extent == 0 || extent > most_copied_bytes / box.bytes) return "a box that is empty or too large";
     box.bytes *= extent;
     box.extents[d] = extent;
-    box.strides[d] = read_wire<std::ptrdiff_t>(rest.subspan(std::size_t{8} * (head.dimensions + d)));
   }
+  from.fill(std::span{box.strides}.first(head.dimensions));
   return box.bytes == bytes ? nullptr : "a box with another number of bytes than it says";
 }
 
@@ -60,28 +60,27 @@ const char* check_bytes(const operation_head& head, std::uint64_t data_bytes) no
 
 // Parses the bytes after the host_head.
 const char* parse_state(std::span<const std::byte> rest, parsed_news& parsed) noexcept {
-  if (rest.size() < sizeof(state_head)) return "a state that is cut off";
-  parsed.state = read_wire<state_head>(rest);
-  rest = rest.subspan(sizeof(state_head));
-  if (parsed.state.text_bytes != rest.size() || rest.size() > most_error_text)
+  os::byte_reader from{rest};
+  if (!from.take(parsed.state)) return "a state that is cut off";
+  parsed.text = os::text_of(from.rest());
+  if (parsed.state.text_bytes != parsed.text.size() || parsed.text.size() > most_error_text)
     return "a state whose text is of another length than it says";
   if (parsed.state.state == static_cast<std::uint32_t>(place_state::absent) ||
       parsed.state.state > static_cast<std::uint32_t>(place_state::gone))
     return "a state that there is not";
-  parsed.text = {reinterpret_cast<const char*>(rest.data()), rest.size()};
   return nullptr;
 }
 
 const char* parse_alive(std::span<const std::byte> rest, parsed_news& parsed) noexcept {
-  if (rest.size() < sizeof(alive_head)) return "news of who lives that are cut off";
-  const auto head = read_wire<alive_head>(rest);
-  rest = rest.subspan(sizeof(alive_head));
+  os::byte_reader from{rest};
+  alive_head head;
+  if (!from.take(head)) return "news of who lives that are cut off";
   const auto what = static_cast<host_news>(parsed.head.what);
   constexpr std::uint8_t all_flags = alive_head::asks | alive_head::is_voting;
   if ((head.flags & ~all_flags) != 0 || (head.flags != 0 && what != host_news::beat) || head.zero != 0 ||
       head.also_zero != 0)
     return "news with something where nothing is";
-  if (head.words > host_set::most_words || rest.size() != std::size_t{8} * head.words)
+  if (head.words > host_set::most_words || from.rest().size() != std::size_t{8} * head.words)
     return "a set of hosts of another length than it says";
   parsed.alive = {.what = what,
                   .asks = (head.flags & alive_head::asks) != 0,
@@ -89,7 +88,7 @@ const char* parse_alive(std::span<const std::byte> rest, parsed_news& parsed) no
                   .verdicts = parsed.head.verdicts,
                   .number = parsed.head.number,
                   .second = head.second};
-  std::memcpy(parsed.alive.hosts.words.data(), rest.data(), rest.size());
+  from.fill(std::span{parsed.alive.hosts.words}.first(head.words));
   return nullptr;
 }
 
@@ -97,8 +96,8 @@ const char* parse_alive(std::span<const std::byte> rest, parsed_news& parsed) no
 
 const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_bytes,
                             parsed_operation& parsed) noexcept {
-  if (head.size() < sizeof(operation_head)) return "an operation that is cut off";
-  parsed.head = read_wire<operation_head>(head);
+  os::byte_reader from{head};
+  if (!from.take(parsed.head)) return "an operation that is cut off";
   const operation_head& is = parsed.head;
   if (is.what >= far_operations) return "an operation that there is not";
   if (is.zero != 0) return "an operation with something where nothing is";
@@ -113,15 +112,15 @@ const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_
     return "a barrier that there is not";
   if (what == far_operation::time && (is.bytes != 0 || is.second != 0 || is.third != 0))
     return "a question for the time with more in it";
-  const std::span<const std::byte> rest = head.subspan(sizeof(operation_head));
-  if (what == far_operation::box_put || what == far_operation::box_get) return parse_box(rest, is.bytes, parsed.box);
-  return rest.empty() ? nullptr : "an operation with more behind it than belongs to it";
+  if (what == far_operation::box_put || what == far_operation::box_get)
+    return parse_box(from.rest(), is.bytes, parsed.box);
+  return from.is_empty() ? nullptr : "an operation with more behind it than belongs to it";
 }
 
 const char* parse_message(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_message& parsed) noexcept {
-  if (head.size() < sizeof(message_head)) return "a message that is cut off";
-  parsed.head = read_wire<message_head>(head);
-  parsed.words = head.subspan(sizeof(message_head));
+  os::byte_reader from{head};
+  if (!from.take(parsed.head)) return "a message that is cut off";
+  parsed.words = from.rest();
   const message_head& is = parsed.head;
   const auto kind = static_cast<message_kind>(is.kind);
   if (kind < message_kind::short_message || kind > message_kind::call || is.channel > 1 || is.payload_in_cell > 1)
@@ -140,23 +139,24 @@ const char* parse_message(std::span<const std::byte> head, std::uint64_t data_by
 }
 
 const char* parse_credit(std::span<const std::byte> head, std::uint64_t data_bytes, credit_head& parsed) noexcept {
-  if (head.size() != sizeof(credit_head) || data_bytes != 0) return "a credit of another length";
-  parsed = read_wire<credit_head>(head);
+  os::byte_reader from{head};
+  credit_head said;
+  if (!from.take(said) || !from.is_empty() || data_bytes != 0) return "a credit of another length";
+  parsed = said;
   return parsed.channel > 1 || parsed.zero != 0 ? "a credit with something where nothing is" : nullptr;
 }
 
 const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_news& parsed) noexcept {
-  if (head.size() < sizeof(host_head)) return "news that are cut off";
-  parsed.head = read_wire<host_head>(head);
+  os::byte_reader from{head};
+  if (!from.take(parsed.head)) return "news that are cut off";
   const auto what = static_cast<host_news>(parsed.head.what);
   if (parsed.head.zero != 0 || data_bytes != 0 || (parsed.head.verdicts != 0 && !is_of_living(what)))
     return "news with something where nothing is";
-  const std::span<const std::byte> rest = head.subspan(sizeof(host_head));
-  if (is_of_living(what)) return parse_alive(rest, parsed);
+  if (is_of_living(what)) return parse_alive(from.rest(), parsed);
   switch (what) {
     case host_news::votes:
-    case host_news::bye: return rest.empty() ? nullptr : "news with more behind them than belongs to them";
-    case host_news::state: return parse_state(rest, parsed);
+    case host_news::bye: return from.is_empty() ? nullptr : "news with more behind them than belongs to them";
+    case host_news::state: return parse_state(from.rest(), parsed);
     default: return "news that there are not";
   }
 }
@@ -170,17 +170,14 @@ packed_news pack_news(const alive_news& news, std::uint16_t from, std::uint16_t 
                          .words = static_cast<std::uint16_t>(words),
                          .second = news.second};
   packed_news packed;
-  packed.size = sizeof head + sizeof alive + 8 * words;
-  std::memcpy(packed.whole.data(), &head, sizeof head);
-  std::memcpy(packed.whole.data() + sizeof head, &alive, sizeof alive);
-  std::memcpy(packed.whole.data() + sizeof head + sizeof alive, news.hosts.words.data(), 8 * words);
+  packed.add(head, alive).add_bytes(std::as_bytes(std::span{news.hosts.words}.first(words)));
   return packed;
 }
 
 const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_answer& parsed) noexcept {
-  if (head.size() < sizeof(answer_head)) return "an answer that is cut off";
-  parsed.head = read_wire<answer_head>(head);
-  parsed.text = head.subspan(sizeof(answer_head));
+  os::byte_reader from{head};
+  if (!from.take(parsed.head)) return "an answer that is cut off";
+  parsed.text = os::text_of(from.rest());
   if (parsed.head.status > 1 + static_cast<std::uint32_t>(errc::version_mismatch))
     return "an answer of a status that there is not";
   if (parsed.text.size() != parsed.head.text_bytes || parsed.text.size() > most_error_text)

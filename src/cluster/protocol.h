@@ -13,12 +13,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "cluster/host_set.h"
+#include "os/bytes.h"
 
 namespace situ::detail::cluster {
 
@@ -175,18 +175,6 @@ inline constexpr std::size_t most_head_bytes = 2048;  // of any message, without
 static_assert(sizeof(operation_head) + sizeof(box_head) + 2 * 8 * most_box_dimensions <= most_head_bytes);
 static_assert(sizeof(answer_head) + most_error_text <= most_head_bytes);
 
-template <class T>
-[[nodiscard]] std::span<const std::byte> wire_bytes_of(const T& value) noexcept {
-  return std::as_bytes(std::span{&value, 1});
-}
-// Returns the first bytes as a T. pre: bytes.size() >= sizeof(T).
-template <class T>
-[[nodiscard]] T read_wire(std::span<const std::byte> bytes) noexcept {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return value;
-}
-
 struct box_shape {
   std::uint32_t dimensions = 0;
   std::uint32_t element_bytes = 0;
@@ -201,7 +189,7 @@ struct parsed_operation {
 };
 struct parsed_answer {
   answer_head head;
-  std::span<const std::byte> text;
+  std::string_view text;
 };
 
 struct parsed_message {
@@ -248,11 +236,7 @@ struct parsed_news {
 
 // Packs news on the hosts that live, as host `from` sends them in a job of `hosts` hosts.
 inline constexpr std::size_t most_alive_bytes = sizeof(host_head) + sizeof(alive_head) + sizeof(host_set);
-struct packed_news {
-  std::array<std::byte, most_alive_bytes> whole;
-  std::size_t size = 0;
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return std::span{whole}.first(size); }
-};
+using packed_news = os::short_bytes<most_alive_bytes>;
 [[nodiscard]] packed_news pack_news(const alive_news& news, std::uint16_t from, std::uint16_t hosts) noexcept;
 
 }  // namespace situ::detail::cluster

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstring>
 #include <map>
 #include <string_view>
 
 #include "cluster/host_set.h"
 #include "memory/job.h"
+#include "os/bytes.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -29,11 +29,6 @@ struct fixed_part {
 };
 static_assert(sizeof(fixed_part) == 48);
 constexpr std::uint32_t most_text = 4096;
-
-void append(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
-  const auto* const begin = static_cast<const std::byte*>(from);
-  to.insert(to.end(), begin, begin + bytes);
-}
 
 // Returns "host1, host3 have 0x1000; host2 has 0x10000", or nothing if all hosts have the same value.
 template <class Of>
@@ -60,10 +55,7 @@ std::vector<std::byte> pack(const host_record& record) {
                         .address_bytes = static_cast<std::uint32_t>(record.address.size()),
                         .refusal_bytes = static_cast<std::uint32_t>(refusal.size())};
   std::vector<std::byte> bytes;
-  append(bytes, &head, sizeof head);
-  append(bytes, name.data(), name.size());
-  append(bytes, record.address.data(), record.address.size());
-  append(bytes, refusal.data(), refusal.size());
+  os::byte_writer{bytes}.add(head).add_text(name).add_bytes(record.address).add_text(refusal);
   return bytes;
 }
 
@@ -71,25 +63,19 @@ host_record unpack(std::span<const std::byte> bytes) {
   const auto refuse = [] {
     throw_error(errc::bad_launch, "a host's record that is none: hosts with other versions of Situ");
   };
+  os::byte_reader from{bytes};
   fixed_part head;
-  if (bytes.size() < sizeof head) refuse();
-  std::memcpy(&head, bytes.data(), sizeof head);
-  bytes = bytes.subspan(sizeof head);
+  if (!from.take(head)) refuse();
   if (head.magic != fixed_part::expected_magic || head.name_bytes > most_text || head.refusal_bytes > most_text ||
       head.address_bytes > host_address::most_bytes ||
-      bytes.size() != std::size_t{head.name_bytes} + head.address_bytes + head.refusal_bytes)
+      from.rest().size() != std::size_t{head.name_bytes} + head.address_bytes + head.refusal_bytes)
     refuse();
-  const auto text = [&bytes](std::uint32_t count) {
-    const std::string taken{reinterpret_cast<const char*>(bytes.data()), count};
-    bytes = bytes.subspan(count);
-    return taken;
-  };
   host_record record{
       .build = head.build, .layout = head.layout, .page_bytes = head.page_bytes, .slice_shift = head.slice_shift};
-  record.name = text(head.name_bytes);
-  record.address.assign(bytes.begin(), bytes.begin() + head.address_bytes);
-  bytes = bytes.subspan(head.address_bytes);
-  record.refusal = text(head.refusal_bytes);
+  record.name = from.take_text(head.name_bytes);
+  const std::span<const std::byte> address = from.take_bytes(head.address_bytes);
+  record.address.assign(address.begin(), address.end());
+  record.refusal = from.take_text(head.refusal_bytes);
   return record;
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cluster/network_choice.h"
+#include "os/bytes.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -62,9 +63,12 @@ end_name make_name() {
   return std::uint64_t{random()} << 32 | random();
 }
 
+// Returns the name at the beginning of an address. pre: the address is longer than a name.
+end_name name_in(std::span<const std::byte> address) noexcept { return os::byte_reader{address}.take<end_name>(); }
+
 // An outgoing message, kept until UCX is done with its bytes.
 struct message_out {
-  std::array<std::byte, sizeof(end_name) + most_head_bytes> head;
+  os::short_bytes<sizeof(end_name) + most_head_bytes> head;
   std::vector<std::byte> data;  // a copy, if the caller may change its bytes
 };
 
@@ -167,16 +171,16 @@ struct ucx_wire::implementation {
     ucp_address_t* of_worker = nullptr;
     std::size_t bytes = 0;
     check(ucp_worker_get_address(worker.get(), &of_worker, &bytes), "the address of a UCX worker");
-    std::vector<std::byte> whole(sizeof name + bytes);
-    std::memcpy(whole.data(), &name, sizeof name);
-    std::memcpy(whole.data() + sizeof name, of_worker, bytes);
+    std::vector<std::byte> whole;
+    whole.reserve(sizeof name + bytes);
+    os::byte_writer{whole}.add(name).put(of_worker, bytes);
     ucp_worker_release_address(worker.get(), of_worker);
     return whole;
   }
 
   wire_peer connect(std::span<const std::byte> address) {
     if (address.size() <= sizeof(end_name)) throw_error(errc::bad_launch, "an address of the network that is cut off");
-    const auto known = numbers.find(read_wire<end_name>(address));
+    const auto known = numbers.find(name_in(address));
     if (known != numbers.end()) return known->second;
     const wire_peer made = meet(address);
     const std::vector<std::byte> own = this->address();
@@ -199,13 +203,13 @@ struct ucx_wire::implementation {
     check(ucp_ep_create(worker.get(), &how, &made), "there is no way to another host");
     const auto number = static_cast<wire_peer>(peers.size());
     peers.push_back(made);
-    numbers.emplace(read_wire<end_name>(address), number);
+    numbers.emplace(name_in(address), number);
     return number;
   }
 
   // Takes in a greeting: its sender is known from now on.
   void hear(std::span<const std::byte> address) {
-    if (address.size() <= sizeof(end_name) || numbers.contains(read_wire<end_name>(address))) return;
+    if (address.size() <= sizeof(end_name) || numbers.contains(name_in(address))) return;
     try {
       meet(address);
     } catch (const error& e) {
@@ -239,10 +243,11 @@ struct ucx_wire::implementation {
   ucs_status_t come(wire_message kind, std::span<const std::byte> head, void* data, std::size_t bytes,
                     const ucp_am_recv_param_t& params) {
     if (receiver == nullptr) return UCS_OK;  // this end is being destroyed
-    if (head.size() < sizeof(end_name)) return drop("one without a sender");
+    os::byte_reader of{head};
+    end_name from_name;
+    if (!of.take(from_name)) return drop("one without a sender");
     if ((params.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return drop("one whose data shall come later");
-    const auto from_name = read_wire<end_name>(head);
-    head = head.subspan(sizeof(end_name));
+    head = of.rest();
     const std::span<const std::byte> content{static_cast<const std::byte*>(data), bytes};
     const auto from = numbers.find(from_name);
     if (from != numbers.end()) {
@@ -307,8 +312,8 @@ struct ucx_wire::implementation {
       out = std::move(free.back());
       free.pop_back();
     }
-    std::memcpy(out->head.data(), &name, sizeof name);
-    if (!head.empty()) std::memcpy(out->head.data() + sizeof name, head.data(), head.size());
+    out->head.clear();
+    out->head.add(name).add_bytes(head);
     if (copies) {
       out->data.assign(data.begin(), data.end());
       data = out->data;
@@ -326,8 +331,8 @@ struct ucx_wire::implementation {
       }
       ucp_request_free(request);
     };
-    void* const request =
-        ucp_am_send_nbx(peers[to], id, out->head.data(), sizeof name + head.size(), data.data(), data.size(), &how);
+    void* const request = ucp_am_send_nbx(peers[to], id, out->head.bytes().data(), out->head.bytes().size(),
+                                          data.data(), data.size(), &how);
     if (UCS_PTR_IS_PTR(request)) {
       under_way.emplace(request, std::move(out));
     } else {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "os/bytes.h"
 #include "rmem/handshake.h"
 #include "rmem/link.h"
 #include "rmem/pager.h"
@@ -39,16 +40,15 @@ request_head head_of(operation what, const capability& with, std::uint64_t offse
 }
 
 capability capability_of(const short_answer& got, std::uint64_t bytes, rights may) {
-  if (got.body.size() != sizeof(capability_secret)) throw_error(errc::bad_message, "an answer has no capability");
-  return {got.value, bytes, may, got.second, read_as<capability_secret>(got.body)};
+  const auto secret = os::whole_value<capability_secret>(got.body);
+  if (!secret) throw_error(errc::bad_message, "an answer has no capability");
+  return {got.value, bytes, may, got.second, *secret};
 }
 
 template <class T>
 std::vector<T> list_of(const short_answer& got) {
   if (got.body.size() % sizeof(T) != 0) throw_error(errc::bad_message, "an answer has half an entry");
-  std::vector<T> all(got.body.size() / sizeof(T));
-  if (!all.empty()) std::memcpy(all.data(), got.body.data(), got.body.size());
-  return all;
+  return os::values_of<T>(got.body);
 }
 
 template <std::size_t n>
@@ -94,8 +94,9 @@ class client::impl {
     const auto text = checked_text<sizeof(name_text)>(name, "a name");
     const short_answer got =
         at_home([&](link& home) { return home.ask(head_of(operation::resolve_name), bytes_of(text)); });
-    if (got.body.size() != sizeof(endpoint_text)) throw_error(errc::bad_message, "an answer has no endpoint");
-    return {std::string{text_of(read_as<endpoint_text>(got.body))}, got.value};
+    const auto endpoint = os::whole_value<endpoint_text>(got.body);
+    if (!endpoint) throw_error(errc::bad_message, "an answer has no endpoint");
+    return {std::string{text_of(*endpoint)}, got.value};
   }
 
   std::vector<name_info> names() {
@@ -420,8 +421,9 @@ void client::keep_alive() { impl_->keep_alive(); }
 
 statistics client::server_statistics(std::optional<std::uint32_t> server) {
   const short_answer got = impl_->at(server, [](link& to) { return to.ask(head_of(operation::statistics)); });
-  if (got.body.size() != sizeof(statistics)) throw_error(errc::bad_message, "an answer has no statistics");
-  return read_as<statistics>(got.body);
+  const auto found = os::whole_value<statistics>(got.body);
+  if (!found) throw_error(errc::bad_message, "an answer has no statistics");
+  return *found;
 }
 
 std::vector<region_info> client::list_regions(std::optional<std::uint32_t> server) {

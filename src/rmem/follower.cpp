@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "os/bytes.h"
+
 namespace situ::rmem::detail {
 
 follower::follower(service& of, std::uint64_t source) : service_{of}, source_{source} {
@@ -23,7 +25,7 @@ bool follower::has_ended() const noexcept { return is_bad_ || service_.member()-
 std::span<std::byte> follower::room() {
   if (has_ended() || service_.member()->is_full()) return {};
   std::size_t wanted = read_bytes;
-  if (in_end_ >= sizeof(stream_head)) wanted += read_as<stream_head>(in_).bytes;
+  if (stream_head head; os::byte_reader{std::span{in_}.first(in_end_)}.take(head)) wanted += head.bytes;
   if (in_.size() < in_end_ + read_bytes) in_.resize(std::max(in_end_ + read_bytes, std::min(wanted, 2 * in_.size())));
   return std::span{in_}.subspan(in_end_);
 }
@@ -31,12 +33,13 @@ std::span<std::byte> follower::room() {
 void follower::received(std::size_t bytes) {
   in_end_ += bytes;
   std::size_t at = 0;
-  while (!has_ended() && in_end_ - at >= sizeof(stream_head)) {
-    const auto head = read_as<stream_head>(std::span{in_}.subspan(at));
+  os::byte_reader from{std::span{in_}.first(in_end_)};
+  for (stream_head head; !has_ended() && from.take(head);) {
     const bool is_table = static_cast<stream_kind>(head.kind) == stream_kind::snapshot;
     is_bad_ = head.bytes > (is_table ? most_table_bytes : most_stream_bytes);
-    if (is_bad_ || in_end_ - at - sizeof head < head.bytes) break;
-    const auto body = std::span<const std::byte>{in_}.subspan(at + sizeof head, head.bytes);
+    if (is_bad_) break;
+    const std::span<const std::byte> body = from.take_bytes(head.bytes);
+    if (from.has_failed()) break;
     is_bad_ = !service_.member()->hear(head, body, service_.now_ns());
     at += sizeof head + head.bytes;
   }

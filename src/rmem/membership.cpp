@@ -10,6 +10,7 @@
 #include <future>
 #include <memory>
 
+#include "os/bytes.h"
 #include "os/host.h"
 #include "rmem/link.h"
 
@@ -61,9 +62,10 @@ void membership::beat(const std::stop_token& stop) {
     if (!said) return;
     try {
       const short_answer got = names.ask({.operation = static_cast<std::uint16_t>(operation::beat)}, bytes_of(*said));
-      if (got.body.size() != sizeof(view_entry)) throw_error(errc::bad_message, "an answer has no view");
+      const auto told = os::whole_value<view_entry>(got.body);
+      if (!told) throw_error(errc::bad_message, "an answer has no view");
       has_complained = false;
-      post_([this, asked_ns, told = read_as<view_entry>(got.body)] { calls_.told(told, asked_ns); });
+      post_([this, asked_ns, told = *told] { calls_.told(told, asked_ns); });
     } catch (const error& failure) {
       if (!has_complained)
         log(log_level::warning,

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "os/bytes.h"
+
 namespace situ::rmem::detail {
 
 static_assert(std::endian::native == std::endian::little, "the bytes of the protocol are little-endian");
@@ -275,17 +277,6 @@ struct welcome {  // the server's
 };
 static_assert(sizeof(hello) == 40 && sizeof(login) == 96 && sizeof(welcome) == 48);
 
-template <class T>
-[[nodiscard]] std::span<const std::byte> bytes_of(const T& value) noexcept {
-  return {reinterpret_cast<const std::byte*>(&value), sizeof value};
-}
-// pre: `bytes` has at least sizeof(T) bytes.
-template <class T>
-[[nodiscard]] T read_as(std::span<const std::byte> bytes) noexcept {
-  static_assert(std::is_trivially_copyable_v<T>);
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
+using os::bytes_of;
 
 }  // namespace situ::rmem::detail

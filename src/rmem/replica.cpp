@@ -1,24 +1,17 @@
 #include "rmem/replica.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "os/bytes.h"
+
 namespace situ::rmem::detail {
-namespace {
-
-void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
-  to.insert(to.end(), bytes.begin(), bytes.end());
-}
-
-}  // namespace
 
 // --- batches ---
 
 void change_batch::add(change_head head, std::span<const std::byte> data) {
   head.data_bytes = static_cast<std::uint32_t>(data.size());
-  append(bytes_, bytes_of(head));
-  append(bytes_, data);
+  os::byte_writer{bytes_}.add(head).add_bytes(data);
 }
 
 void change_batch::add_bytes(std::span<const range> where, std::span<const std::byte> data) {
@@ -26,17 +19,15 @@ void change_batch::add_bytes(std::span<const range> where, std::span<const std::
   head.kind = static_cast<std::uint32_t>(change_kind::bytes);
   head.data_bytes = static_cast<std::uint32_t>(where.size_bytes() + data.size());
   head.number = where.size();
-  append(bytes_, bytes_of(head));
-  append(bytes_, std::as_bytes(where));
-  append(bytes_, data);
+  os::byte_writer{bytes_}.add(head).add_bytes(std::as_bytes(where)).add_bytes(data);
 }
 
 std::vector<std::byte> change_batch::message(stream_kind kind, std::uint64_t position) const {
   std::vector<std::byte> made;
   made.reserve(sizeof(stream_head) + bytes_.size());
-  append(made,
-         bytes_of(stream_head{static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(kind), position}));
-  append(made, bytes_);
+  os::byte_writer{made}
+      .add(stream_head{static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(kind), position})
+      .add_bytes(bytes_);
   return made;
 }
 
@@ -257,8 +248,7 @@ bool replica::hear(const stream_head& head, std::span<const std::byte> body, std
     case stream_kind::batch: {
       if (head.position != position_ + 1 || !apply(body)) return false;
       std::vector<std::byte> message;
-      append(message, bytes_of(head));
-      append(message, body);
+      os::byte_writer{message}.add(head).add_bytes(body);
       keep(std::move(message), now_ns);
       return true;
     }
@@ -273,12 +263,12 @@ bool replica::hear(const stream_head& head, std::span<const std::byte> body, std
 }
 
 bool replica::apply(std::span<const std::byte> changes) {
-  while (!changes.empty()) {
-    if (changes.size() < sizeof(change_head)) return false;
-    const auto head = read_as<change_head>(changes);
-    changes = changes.subspan(sizeof head);
-    if (head.data_bytes > changes.size() || !state_.apply(head, changes.first(head.data_bytes))) return false;
-    changes = changes.subspan(head.data_bytes);
+  os::byte_reader from{changes};
+  while (!from.is_empty()) {
+    change_head head;
+    if (!from.take(head)) return false;
+    const std::span<const std::byte> data = from.take_bytes(head.data_bytes);
+    if (from.has_failed() || !state_.apply(head, data)) return false;
   }
   return true;
 }

@@ -7,17 +7,12 @@
 #include <atomic>
 #include <utility>
 
+#include "os/bytes.h"
 #include "rmem/handshake.h"
 #include "rmem/session.h"
 
 namespace situ::rmem::detail {
 namespace {
-
-template <class T>
-void append(std::vector<std::byte>& to, const T& value) {
-  const std::span<const std::byte> bytes = bytes_of(value);
-  to.insert(to.end(), bytes.begin(), bytes.end());
-}
 
 answer refused(const outcome& why) { return refusal(why.status, why.text); }
 
@@ -26,7 +21,7 @@ bool is_name_of_server(std::string_view name) { return name.starts_with(server_n
 
 answer with_capability(const capability& made) {
   answer all{status::ok, made.address, made.number, {}};
-  append(all.body, made.secret);
+  os::byte_writer{all.body}.add(made.secret);
   return all;
 }
 
@@ -119,7 +114,7 @@ answer service::perform_here(const asker& who, const request_head& head, std::sp
     case operation::statistics: {
       memory_.collect();
       answer all;
-      append(all.body, counted());
+      os::byte_writer{all.body}.add(counted());
       return all;
     }
     case operation::list_regions: return count(list_regions(who, head));
@@ -207,7 +202,7 @@ answer service::change_word(const asker& who, const request_head& head, std::spa
   answer made;
   if (swaps) {
     made.value = head.operand;
-    word.compare_exchange_strong(made.value, read_as<std::uint64_t>(body));
+    word.compare_exchange_strong(made.value, os::byte_reader{body}.take<std::uint64_t>());
   } else {
     made.value = word.fetch_add(head.operand);
   }
@@ -225,8 +220,9 @@ answer service::grant(const asker& who, const request_head& head, std::span<cons
     return refusal(status::bad_argument, "these rights are none that there are");
   application_index to = any_application;
   if (!body.empty()) {
-    if (body.size() != sizeof(application_text)) return refusal(status::bad_argument, "this is no application's name");
-    to = application_of(text_of(read_as<application_text>(body)));
+    const auto whom = os::whole_value<application_text>(body);
+    if (!whom) return refusal(status::bad_argument, "this is no application's name");
+    to = application_of(text_of(*whom));
     if (to == any_application) return refusal(status::unknown_name, "the server knows no application of that name");
   }
   capability made;
@@ -276,20 +272,21 @@ answer service::list_regions(const asker& who, const request_head& head) const {
     all.value = found.back().address;
     found.pop_back();
   }
+  os::byte_writer to{all.body};
   for (const auto& each : found)
-    append(all.body, region_entry{each.address, each.bytes, each.capabilities, 0,
-                                  fixed<application_bytes>(keys_[each.owner].application)});
+    to.add(region_entry{each.address, each.bytes, each.capabilities, 0,
+                        fixed<application_bytes>(keys_[each.owner].application)});
   return all;
 }
 
 // --- names ---
 
 answer service::link_name(const asker& who, std::span<const std::byte> body) {
-  if (body.size() != sizeof(name_entry)) return refusal(status::bad_argument, "this is no name with an endpoint");
-  const auto wanted = read_as<name_entry>(body);
-  if (!is_word(wanted.name) || !is_word(wanted.endpoint))
+  const auto wanted = os::whole_value<name_entry>(body);
+  if (!wanted) return refusal(status::bad_argument, "this is no name with an endpoint");
+  if (!is_word(wanted->name) || !is_word(wanted->endpoint))
     return refusal(status::bad_argument, "names and endpoints are printable words");
-  const std::string name{text_of(wanted.name)};
+  const std::string name{text_of(wanted->name)};
   if (is_name_of_server(name) && !keys_[who.application].is_operator)
     return refusal(status::denied, "names of servers are linked by operators only");
   if (view_of(name) != nullptr) return refusal(status::denied, fmt::format("{} is the name of replicas", name));
@@ -301,13 +298,14 @@ answer service::link_name(const asker& who, std::span<const std::byte> body) {
   if (known == names_.end() && (names_.size() >= most_names || static_cast<std::size_t>(own) >= most_names_of_one))
     return refusal(status::full, fmt::format("there are {} names, {} of them this application's; at most {} and {}",
                                              names_.size(), own, most_names, most_names_of_one));
-  names_[name] = {std::string{text_of(wanted.endpoint)}, who.session, who.application};
+  names_[name] = {std::string{text_of(wanted->endpoint)}, who.session, who.application};
   return {};
 }
 
 answer service::unlink_name(const asker& who, std::span<const std::byte> body) {
-  if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
-  const auto known = names_.find(text_of(read_as<name_text>(body)));
+  const auto name = os::whole_value<name_text>(body);
+  if (!name) return refusal(status::bad_argument, "this is no name");
+  const auto known = names_.find(text_of(*name));
   if (known == names_.end() || known->second.session != who.session)
     return refusal(status::denied, "this connection has not linked that name");
   names_.erase(known);
@@ -315,30 +313,30 @@ answer service::unlink_name(const asker& who, std::span<const std::byte> body) {
 }
 
 answer service::resolve_name(std::span<const std::byte> body) {
-  if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
-  const auto name = read_as<name_text>(body);
-  if (const view_entry* const view = view_of(text_of(name))) {
+  const auto name = os::whole_value<name_text>(body);
+  if (!name) return refusal(status::bad_argument, "this is no name");
+  if (const view_entry* const view = view_of(text_of(*name))) {
     answer all{status::ok, view->epoch, view->members, {}};
-    append(all.body, view->chain[0].endpoint);
+    os::byte_writer{all.body}.add(view->chain[0].endpoint);
     return all;
   }
-  const auto known = names_.find(text_of(name));
+  const auto known = names_.find(text_of(*name));
   if (known == names_.end()) return refusal(status::unknown_name, "nobody has linked that name");
   answer all;
-  append(all.body, fixed<sizeof(endpoint_text)>(known->second.endpoint));
+  os::byte_writer{all.body}.add(fixed<sizeof(endpoint_text)>(known->second.endpoint));
   return all;
 }
 
 // Returns the names behind the one in the body, which may be empty; value is 1 if there are more.
 answer service::list_names(std::span<const std::byte> body) {
   constexpr std::size_t most = most_body_bytes / sizeof(name_entry);
-  if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
-  const auto after = read_as<name_text>(body);
+  const auto after = os::whole_value<name_text>(body);
+  if (!after) return refusal(status::bad_argument, "this is no name");
   std::map<std::string, name_entry, std::less<>> behind;
-  for (auto at = names_.upper_bound(text_of(after)); at != names_.end() && behind.size() <= most; ++at)
+  for (auto at = names_.upper_bound(text_of(*after)); at != names_.end() && behind.size() <= most; ++at)
     behind[at->first] = {fixed<sizeof(name_text)>(at->first), fixed<sizeof(endpoint_text)>(at->second.endpoint)};
   for (const view_entry& each : views_.all(now_ns_))
-    if (const std::string name = server_name(each.index); name > text_of(after))
+    if (const std::string name = server_name(each.index); name > text_of(*after))
       behind[name] = {fixed<sizeof(name_text)>(name), each.chain[0].endpoint};
   answer all;
   std::size_t listed = 0;
@@ -347,7 +345,7 @@ answer service::list_names(std::span<const std::byte> body) {
       all.value = 1;
       break;
     }
-    append(all.body, entry);
+    os::byte_writer{all.body}.add(entry);
   }
   return all;
 }

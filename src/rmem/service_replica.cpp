@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "os/bytes.h"
 #include "rmem/session.h"
 
 namespace situ::rmem::detail {
@@ -30,19 +31,20 @@ const view_entry* service::view_of(std::string_view name) {
 
 answer service::beat(const asker& who, std::span<const std::byte> body) {
   if (!keys_[who.application].is_operator) return refusal(status::denied, operators_only);
+  const auto said = os::whole_value<beat_entry>(body);
   view_entry told{};
-  if (body.size() != sizeof(beat_entry) || !views_.beat(read_as<beat_entry>(body), now_ns_, told))
+  if (!said || !views_.beat(*said, now_ns_, told))
     return refusal(status::bad_argument, "this is no server's word about itself");
-  const std::span<const std::byte> bytes = bytes_of(told);
-  return {status::ok, 0, 0, {bytes.begin(), bytes.end()}};
+  answer all;
+  os::byte_writer{all.body}.add(told);
+  return all;
 }
 
 answer service::drain(const asker& who, std::span<const std::byte> body) {
   if (!keys_[who.application].is_operator) return refusal(status::denied, operators_only);
-  const bool is_endpoint = body.size() == sizeof(endpoint_text) && is_word(read_as<endpoint_text>(body));
-  if (!is_endpoint) return refusal(status::bad_argument, "this is no endpoint");
-  const auto endpoint = read_as<endpoint_text>(body);
-  const outcome got = views_.drain(text_of(endpoint), now_ns_);
+  const auto endpoint = os::whole_value<endpoint_text>(body);
+  if (!endpoint || !is_word(*endpoint)) return refusal(status::bad_argument, "this is no endpoint");
+  const outcome got = views_.drain(text_of(*endpoint), now_ns_);
   return got.is_ok() ? answer{} : refusal(got.status, got.text);
 }
 
@@ -51,8 +53,7 @@ answer service::list_views() {
   const std::vector<view_entry> views = views_.all(now_ns_);
   answer all{status::ok, views.size(), views_.spares(), {}};
   const std::size_t most = most_body_bytes / sizeof(view_entry);
-  const auto bytes = std::as_bytes(std::span{views}.first(std::min(most, views.size())));
-  all.body.assign(bytes.begin(), bytes.end());
+  os::byte_writer{all.body}.add_bytes(std::as_bytes(std::span{views}.first(std::min(most, views.size()))));
   return all;
 }
 
@@ -239,9 +240,7 @@ bool service::apply(const change_head& head, std::span<const std::byte> data) {
       return true;
     case change_kind::slots: {
       if (data.size() / sizeof(std::uint32_t) > memory_table::most_slots) return false;
-      std::vector<std::uint32_t> uses(data.size() / sizeof(std::uint32_t));
-      if (!uses.empty()) std::memcpy(uses.data(), data.data(), uses.size() * sizeof(std::uint32_t));
-      memory_.set_uses(uses);
+      memory_.set_uses(os::values_of<std::uint32_t>(data));
       memory_.set_next_address(head.address);
       return server_of(head.address) == server_;
     }
@@ -251,17 +250,16 @@ bool service::apply(const change_head& head, std::span<const std::byte> data) {
 
 // A part of a copy may belong to a region that is gone or not here yet: later batches have the rest.
 bool service::apply_bytes(const change_head& head, std::span<const std::byte> data) {
-  if (head.number == 0 || head.number > data.size() / sizeof(range)) return false;
-  const std::span<const std::byte> ranges = data.first(head.number * sizeof(range));
-  data = data.subspan(ranges.size());
-  for (std::size_t i = 0; i < head.number; ++i) {
-    const auto where = read_as<range>(ranges.subspan(i * sizeof(range)));
-    if (where.bytes > data.size()) return false;
+  os::byte_reader from{data};
+  if (head.number == 0 || !from.can_hold(head.number, sizeof(range))) return false;
+  os::byte_reader ranges{from.take_bytes(head.number * sizeof(range))};
+  for (range where; ranges.take(where);) {
+    const std::span<const std::byte> bytes = from.take_bytes(where.bytes);
+    if (from.has_failed()) return false;
     const std::span<std::byte> to = memory_.bytes_at(where);
-    if (to.size() == where.bytes && where.bytes > 0) std::memcpy(to.data(), data.data(), where.bytes);
-    data = data.subspan(where.bytes);
+    if (to.size() == bytes.size() && !bytes.empty()) std::memcpy(to.data(), bytes.data(), bytes.size());
   }
-  return data.empty();
+  return from.is_done();
 }
 
 bool service::apply_region(const change_head& head) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "os/bytes.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {
@@ -96,9 +97,9 @@ void session::take_requests() {
 
 // A refused client does not learn whether the name or the key was wrong.
 bool session::take_login() {
-  if (in_end_ - in_begin_ < sizeof(login)) return false;
-  const auto heard = read_as<login>(std::span{in_}.subspan(in_begin_));
-  in_begin_ += sizeof(login);
+  login heard;
+  if (!os::byte_reader{arrived()}.take(heard)) return false;
+  in_begin_ += sizeof heard;
   welcome answer{protocol_magic,
                  static_cast<std::uint16_t>(status::denied),
                  static_cast<std::uint16_t>(service_.server()),
@@ -123,9 +124,8 @@ bool session::take_login() {
 
 // After a head with an impossible length the session cannot find the next head, so it ends.
 bool session::take_request() {
-  const std::span<const std::byte> there = std::span{in_}.subspan(in_begin_, in_end_ - in_begin_);
-  if (there.size() < sizeof(request_head)) return false;
-  head_ = read_as<request_head>(there);
+  os::byte_reader from{arrived()};
+  if (!from.take(head_)) return false;
   const bool is_write = head_.operation == number_of(operation::write);
   if (head_.body_bytes > most_body_bytes || (head_.flags & ~flags_of(head_)) != 0 ||
       (is_write && head_.bytes > most_transfer)) {
@@ -133,8 +133,8 @@ bool session::take_request() {
     end(true);
     return false;
   }
-  if (there.size() < sizeof(request_head) + head_.body_bytes) return false;
-  const std::span<const std::byte> body = there.subspan(sizeof(request_head), head_.body_bytes);
+  const std::span<const std::byte> body = from.take_bytes(head_.body_bytes);
+  if (from.has_failed()) return false;
   in_begin_ += sizeof(request_head) + head_.body_bytes;
   ++parts_in_;
   part_bytes_ = 0;
@@ -179,8 +179,8 @@ answer session::check_ranges(std::span<const std::byte> body, rights use) {
   const range whole{head_.address, head_.bytes};
   if (body.empty()) body = bytes_of(whole);
   bool is_reached = true;
-  for (std::size_t i = 0; i < body.size(); i += sizeof(range)) {
-    const auto each = read_as<range>(body.subspan(i));
+  os::byte_reader from{body};
+  for (range each; from.take(each);) {
     if (each.bytes > head_.bytes - left_) return refusal(status::bad_argument, "the parts are not the whole");
     left_ += each.bytes;
     is_reached &= reach(each.address, each.bytes, use) != nullptr;
@@ -334,8 +334,9 @@ void session::end_write() {
 
 void session::begin_stream(std::span<const std::byte> body) {
   replica& member = *service_.member();
-  const bool is_one = body.size() == sizeof(follow_entry) && service_.key_of(application_).is_operator;
-  const status got = is_one ? member.accept(read_as<follow_entry>(body), service_.now_ns()) : status::denied;
+  const auto said = os::whole_value<follow_entry>(body);
+  const bool is_one = said && service_.key_of(application_).is_operator;
+  const status got = is_one ? member.accept(*said, service_.now_ns()) : status::denied;
   if (got != status::ok) {
     ++service_.counters().refused;
     return reply(refusal(got, "this server has another one behind it"));
@@ -346,8 +347,7 @@ void session::begin_stream(std::span<const std::byte> body) {
 }
 
 void session::take_stream_answers() {
-  while (in_end_ - in_begin_ >= sizeof(stream_answer)) {
-    const auto said = read_as<stream_answer>(std::span{in_}.subspan(in_begin_));
+  for (stream_answer said; os::byte_reader{arrived()}.take(said);) {
     in_begin_ += sizeof said;
     if (service_.member()->stream() == stream_) service_.member()->acknowledge(said, service_.now_ns());
   }
@@ -365,7 +365,7 @@ void session::forget_sent() {
 std::size_t session::append(std::span<const std::byte> bytes) {
   if (out_begin_ == out_.size()) forget_sent();
   const std::size_t at = out_.size();
-  out_.insert(out_.end(), bytes.begin(), bytes.end());
+  os::byte_writer{out_}.add_bytes(bytes);
   return at;
 }
 
@@ -425,7 +425,7 @@ void session::detach(std::span<const std::byte> from) {
   if (piece_.empty() || !before(piece_.data(), from.data() + from.size()) ||
       !before(from.data(), piece_.data() + piece_.size()))
     return;
-  out_.insert(out_.end(), piece_.begin(), piece_.end());
+  os::byte_writer{out_}.add_bytes(piece_);
   piece_ = {};
 }
 

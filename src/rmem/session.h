@@ -61,6 +61,10 @@ class session : public party {
   static constexpr std::size_t copied_bytes = 4096;       // shorter ranges are copied, to be sent with their heads
 
   void take_requests();
+  // Returns the bytes that were received and not taken yet.
+  [[nodiscard]] std::span<const std::byte> arrived() const noexcept {
+    return std::span{in_}.subspan(in_begin_, in_end_ - in_begin_);
+  }
   bool take_login();
   bool take_request();
   void end(bool is_bad);

@@ -19,6 +19,7 @@
 
 #include "cluster/network.h"
 #include "cluster/server_greeting.h"
+#include "os/bytes.h"
 #include "os/child.h"
 #include "os/descriptor.h"
 
@@ -61,8 +62,7 @@ class host_part::server_start {
     said.resize(static_cast<std::size_t>(got));
     const auto what = static_cast<server_greeting::what>(said.front());
     said.erase(said.begin());
-    if (what == server_greeting::what::refusal)
-      throw_error(errc::bad_launch, std::string_view{reinterpret_cast<const char*>(said.data()), said.size()});
+    if (what == server_greeting::what::refusal) throw_error(errc::bad_launch, os::text_of(said));
     if (said.size() > host_address::most_bytes)
       throw_error(errc::bad_launch,
                   fmt::format("the network's address of this host has {} bytes, more than the {} that "

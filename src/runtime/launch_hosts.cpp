@@ -16,9 +16,9 @@
 
 #include "cluster/network.h"
 #include "cluster/network_choice.h"
-#include "cluster/protocol.h"
 #include "cluster/records.h"
 #include "cluster/server_greeting.h"
+#include "os/bytes.h"
 #include "runtime/host_part.h"
 #include "runtime/own_report.h"
 
@@ -35,18 +35,15 @@ struct task_says {
 
   [[nodiscard]] std::vector<std::byte> packed() const {
     std::vector<std::byte> made;
-    const auto name = std::as_bytes(std::span{host});
-    for (const std::span<const std::byte> each : {wire_bytes_of(first_rank), wire_bytes_of(asks), name})
-      made.insert(made.end(), each.begin(), each.end());
+    os::byte_writer{made}.add(first_rank, asks).add_text(host);
     return made;
   }
   static task_says unpacked(std::span<const std::byte> said) {
-    constexpr std::size_t numbers = 2 * sizeof(std::uint32_t);
-    if (said.size() < numbers) throw_error(errc::bad_launch, "a task of another version of Situ");
-    const std::span<const std::byte> name = said.subspan(numbers);
-    return {.first_rank = read_wire<std::uint32_t>(said),
-            .asks = read_wire<std::uint32_t>(said.subspan(sizeof(std::uint32_t))),
-            .host = {reinterpret_cast<const char*>(name.data()), name.size()}};
+    os::byte_reader from{said};
+    task_says made;
+    if (!from.take(made.first_rank, made.asks)) throw_error(errc::bad_launch, "a task of another version of Situ");
+    made.host = os::text_of(from.rest());
+    return made;
   }
 };
 

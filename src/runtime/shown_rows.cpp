@@ -7,6 +7,7 @@
 
 #include "fabric/observe.h"
 #include "memory/place_status.h"
+#include "os/bytes.h"
 
 namespace situ::detail {
 namespace {
@@ -32,9 +33,9 @@ void send_rows(job_control& control, std::uint32_t place, const std::function<vo
     for (std::uint64_t at = range.begin; at < end; at += longest_piece - sizeof(piece_head)) {
       const std::size_t size = std::min<std::size_t>(longest_piece - sizeof(piece_head), end - at);
       const piece_head head{range.of, at};
-      std::vector<std::byte> piece(sizeof head + size);
-      std::memcpy(piece.data(), &head, sizeof head);
-      std::memcpy(piece.data() + sizeof head, all.data() + at, size);
+      std::vector<std::byte> piece;
+      piece.reserve(sizeof head + size);
+      os::byte_writer{piece}.add(head).add_bytes(all.subspan(at, size));
       send(std::move(piece));
     }
   };
@@ -43,11 +44,10 @@ void send_rows(job_control& control, std::uint32_t place, const std::function<vo
 }
 
 void take_row_piece(job_control& control, std::uint32_t place, std::span<const std::byte> piece) {
+  os::byte_reader from{piece};
   piece_head head{};
-  if (piece.size() < sizeof head) refuse();
-  std::memcpy(&head, piece.data(), sizeof head);
-  piece = piece.subspan(sizeof head);
-  if (head.of > shown_part::placed) refuse();
+  if (!from.take(head) || head.of > shown_part::placed) refuse();
+  piece = from.rest();
   const std::span<std::byte> to = shown_bytes(control, place, head.of);
   if (head.offset > to.size() || piece.size() > to.size() - head.offset) refuse();
   std::memcpy(to.data() + head.offset, piece.data(), piece.size());

@@ -14,6 +14,7 @@
 #include "cluster/delivery.h"
 #include "cluster/operations.h"
 #include "memory/liveness.h"
+#include "os/bytes.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -91,7 +92,7 @@ class server final : public host_wire {
     messages->received(from, wire_message::message, what.head, what.data);
   }
   void ask(wire_peer from, const credit_head& head) {
-    messages->received(from, wire_message::credit, wire_bytes_of(head), {});
+    messages->received(from, wire_message::credit, os::bytes_of(head), {});
   }
   void take_in() {
     const test::acting_as target{places.context(2)};
@@ -244,7 +245,7 @@ TEST(delivery, drops_what_is_no_message_and_goes_on) {
   };
   const auto changed = [&](auto change, std::uint32_t arguments = 1, std::uint32_t bytes = 100) {
     wire_form made = form_of(0, 1, arguments, bytes);
-    auto head = read_wire<message_head>(made.head);
+    auto head = os::byte_reader{made.head}.take<message_head>();
     change(head);
     std::memcpy(made.head.data(), &head, sizeof head);
     return made;
@@ -297,7 +298,7 @@ TEST(delivery, drops_what_is_no_message_and_goes_on) {
   drops_credit(0, {.source = 0, .target = 2, .channel = 2});
   drops_credit(0, {.source = 0, .target = 2, .zero = 1});
   drops_credit(0, {.source = 0, .target = 2, .cells = 1});
-  there.messages->received(0, wire_message::credit, wire_bytes_of(credit_head{}).first(31), {});
+  there.messages->received(0, wire_message::credit, os::bytes_of(credit_head{}).first(31), {});
   EXPECT_EQ(there.messages->count().dropped, ++expected);
   EXPECT_EQ(there.credits_sent, 0U);
 

@@ -20,6 +20,7 @@
 #include "cluster/numbered_wire.h"
 #include "cluster/test_network.h"
 #include "memory/liveness.h"
+#include "os/bytes.h"
 
 namespace situ {
 namespace {
@@ -72,7 +73,7 @@ class a_server : public testing::Test, private wire_receiver {
   void say(host_news what, std::uint64_t number) {
     host_head head{.what = static_cast<std::uint8_t>(what), .host = 1};
     head.number = number;
-    network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(head), {});
+    network.send_as(other_server, server_end, wire_message::host, os::bytes_of(head), {});
   }
   void say_state(std::uint32_t place, place_state state, std::string_view text) {
     host_head head{.what = static_cast<std::uint8_t>(host_news::state), .host = 1};
@@ -104,7 +105,7 @@ class a_server : public testing::Test, private wire_receiver {
     head.address = control.candidates[0];
     head.second = static_cast<std::uint64_t>(which);
     head.third = round;
-    network.send_as(other_place, server_end, wire_message::operation, wire_bytes_of(head), {});
+    network.send_as(other_place, server_end, wire_message::operation, os::bytes_of(head), {});
   }
 
   job shared = job::create({.place_count = 4, .homes = {{0, 0}, {0, 1}, {1, 0}, {1, 1}}});
@@ -123,7 +124,7 @@ class a_server : public testing::Test, private wire_receiver {
                             .source = 2,
                             .sequence = number,
                             .kind = static_cast<std::uint8_t>(detail::message_kind::short_message)};
-    network.send_as(other_place, server_end, wire_message::message, wire_bytes_of(head), {});
+    network.send_as(other_place, server_end, wire_message::message, os::bytes_of(head), {});
   }
   // Whether place 2 is told that so many have gone into the channel.
   [[nodiscard]] bool has_told(std::uint64_t cells) {
@@ -296,10 +297,10 @@ TEST_F(a_server, takes_no_news_that_are_none) {
   say_state(2, static_cast<place_state>(9), {});
   say_state(2, place_state::absent, {});
   host_head strange{.what = static_cast<std::uint8_t>(host_news::bye), .host = 7};
-  network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(strange), {});
+  network.send_as(other_server, server_end, wire_message::host, os::bytes_of(strange), {});
   strange.host = 0;
-  network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(strange), {});
-  network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(strange).first(9), {});
+  network.send_as(other_server, server_end, wire_message::host, os::bytes_of(strange), {});
+  network.send_as(other_server, server_end, wire_message::host, os::bytes_of(strange).first(9), {});
   say_state(2, place_state::left, {});  // taken, after all of them
   EXPECT_TRUE(soon([&] { return control.slot(2).state.load() == place_state::left; }));
   EXPECT_EQ(control.failure_epoch.load(), 0U);
@@ -335,7 +336,7 @@ TEST(a_server_of_three, answers_at_the_end_however_long_it_takes) {
   const auto say = [&](std::uint16_t host, host_news what, std::uint64_t number) {
     host_head head{.what = static_cast<std::uint8_t>(what), .host = host};
     head.number = number;
-    network.send_as(host, 1, wire_message::host, wire_bytes_of(head), {});
+    network.send_as(host, 1, wire_message::host, os::bytes_of(head), {});
   };
   const auto soon = [](auto holds) {
     for (int i = 0; i < 5000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
@@ -352,7 +353,7 @@ TEST(a_server_of_three, answers_at_the_end_however_long_it_takes) {
   head.address = control.candidates[0];
   head.second = static_cast<std::uint64_t>(host_barrier::world);
   head.third = 1;
-  network.send_as(place_of_first, 1, wire_message::operation, wire_bytes_of(head), {});
+  network.send_as(place_of_first, 1, wire_message::operation, os::bytes_of(head), {});
   EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 0).look() == 1; }));
   control.slot(1).state.store(place_state::left);
   for (const std::uint16_t host : {0, 2}) say(host, host_news::bye, 0);

@@ -11,6 +11,7 @@
 
 #include "base/racing_reads.h"
 #include "fabric/observe.h"
+#include "os/bytes.h"
 #include "os/host.h"
 #include "support/places.h"
 
@@ -21,7 +22,6 @@ using namespace std::chrono_literals;
 using detail::cluster::answer_head;
 using detail::cluster::far_operation;
 using detail::cluster::operation_head;
-using detail::cluster::wire_bytes_of;
 using detail::cluster::wire_message;
 using detail::cluster::wire_peer;
 using test::error_of;
@@ -326,7 +326,7 @@ struct forger {
   void send(std::span<const std::byte> head, std::span<const std::byte> data = {}) const {
     network.send_as(0, server, wire_message::operation, head, data);
   }
-  void send(const operation_head& head, std::span<const std::byte> data = {}) const { send(wire_bytes_of(head), data); }
+  void send(const operation_head& head, std::span<const std::byte> data = {}) const { send(os::bytes_of(head), data); }
 };
 
 TEST_F(hosts, operations_that_are_none_are_denied_and_counted) {
@@ -431,12 +431,12 @@ TEST_F(hosts, operations_that_are_none_are_denied_and_counted) {
     };
     drop({});
     const operation_head good = of(far_operation::get, address, 8);
-    drop(wire_bytes_of(good).first(47));
+    drop(os::bytes_of(good).first(47));
     operation_head foreign = good;
     foreign.source = 1;  // a place of the server's own host, behind the end of place 0
-    drop(wire_bytes_of(foreign));
+    drop(os::bytes_of(foreign));
     foreign.source = UINT32_MAX;
-    drop(wire_bytes_of(foreign));
+    drop(os::bytes_of(foreign));
 
     // The server goes on, and nothing was written.
     EXPECT_EQ(get(there), 77);
@@ -457,7 +457,7 @@ TEST_F(hosts, answers_that_nobody_waits_for_are_dropped) {
     std::uint64_t sent = 0;
     const auto send = [&](const answer_head& head, std::size_t bytes = 0, wire_peer from = 2) {
       const std::vector<std::byte> data(bytes, std::byte{9});
-      network.send_as(from, 0, wire_message::answer, wire_bytes_of(head), data);
+      network.send_as(from, 0, wire_message::answer, os::bytes_of(head), data);
       ++sent;
     };
     send({});
@@ -467,7 +467,7 @@ TEST_F(hosts, answers_that_nobody_waits_for_are_dropped) {
     send({.tag = 0, .status = 99}, 0, server);
     send({.tag = 0, .text_bytes = 5}, 0, server);
     send({.tag = 0}, 50'000, server);
-    network.send_as(server, 0, wire_message::operation, wire_bytes_of(operation_head{}), {});
+    network.send_as(server, 0, wire_message::operation, os::bytes_of(operation_head{}), {});
     ++sent;
     while (at.far.count().dropped < before + sent) at.far.poll();
     EXPECT_EQ(get(there), 5);

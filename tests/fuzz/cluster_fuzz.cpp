@@ -19,6 +19,7 @@
 #include "memory/heap.h"
 #include "memory/job.h"
 #include "memory/segment.h"
+#include "os/bytes.h"
 
 namespace situ::test {
 namespace {
@@ -162,7 +163,7 @@ class fuzzed_server final : host_wire {
 
   void put_right(unsigned how, std::vector<std::byte>& head) const {
     if (head.size() < sizeof(operation_head)) return;
-    auto is = read_wire<operation_head>(head);
+    auto is = os::byte_reader{head}.take<operation_head>();
     if ((how & at_block) != 0) is.address += reinterpret_cast<std::uintptr_t>(block_);
     if ((how & second_at_block) != 0) is.second += reinterpret_cast<std::uintptr_t>(block_);
     if ((how & at_other) != 0) is.address += world_.slice(0);
@@ -278,7 +279,7 @@ void add_step(std::vector<std::byte>& to, unsigned how, const Head& head, std::s
   to.push_back(std::byte((sizeof head + shape.size_bytes()) / 2));
   to.push_back(std::byte(data_bytes & 0xff));
   to.push_back(std::byte(data_bytes >> 8));
-  for (const std::byte each : wire_bytes_of(head)) to.push_back(each);
+  for (const std::byte each : os::bytes_of(head)) to.push_back(each);
   for (const std::byte each : std::as_bytes(shape)) to.push_back(each);
   to.insert(to.end(), data_bytes, std::byte{3});
 }

@@ -10,11 +10,11 @@
 #include <optional>
 
 #include "cluster/host_frames.h"
-#include "cluster/protocol.h"
 #include "cluster/records.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
 #include "memory/place_status.h"
+#include "os/bytes.h"
 #include "runtime/shown_rows.h"
 
 namespace situ::test {
@@ -70,7 +70,7 @@ void take_frame(const host_frame& frame) {
       return;
     case frame_kind::clock: {
       if (frame.place >= places || bytes.size() != 4 * sizeof(std::uint64_t)) return;
-      const auto number = [&](std::size_t i) { return read_wire<std::uint64_t>(bytes.subspan(8 * i)); };
+      const auto number = [&](std::size_t i) { return os::byte_reader{bytes.subspan(8 * i)}.take<std::uint64_t>(); };
       if (events_of(frame.place) <= most_traced)
         set_clock(shown(), frame.place,
                   {number(0), static_cast<std::int64_t>(number(1)), number(2), static_cast<std::int64_t>(number(3))});

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "os/bytes.h"
 #include "rmem/follower.h"
 #include "rmem/handshake.h"
 #include "rmem/service.h"
@@ -67,7 +68,7 @@ class fuzzed_client {
   rmem_outcome send(std::span<const std::byte> input) {
     while (!session_.has_ended() && input.size() > sizeof(request_head)) {
       const auto how = static_cast<unsigned>(input[0]);
-      auto head = read_as<request_head>(input.subspan(1));
+      auto head = os::byte_reader{input.subspan(1)}.take<request_head>();
       input = input.subspan(1 + sizeof head);
       put_right(how, head);
       give(how, bytes_of(head));
@@ -79,7 +80,7 @@ class fuzzed_client {
       if ((how & ranges_too) != 0)
         for (std::size_t i = 0; i + sizeof(range) <= std::min<std::size_t>(rest.size(), head.body_bytes);
              i += sizeof(range)) {
-          auto each = read_as<range>(std::span{rest}.subspan(i));
+          auto each = os::byte_reader{std::span{rest}.subspan(i)}.take<range>();
           each.address += base(how);
           std::memcpy(rest.data() + i, &each, sizeof each);
         }
@@ -102,7 +103,7 @@ class fuzzed_client {
   }
 
   void log_in() {
-    const auto heard = read_as<hello>(session_.output()[0]);
+    const auto heard = os::byte_reader{session_.output()[0]}.take<hello>();
     session_.sent(sizeof heard);
     login said{protocol_magic, protocol_version, 0, fixed<application_bytes>("one"), {}, {}};
     said.proof = client_proof(service_.key_of(0), heard, said);
@@ -175,7 +176,7 @@ class fuzzed_client {
   void read_answers() {
     std::size_t at = 0;
     while (taken_.size() - at >= sizeof(answer_head)) {
-      const auto head = read_as<answer_head>(std::span{taken_}.subspan(at));
+      const auto head = os::byte_reader{std::span{taken_}.subspan(at)}.take<answer_head>();
       if (head.status > static_cast<std::uint16_t>(status::not_supported) || head.flags > 2 ||
           head.body_bytes > most_output)
         find("an answer that is none");
@@ -224,7 +225,7 @@ std::size_t hear_as_member(std::span<const std::byte> input) {
   follower source{member, 8};
   while (!source.has_ended() && input.size() > sizeof(change_head)) {
     const auto how = static_cast<unsigned>(input[0]);
-    auto change = read_as<change_head>(input.subspan(1));
+    auto change = os::byte_reader{input.subspan(1)}.take<change_head>();
     input = input.subspan(1 + sizeof change);
     if ((how & as_it_is) == 0) {
       change.kind = 1 + change.kind % static_cast<std::uint32_t>(change_kind::slots);

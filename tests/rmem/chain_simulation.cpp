@@ -323,7 +323,7 @@ class caller {
       give();
     }
     if (step_ != 2 || in_.size() < sizeof(answer_head) || !then_) return;
-    const auto head = read_as<answer_head>(in_);
+    const auto head = situ::os::byte_reader{in_}.take<answer_head>();
     if (in_.size() < sizeof head + head.body_bytes) return;
     const std::vector<std::byte> body{in_.begin() + sizeof head,
                                       in_.begin() + static_cast<std::ptrdiff_t>(sizeof head + head.body_bytes)};
@@ -332,7 +332,7 @@ class caller {
   }
   template <class T>
   T take() {
-    const T got = read_as<T>(in_);
+    const T got = situ::os::byte_reader{in_}.take<T>();
     in_.erase(in_.begin(), in_.begin() + sizeof(T));
     return got;
   }
@@ -518,7 +518,8 @@ class history {
     head.bytes = region_bytes;
     clients_[0]->ask(head, {}, [this](const answer_head* got, std::span<const std::byte> body) {
       if (got == nullptr) throw std::logic_error{"the first call is lost"};
-      mine_ = {got->value, region_bytes, rights::all, got->second, read_as<capability_secret>(body)};
+      mine_ = {got->value, region_bytes, rights::all, got->second,
+               situ::os::byte_reader{body}.take<capability_secret>()};
       left_ = client_count;
       for (std::size_t i = 0; i < client_count; ++i) next(i, calls_of_a_client);
       plan_faults(of_.now());
@@ -575,7 +576,7 @@ class history {
       made_.longest_ns = std::max(made_.longest_ns, of_.now() - of.began);
       if (got != nullptr) {
         of.ended = of_.now();
-        of.result = of.what == register_call::read ? read_as<std::uint64_t>(body) : got->value;
+        of.result = of.what == register_call::read ? situ::os::byte_reader{body}.take<std::uint64_t>() : got->value;
       }
       next(client, calls - 1);
     });

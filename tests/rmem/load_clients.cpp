@@ -108,7 +108,7 @@ class misbehaved {
   // The hello is there, or the welcome.
   void go_on(clock::time_point now) {
     if (have_ == sizeof(hello)) {
-      const auto heard = read_as<hello>(std::span<const std::byte>{heard_});
+      const auto heard = situ::os::byte_reader{std::span<const std::byte>{heard_}}.take<hello>();
       login said{protocol_magic, protocol_version, 0, fixed<application_bytes>("graphs"), {}, {}};
       said.proof = client_proof(graphs(), heard, said);
       const std::size_t bytes = kind_ == kind::half_a_login ? 50 : sizeof said;

@@ -153,7 +153,7 @@ TEST(rmem_patience, each_part_is_a_debt_of_its_own) {
       one.sent(out[0].size() + out[1].size());
   };
   EXPECT_TRUE(one.owes_bytes().is_owed);  // its login
-  const auto heard = read_as<hello>(one.output()[0]);
+  const auto heard = situ::os::byte_reader{one.output()[0]}.take<hello>();
   login said{protocol_magic, protocol_version, 0, fixed<application_bytes>("packages"), {}, {}};
   said.proof = client_proof(packages(), heard, said);
   give(bytes_of(said));

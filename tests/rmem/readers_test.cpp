@@ -305,7 +305,7 @@ class hand {
  public:
   hand(service& of, std::uint64_t number) : session_{of, number} {
     session_.allow_memory();
-    const auto heard = read_as<hello>(session_.output()[0]);
+    const auto heard = situ::os::byte_reader{session_.output()[0]}.take<hello>();
     session_.sent(sizeof heard);
     login said{protocol_magic, protocol_version, 0, fixed<application_bytes>(packages().application), {}, {}};
     said.proof = client_proof(packages(), heard, said);
@@ -348,7 +348,7 @@ TEST(rmem_read_file, a_read_that_is_on_its_way_is_not_lost_with_what_moves) {
   maps.session_.passed();
   maps.session_.sent(sizeof(answer_head));
   maps.ask(operation::revoke, granted);  // nobody has the file: it is gone
-  EXPECT_EQ(read_as<answer_head>(maps.session_.output()[0]).status, 0);
+  EXPECT_EQ(situ::os::byte_reader{maps.session_.output()[0]}.take<answer_head>().status, 0);
   EXPECT_LT(memory.used_bytes(), used);
   std::fill_n(memory.reach(0, whole.number, whole.secret, whole.address, 100'000, rights::write), 100'000,
               std::byte{1});

@@ -10,6 +10,7 @@
 #include "cluster/network_choice.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
+#include "os/bytes.h"
 #include "os/host.h"
 #include "runtime/host_part.h"
 #include "runtime/launch.h"
@@ -221,9 +222,7 @@ class host_agent {
 
   void tell_time(const host_frame& asked) {
     std::vector<std::byte> told = asked.bytes;
-    const std::uint64_t now = steady_ns();
-    const std::span<const std::byte> own = std::as_bytes(std::span{&now, 1});
-    told.insert(told.end(), own.begin(), own.end());
+    situ::os::byte_writer{told}.add(steady_ns());
     send(frame_kind::clock, told);
   }
 

@@ -1,10 +1,10 @@
 #include "run_hosts.h"
 
 #include "base/print.h"
-#include "cluster/protocol.h"
 #include "cluster/records.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
+#include "os/bytes.h"
 #include "os/child.h"
 #include "os/descriptor.h"
 #include "os/host.h"
@@ -309,7 +309,7 @@ class hosts_launch {
     while (const std::optional<os::passed_signal> got = signals_.next()) {
       const std::int32_t signal = got->number;
       if (is_running_) {
-        send_to_all(frame_kind::signal, std::as_bytes(std::span{&signal, 1}));
+        send_to_all(frame_kind::signal, situ::os::bytes_of(signal));
         if (signal == SIGINT && std::exchange(is_interrupted_, true)) await_silent(0s);
       } else if (signal == SIGQUIT) {
         tell("situ: {} not answered yet\n", listed_silent());
@@ -440,15 +440,16 @@ class hosts_launch {
   void ask_time(host_link& link, int trips) {
     link.trips_left = trips;
     const std::uint64_t now = steady_ns();
-    send(link, frame_kind::clock, std::as_bytes(std::span{&now, 1}));
+    send(link, frame_kind::clock, situ::os::bytes_of(now));
   }
 
   // Takes the answer: its time was that of the middle of the round trip, as exactly as the shortest trip allows.
   void take_time(host_link& link, std::span<const std::byte> bytes) {
-    if (bytes.size() != 2 * sizeof(std::uint64_t) || link.trips_left == 0)
+    situ::os::byte_reader from{bytes};
+    std::uint64_t asked = 0;
+    std::uint64_t there = 0;
+    if (!from.take(asked, there) || !from.is_empty() || link.trips_left == 0)
       situ::throw_error(situ::errc::bad_message, "a time that nobody has asked for");
-    const auto asked = read_wire<std::uint64_t>(bytes);
-    const auto there = read_wire<std::uint64_t>(bytes.subspan(sizeof asked));
     const std::uint64_t trip = steady_ns() - asked;
     if (link.trips_left == trips_of_measurement || trip < link.shortest_ns) {
       link.shortest_ns = trip;
