@@ -21,7 +21,6 @@
 #include "cluster/network.h"
 #include "memory/host_loss.h"
 #include "memory/job.h"
-#include "os/descriptor.h"
 #include "os/host.h"
 
 namespace situ::detail {
@@ -41,33 +40,30 @@ bool wait_as_task(bool (*is_done)(void*), void* asked, std::uint32_t target) {
   return true;
 }
 
-server_watch::server_watch(job_control& control) : control_{control}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
+server_watch::server_watch(job_control& control) : control_{control}, stop_{::eventfd(0, EFD_CLOEXEC)} {
   const std::int32_t server = control.slot(control.place_count).pid.load();
-  const int process = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, server, 0)));
-  if (process < 0 && errno != ESRCH) {  // the server has ended: run() reports it
-    const int why = errno;
-    ::close(stop_);
-    throw_error(errc::bad_launch, fmt::format("the server of this host cannot be watched: {}", ::strerrordesc_np(why)));
-  }
-  thread_ = os::worker{os::without_signals, [this, process] { run(process); }};
+  server_ = os::descriptor{static_cast<int>(::syscall(SYS_pidfd_open, server, 0))};
+  if (!server_ && errno != ESRCH)  // the server has ended: run() reports it
+    throw_error(errc::bad_launch,
+                fmt::format("the server of this host cannot be watched: {}", ::strerrordesc_np(errno)));
+  thread_ = os::worker{os::without_signals, [this] { run(); }};
 }
 
 server_watch::~server_watch() {
   const std::uint64_t one = 1;
-  (void)!::write(stop_, &one, sizeof one);
+  (void)!::write(stop_.number(), &one, sizeof one);
   thread_.join();
-  ::close(stop_);
 }
 
-void server_watch::run(int process) {
-  pollfd looked[] = {{.fd = process, .events = POLLIN, .revents = 0}, {.fd = stop_, .events = POLLIN, .revents = 0}};
+void server_watch::run() {
+  pollfd looked[] = {{.fd = server_.number(), .events = POLLIN, .revents = 0},
+                     {.fd = stop_.number(), .events = POLLIN, .revents = 0}};
   // Without a descriptor the server has ended already. A poll that failed, for example for lack of memory, has seen
   // nothing.
-  while (process >= 0 && ::poll(looked, std::size(looked), -1) < 0) {
+  while (server_ && ::poll(looked, std::size(looked), -1) < 0) {
     looked[0].revents = looked[1].revents = 0;
     if (errno != EINTR) rest(between_looks_ns);
   }
-  if (process >= 0) ::close(process);
   if (looked[1].revents != 0) return;
   // The other servers accept nothing from this host any more, and the places here need not wait for their
   // acknowledgement.

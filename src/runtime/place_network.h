@@ -12,7 +12,7 @@
 
 #include "cluster/far_place.h"
 #include "cluster/wire.h"
-#include "os/host.h"
+#include "os/descriptor.h"
 #include "os/worker.h"
 
 namespace situ::detail {
@@ -30,9 +30,10 @@ class server_watch {
   server_watch& operator=(const server_watch&) = delete;
 
  private:
-  void run(int process);
+  void run();
   job_control& control_;
-  const int stop_;  // an eventfd
+  os::descriptor stop_;    // an eventfd
+  os::descriptor server_;  // of its process; empty: it has ended
   os::worker thread_;
 };
 

@@ -7,13 +7,12 @@
 #include <cstdint>
 #include <utility>
 
-#include "os/descriptor.h"
 #include "runtime/launch_output.h"
 
 namespace situ::detail {
 
 queued_writer::queued_writer(std::size_t most_bytes)
-    : most_bytes_{most_bytes}, room_{above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
+    : most_bytes_{most_bytes}, room_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   worker_ = os::worker{os::without_signals, [this] { run(); }};
 }
 
@@ -24,7 +23,6 @@ queued_writer::~queued_writer() {
   }
   changed_.notify_all();
   worker_.join();
-  ::close(room_);
 }
 
 void queued_writer::add(int descriptor, std::string text) {
@@ -61,7 +59,7 @@ void queued_writer::run() {
     if (!was_full || bytes_ > most_bytes_) continue;
     changed_.notify_all();
     const std::uint64_t one = 1;
-    (void)!::write(room_, &one, sizeof one);
+    (void)!::write(room_.number(), &one, sizeof one);
   }
 }
 

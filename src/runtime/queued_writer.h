@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "os/host.h"
+#include "os/descriptor.h"
 #include "os/worker.h"
 
 namespace situ::detail {
@@ -29,7 +29,7 @@ class queued_writer {
   [[nodiscard]] bool is_full();
   void wait_for_room();
   // Becomes readable once the writer was full and has room again; reading it resets it.
-  [[nodiscard]] int room_descriptor() const noexcept { return room_; }
+  [[nodiscard]] int room_descriptor() const noexcept { return room_.number(); }
 
  private:
   struct entry {
@@ -39,7 +39,7 @@ class queued_writer {
   void run();
 
   const std::size_t most_bytes_;
-  const int room_;  // an eventfd
+  const os::descriptor room_;  // an eventfd
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<entry> queue_;

@@ -11,6 +11,7 @@
 #include "fabric/observe.h"
 #include "memory/liveness.h"
 #include "os/bytes.h"
+#include "os/descriptor.h"
 #include "os/host.h"
 #include "runtime/host_part.h"
 #include "runtime/launch.h"
@@ -119,11 +120,10 @@ class host_agent {
     if (standard == STDOUT_FILENO) {
       ::dup2(STDERR_FILENO, standard);
     } else {
-      const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-      if (nothing < 0 || ::dup2(nothing, standard) < 0)  // otherwise place 0 would read the frames
+      const situ::os::descriptor nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+      if (!nothing || ::dup2(nothing.number(), standard) < 0)  // otherwise place 0 would read the frames
         situ::throw_error(situ::errc::bad_launch,
                           fmt::format("no /dev/null for the standard input of places: {}", ::strerrordesc_np(errno)));
-      ::close(nothing);
     }
     return taken;
   }
