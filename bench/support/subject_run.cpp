@@ -95,8 +95,9 @@ void take_lines(std::string& text, subject_outcome& outcome) {
   text.erase(0, begin);
 }
 
-// Reads both streams until both are closed, the time is over, or a signal came.
-void collect(os::output_capture& streams, clock::time_point deadline, subject_outcome& outcome) {
+// Reads both streams until both are closed, the time is over, or a signal came. Then closes them: a subject that still
+// writes must not wait for a reader.
+void collect(os::output_capture streams, clock::time_point deadline, subject_outcome& outcome) {
   constexpr std::size_t kept = 4000;
   const auto take = [&] {
     take_lines(streams.output(), outcome);
@@ -168,7 +169,7 @@ subject_outcome run_subject(const subject_request& request) {
   os::child child =
       start(request.command, environment_of(request, page.number()), streams.output_end(), streams.errors_end());
   subject_outcome outcome;
-  collect(streams, clock::now() + request.timeout, outcome);
+  collect(std::move(streams), clock::now() + request.timeout, outcome);
   end_process_group(std::move(child), outcome.end == subject_end::complete || outcome.end == subject_end::failed);
   end_orphans();
   return outcome;
@@ -193,7 +194,7 @@ namespace {
 int status_of(os::child child) {
   constexpr int look_ms = 100;  // at the interruption, which may come just before the wait
   (void)child.watch();
-  bool is_told = false;
+  bool is_told = interruption != 0;
   while (true) {
     if (const auto how = child.try_wait()) return how->signal == 0 ? how->code : -1;
     if (interruption != 0 && !std::exchange(is_told, true)) kill(-child.id(), SIGTERM);

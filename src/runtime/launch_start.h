@@ -1,7 +1,7 @@
 // Starts the processes of a job's places on this host, for `situ run` and for the agent of a host.
 //
-// The launcher blocks the signals that it passes on, and has a higher descriptor limit than the places: an os::passed_signals
-// and a descriptor_limit must live from before the first process is started until the last has ended. One thread uses
+// The launcher blocks the signals that it passes on, and has a higher descriptor limit than the places: an
+// os::passed_signals and a descriptor_limit must live from before the first process is started until the last has ended. One thread uses
 // all of it, the one that the launch_monitor belongs to.
 #pragma once
 

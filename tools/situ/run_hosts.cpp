@@ -205,8 +205,8 @@ class hosts_launch {
     for (host_link& each : links_) each.to.close();
   }
 
-  // Returns how the remote shell has ended; empty if it had to be killed, or if its parent cannot know (SIGCHLD ignored). It is killed at once if it is silent. Its agent
-  // ends by the end of its input.
+  // Returns how the remote shell has ended; empty if it had to be killed, or if its parent cannot know (SIGCHLD
+  // ignored). It is killed at once if it is silent. Its agent ends by the end of its input.
   static std::optional<os::exit_status> end_link(host_link& link, bool is_silent = false) {
     link.to.close();
     link.from.close();
