@@ -66,7 +66,10 @@ void leave_pools_in_child() noexcept {
     leave_sections_in_child();
     for (const guarded_pool& each : pools.all)
       if (each.process != ::getpid()) each.sharing->leave_in_child();
-    os::fault_chain::add(child_link);  // in a child of a child, the link is there already
+    // In a child of a child the link is there already, but the program may have put a handler in front of it.
+    static bool is_added = false;
+    if (std::exchange(is_added, true)) os::fault_chain::remove(child_link);
+    os::fault_chain::add(child_link);
   }
   pools.lock.unlock();
 }

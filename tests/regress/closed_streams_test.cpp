@@ -64,8 +64,8 @@ TEST(closed_streams, are_not_taken_by_what_a_job_opens) {
   EXPECT_EQ(streams_taken_by([] { return detail::job::create({.place_count = 2}); }), 0);
   EXPECT_EQ(streams_taken_by([] {
               auto shared = std::make_unique<detail::job>(detail::job::create({.place_count = 2}));
-              auto monitor =
-                  std::make_unique<detail::launch_monitor>(shared->control(), detail::launch_monitor::limits{}, nullptr);
+              auto monitor = std::make_unique<detail::launch_monitor>(shared->control(),
+                                                                      detail::launch_monitor::limits{}, nullptr);
               const pid_t sleeper = ::fork();
               if (sleeper == 0) sleep_for_ever();
               monitor->watch(os::child{sleeper}, 0, 1);
