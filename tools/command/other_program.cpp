@@ -52,10 +52,10 @@ std::string preloaded_library() {
 
 std::vector<std::string> environment_with(const std::string& library, std::string_view variable,
                                           const std::string& value) {
-  constexpr std::string_view loaded_before = "LD_PRELOAD";
+  constexpr const char* loaded_before = "LD_PRELOAD";
   const std::string_view changed[] = {loaded_before, variable};
   std::vector<std::string> texts = situ::os::own_environment(changed);
-  const char* const before = std::getenv(loaded_before.data());
+  const char* const before = std::getenv(loaded_before);
   const bool has_more = before != nullptr && *before != '\0';
   texts.push_back(fmt::format("{}={}{}{}", loaded_before, has_more ? before : "", has_more ? ":" : "", library));
   texts.push_back(fmt::format("{}={}", variable, value));
