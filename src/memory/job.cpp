@@ -283,7 +283,7 @@ namespace {
 // Creates the file; every failure becomes bad_launch, since there is no job then.
 page_file create_file(const memory_kind& kind, std::uint64_t least_bytes) {
   try {
-    return page_file::create(kind, job_file_name.data(), least_bytes);
+    return page_file::create(kind, std::string{job_file_name}.c_str(), least_bytes);
   } catch (const error& bad) {
     throw_error(errc::bad_launch, bad.message());
   }
