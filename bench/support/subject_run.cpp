@@ -60,7 +60,7 @@ os::child start(const std::vector<std::string>& command, const std::vector<std::
   if (!failures) throw_errno("pipe");
   const auto in_child = [] {
     setpgid(0, 0);
-    for (const int signal_number : handled_signals) signal(signal_number, SIG_DFL);
+    for (const int signal_number : handled_signals) ::signal(signal_number, SIG_DFL);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);  // a rival crashes as a matter of course
     return true;

@@ -38,7 +38,7 @@ template <value_of_bytes T>
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What both writers below can append. Each function returns the writer, for the next call. Room::put(from, bytes)
+// The functions that both writers below share. Each returns the writer, for the next call. Room::put(from, bytes)
 // appends bytes.
 template <class Room>
 class appending {
@@ -87,7 +87,7 @@ class short_bytes : public appending<short_bytes<most>> {
     if (bytes > 0) std::memcpy(room_.data() + size_, from, bytes);
     size_ += bytes;
   }
-  // Returns what was added.
+  // Returns the bytes that were added.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return std::span{room_}.first(size_); }
   void clear() noexcept { size_ = 0; }
 

@@ -51,7 +51,7 @@ struct program {
   const exec_texts& arguments;              // from the program's name on
   const exec_texts* environment = nullptr;  // null: this process's
   bool is_in_path = false;                  // a file without '/' is looked for in this process's PATH
-  // What becomes the standard streams: a descriptor, `inherited` or `nothing`.
+  // The program's standard streams, each a descriptor, `inherited` or `nothing`.
   int input = inherited;
   int output = inherited;
   int errors = inherited;
@@ -60,7 +60,7 @@ struct program {
   bool has_default_signals = false;  // signals that this process ignores have their default action
 };
 
-// What a forked child does before it becomes the program.
+// The preparations of a forked child, before it becomes the program.
 struct child_setup {
   int signal_at_parents_end = 0;  // the child gets it when the thread that starts it ends; 0: none
   // Called once the streams are the program's. It makes only system calls; false, with errno, if the child must not
@@ -88,7 +88,7 @@ class start_failures {
   pipe_ends ends_;
 };
 
-// How a process has ended.
+// The end of a process.
 struct exit_status {
   int code = 0;
   int signal = 0;        // not 0: the signal that has ended it
@@ -154,7 +154,7 @@ class output_capture {
   // Closes these ends, then reads until no process has them open any more. is_stopped (may be empty) is asked after
   // each piece that was read, and at least 10 times a second; returns false if it said so.
   [[nodiscard]] bool read_until_closed(const std::function<bool()>& is_stopped);
-  // What was read and not taken away.
+  // Return the text that was read and not taken away.
   [[nodiscard]] std::string& output() noexcept { return output_.text; }
   [[nodiscard]] std::string& errors() noexcept { return errors_.text; }
 

@@ -27,25 +27,6 @@ unsigned fill_closed(int flags) noexcept {
 
 }  // namespace
 
-int above_standard(int descriptor) noexcept {
-  if (descriptor < 0 || descriptor >= streams) return descriptor;
-  const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, streams);
-  const int reason = errno;
-  ::close(descriptor);
-  errno = reason;
-  return moved;
-}
-
-bool above_standard(int (&pair)[2]) noexcept {
-  for (int& each : pair) each = above_standard(each);
-  if (pair[0] >= 0 && pair[1] >= 0) return true;
-  const int reason = errno;
-  for (const int each : pair)
-    if (each >= 0) ::close(each);
-  errno = reason;
-  return false;
-}
-
 standard_streams_filled::standard_streams_filled() noexcept {
   const int before = errno;
   filled_ = fill_closed(O_CLOEXEC);
@@ -64,8 +45,20 @@ void standard_streams_filled::for_good() noexcept { fill_closed(0); }
 }  // namespace situ::detail
 
 namespace situ::os {
+namespace {
 
-descriptor::descriptor(int number) noexcept : number_{situ::detail::above_standard(number)} {}
+int above_standard(int number) noexcept {
+  if (number < 0 || number > STDERR_FILENO) return number;
+  const int moved = ::fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int reason = errno;
+  ::close(number);
+  errno = reason;
+  return moved;
+}
+
+}  // namespace
+
+descriptor::descriptor(int number) noexcept : number_{above_standard(number)} {}
 
 void descriptor::close_number() noexcept {
   const int before = errno;
@@ -80,8 +73,10 @@ int descriptor::close_checked() noexcept {
 
 pipe_ends pipe_ends::make(int flags) noexcept {
   int both[2];
-  if (::pipe2(both, O_CLOEXEC | flags) != 0 || !situ::detail::above_standard(both)) return {};
-  return {descriptor{both[0]}, descriptor{both[1]}};
+  if (::pipe2(both, O_CLOEXEC | flags) != 0) return {};
+  pipe_ends made{descriptor{both[0]}, descriptor{both[1]}};
+  if (made.read && made.write) return made;
+  return {};
 }
 
 }  // namespace situ::os

@@ -20,10 +20,10 @@ class descriptor {
   // errno, if there is no further number. cost: nothing if the number is above 2 already.
   explicit descriptor(int number) noexcept;
   descriptor(descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
-  // Closes what the object had.
+  // Closes the file that the object had; does nothing if `other` is this object.
   descriptor& operator=(descriptor&& other) noexcept {
-    descriptor before{std::move(*this)};
-    number_ = std::exchange(other.number_, -1);
+    descriptor taken{std::move(other)};
+    std::swap(number_, taken.number_);
     return *this;
   }
   ~descriptor() {
@@ -59,14 +59,6 @@ struct pipe_ends {
 }  // namespace situ::os
 
 namespace situ::detail {
-
-// For a number that no os::descriptor owns, because a record of the kernel's or of another process has it. Returns the
-// same open file under a number above 2, closed on exec, and closes the given number. -1 stays -1, with errno
-// unchanged. Returns -1 with errno if there is no further descriptor.
-[[nodiscard]] int above_standard(int descriptor) noexcept;
-// As above, for both ends of a pipe or the like. Returns false with errno, and closes both, if there is no further
-// descriptor.
-[[nodiscard]] bool above_standard(int (&pair)[2]) noexcept;
 
 // While it lives, descriptors that can be neither read nor written occupy closed standard streams: the program's
 // accesses to them fail with EBADF, as before. cost: three system calls if none is closed.

@@ -82,6 +82,14 @@ TEST(Descriptor, ClosesTheOldFileWhenAnotherIsAssigned) {
   file.close();
 }
 
+TEST(Descriptor, StaysOpenWhenItIsAssignedToItself) {
+  descriptor file{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  descriptor& same = file;
+  file = std::move(same);
+  EXPECT_TRUE(file);
+  EXPECT_GE(::fcntl(file.number(), F_GETFD), 0);
+}
+
 TEST(Descriptor, TellsAFailureToClose) {
   descriptor file = open_null();
   const int number = file.number();
