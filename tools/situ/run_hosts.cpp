@@ -309,7 +309,7 @@ class hosts_launch {
     while (const std::optional<os::passed_signal> got = signals_.next()) {
       const std::int32_t signal = got->number;
       if (is_running_) {
-        send_to_all(frame_kind::signal, situ::os::bytes_of(signal));
+        send_to_all(frame_kind::signal, os::bytes_of(signal));
         if (signal == SIGINT && std::exchange(is_interrupted_, true)) await_silent(0s);
       } else if (signal == SIGQUIT) {
         tell("situ: {} not answered yet\n", listed_silent());
@@ -440,12 +440,12 @@ class hosts_launch {
   void ask_time(host_link& link, int trips) {
     link.trips_left = trips;
     const std::uint64_t now = steady_ns();
-    send(link, frame_kind::clock, situ::os::bytes_of(now));
+    send(link, frame_kind::clock, os::bytes_of(now));
   }
 
   // Takes the answer: its time was that of the middle of the round trip, as exactly as the shortest trip allows.
   void take_time(host_link& link, std::span<const std::byte> bytes) {
-    situ::os::byte_reader from{bytes};
+    os::byte_reader from{bytes};
     std::uint64_t asked = 0;
     std::uint64_t there = 0;
     if (!from.take(asked, there) || !from.is_empty() || link.trips_left == 0)
