@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -82,7 +82,7 @@ void open_pool::recover() {
   } catch (...) {
     const std::byte* from = before.data();
     log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
-      std::memcpy(file_.base() + offset, from, bytes);
+      std::copy_n(from, bytes, file_.base() + offset);  // also of no bytes, if `before` has no memory
       from += bytes;
     });
     throw;

@@ -380,6 +380,7 @@ std::vector<pool_seed> pool_seeds() {
   add("features", checked, header, {{0, 0, 9, 6}}, refused);
   // A map that is refused behind a log that is not: nothing may be brought back.
   add("recovered-and-refused", for_writing | cut, 0, {{6, 0, 50, 1234}}, refused);
+  add("no-bytes-and-refused", for_writing, log_entries, {{5, 0, 2, 0}, {6, 0, 50, 1234}}, refused);
   return seeds;
 }
 
