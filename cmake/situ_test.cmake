@@ -139,10 +139,10 @@ function(situ_test_properties name)
     LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}")
 endfunction()
 
-# situ_modules_again(NAME DEFINITION): the modules from memory to graph as one library, compiled once more with this definition.
+# situ_modules_again(NAME DEFINITION): the modules from pages to graph as one library, compiled once more with this definition.
 function(situ_modules_again name definition)
   set(sources)
-  foreach(module memory fabric cluster runtime graph)
+  foreach(module pages memory fabric cluster runtime graph)
     get_target_property(files situ_${module} SOURCES)
     list(TRANSFORM files PREPEND ${PROJECT_SOURCE_DIR}/src/${module}/)
     list(APPEND sources ${files})

@@ -35,7 +35,7 @@
 #include "graph/reserved.h"
 #include "graph/scan_run.h"
 #include "graph/values.h"
-#include "memory/huge_pages.h"
+#include "pages/huge_pages.h"
 
 namespace situ::detail {
 

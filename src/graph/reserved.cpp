@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "memory/job.h"
-#include "memory/placer.h"
+#include "pages/placer.h"
 #include "os/addresses.h"
 #include "os/mapping_error.h"
 

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "memory/huge_pages.h"
+#include "pages/huge_pages.h"
 
 namespace situ::detail {
 

@@ -11,8 +11,8 @@
 #pragma once
 
 #include "memory/heap.h"
-#include "memory/intent_placer.h"
-#include "memory/placed_table.h"
+#include "pages/intent_placer.h"
+#include "pages/placed_table.h"
 #include "memory/segment_promises.h"
 
 #include <cstddef>

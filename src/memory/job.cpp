@@ -5,9 +5,9 @@
 #include <situ/base/units.h>
 
 #include "base/file_size.h"
-#include "memory/huge_pages.h"
+#include "pages/huge_pages.h"
 #include "memory/liveness.h"
-#include "memory/page_file.h"
+#include "pages/page_file.h"
 #include "os/host.h"
 #include "os/mapping_error.h"
 

@@ -35,10 +35,10 @@
 #include <utility>
 #include <vector>
 
-#include "memory/byte_budget.h"
-#include "memory/page_file.h"
+#include "pages/byte_budget.h"
+#include "pages/page_file.h"
 #include "memory/place_status.h"
-#include "memory/promises.h"
+#include "pages/promises.h"
 #include "os/descriptor.h"
 
 namespace situ::detail {
@@ -106,12 +106,6 @@ struct module_entry {
   char name[116]{};  // file name; written once, before is_named
 };
 static_assert(sizeof(module_entry) == 128);
-
-// The bytes that the places of a job have used of a memory with a budget (src/memory/intent_placer.cpp).
-struct alignas(64) shared_budget {
-  std::atomic<std::uint64_t> key{0};  // hash of its name and size; 0: empty, as all that follow
-  byte_budget budget;
-};
 
 // The address of a host's server, in the form of the network; written before any process attaches.
 struct host_address {

@@ -24,7 +24,7 @@
 #include <source_location>
 #include <string_view>
 
-#include "memory/placed_table.h"
+#include "pages/placed_table.h"
 
 namespace situ::detail {
 

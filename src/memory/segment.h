@@ -17,7 +17,7 @@
 #include <situ/memory/allocate.h>
 
 #include "memory/heap.h"
-#include "memory/huge_pages.h"
+#include "pages/huge_pages.h"
 #include "memory/intent_arenas.h"
 #include "memory/job.h"
 #include "memory/segment_promises.h"

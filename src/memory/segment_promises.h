@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "memory/job.h"
-#include "memory/promises.h"
+#include "pages/promises.h"
 
 namespace situ::detail {
 

@@ -1,6 +1,6 @@
 // Ranges of addresses of one process that get pages when they are opened: for memory that grows in place, or whose
 // pages are moved instead of copied. For memory with pages from the start see `pages` (os/pages.h); for pages shared
-// by processes, page_file (memory/page_file.h). Thread-safe as the system calls are; no two threads may change a range
+// by processes, page_file (pages/page_file.h). Thread-safe as the system calls are; no two threads may change a range
 // at once.
 #pragma once
 

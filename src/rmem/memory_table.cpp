@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include "memory/file_stretch.h"
+#include "pages/file_stretch.h"
 #include "os/pages.h"
 #include "rmem/handshake.h"
 

@@ -19,7 +19,7 @@
 //      reports that nobody has it.
 #pragma once
 
-#include <situ/memory/memory_kind.h>
+#include <situ/pages/memory_kind.h>
 #include <situ/rmem/capability.h>
 
 #include <cstddef>

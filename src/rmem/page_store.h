@@ -15,7 +15,7 @@
 #include <memory>
 #include <span>
 
-#include "memory/page_file.h"
+#include "pages/page_file.h"
 #include "rmem/user_faults.h"
 
 namespace situ::rmem::detail {

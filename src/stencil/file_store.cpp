@@ -4,7 +4,7 @@
 #include <situ/stencil/backing_store.h>
 
 #include "base/file_size.h"
-#include "memory/store_threads.h"
+#include "pages/store_threads.h"
 #include "os/descriptor.h"
 
 #include <situ/base/error_code.h>

@@ -1,7 +1,7 @@
 // The layout of datasets in memory: their strides, and pages of their own.
 #pragma once
 
-#include "memory/page_source.h"
+#include "pages/page_source.h"
 
 #include <situ/stencil/context.h>
 

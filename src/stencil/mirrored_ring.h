@@ -1,7 +1,7 @@
 // The memory of a sliding window: see out_of_core.h.
 #pragma once
 
-#include "memory/page_source.h"
+#include "pages/page_source.h"
 
 #include <cstddef>
 #include <utility>

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "memory/placer.h"
+#include "pages/placer.h"
 #include "os/host.h"
 #include "runtime/launch.h"
 

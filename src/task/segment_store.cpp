@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "memory/store_threads.h"
+#include "pages/store_threads.h"
 
 namespace situ {
 namespace {

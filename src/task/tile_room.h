@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "memory/page_source.h"
+#include "pages/page_source.h"
 
 namespace situ::detail {
 

@@ -1,6 +1,6 @@
 #include <situ/base/error.h>
 #include <situ/machine/discover.h>
-#include <situ/memory/memory_kind.h>
+#include <situ/pages/memory_kind.h>
 #include <situ/runtime/runtime.h>
 #include <situ/spread/detail/members.h>
 #include <situ/trees/place_tree.h>

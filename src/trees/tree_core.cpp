@@ -1,6 +1,6 @@
 #include <situ/base/error.h>
 #include <situ/memory/allocate.h>
-#include <situ/memory/memory_kind.h>
+#include <situ/pages/memory_kind.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/runtime.h>
 #include <situ/trees/detail/tree_core.h>
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "memory/page_source.h"
+#include "pages/page_source.h"
 
 namespace situ::detail {
 namespace {

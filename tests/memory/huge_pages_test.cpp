@@ -1,5 +1,5 @@
 // Huge pages ahead of writing: which ranges, when they are given up, and that the kernel here does what is said of it.
-#include "memory/huge_pages.h"
+#include "pages/huge_pages.h"
 
 #include "memory/heap_map.h"
 #include "memory/places_fixture.h"

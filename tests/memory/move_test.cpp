@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "memory/by_intent.h"
-#include "memory/page_file.h"
+#include "pages/page_file.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-#include "memory/placer.h"
+#include "pages/placer.h"
 #include "ordered_policy.h"
 
 namespace {

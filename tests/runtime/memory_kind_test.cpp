@@ -9,7 +9,7 @@
 #include <situ/runtime/runtime.h>
 #include <situ/runtime/team.h>
 
-#include "memory/page_file.h"
+#include "pages/page_file.h"
 #include "support/memory_kinds.h"
 
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-#include "memory/page_source.h"
+#include "pages/page_source.h"
 #include "support/places.h"
 
 namespace situ {

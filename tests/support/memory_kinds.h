@@ -2,7 +2,7 @@
 // device (page_file.h says how it behaves like one).
 #pragma once
 
-#include <situ/memory/memory_kind.h>
+#include <situ/pages/memory_kind.h>
 
 #include <gtest/gtest.h>
 

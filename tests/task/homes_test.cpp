@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "memory/page_source.h"
-#include "memory/placer.h"
+#include "pages/page_source.h"
+#include "pages/placer.h"
 #include "os/pages.h"
 #include "task/graph_core.h"
 

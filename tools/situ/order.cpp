@@ -3,7 +3,7 @@
 #include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
-#include "memory/placer.h"
+#include "pages/placer.h"
 #include "os/output_file.h"
 
 #include <situ/base/error.h>

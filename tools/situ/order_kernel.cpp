@@ -2,7 +2,7 @@
 // the orderings that programs use, and writes these into it.
 #include "base/print.h"
 #include "commands.h"
-#include "memory/kernel_order.h"
+#include "pages/kernel_order.h"
 #include "os/descriptor.h"
 
 #include <situ/base/error.h>

@@ -8,7 +8,7 @@
 
 #include "base/file_size.h"
 #include "base/print.h"
-#include "memory/intent_placer.h"
+#include "pages/intent_placer.h"
 #include "os/descriptor.h"
 #include "os/output_file.h"
 #include "preload/control.h"
@@ -84,7 +84,7 @@ preload::memory_row& add_row(preload::control& to, std::string_view name, std::u
   return row;
 }
 
-// Returns the bytes of a node that stay free of pages, as for placements within Situ (memory/placer.h, invariant 6).
+// Returns the bytes of a node that stay free of pages, as for placements within Situ (pages/placer.h, invariant 6).
 std::uint64_t kept_bytes(std::uint32_t node) {
   const auto use = situ::detail::use_of_node(node);
   const std::uint64_t part = use ? std::min(use->total_bytes / 64, std::uint64_t{512} << 20) : 0;

@@ -1,7 +1,7 @@
 #include "running_jobs.h"
 
 #include "memory/job.h"
-#include "memory/placed_table.h"
+#include "pages/placed_table.h"
 #include "os/descriptor.h"
 #include "preload/control.h"
 

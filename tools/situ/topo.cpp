@@ -2,7 +2,7 @@
 #include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
-#include "memory/placer.h"
+#include "pages/placer.h"
 #include "running_jobs.h"
 
 #include <situ/base/error.h>

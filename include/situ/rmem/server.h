@@ -11,7 +11,7 @@
 // here read a few words.
 #pragma once
 
-#include <situ/memory/memory_kind.h>
+#include <situ/pages/memory_kind.h>
 #include <situ/rmem/keys.h>
 #include <situ/rmem/statistics.h>
 

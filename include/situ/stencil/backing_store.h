@@ -1,8 +1,8 @@
-// Stores in which the out-of-core executor keeps datasets (memory/backing_store.h). Set options::store to one; without
+// Stores in which the out-of-core executor keeps datasets (pages/backing_store.h). Set options::store to one; without
 // it, the context makes an unnamed file.
 #pragma once
 
-#include <situ/memory/backing_store.h>
+#include <situ/pages/backing_store.h>
 
 #include <memory>
 #include <string>

@@ -11,7 +11,7 @@
 // making a dataset writes its memory at most once; other calls touch no data.
 #pragma once
 
-#include <situ/memory/memory_kind.h>
+#include <situ/pages/memory_kind.h>
 #include <situ/stencil/backing_store.h>
 #include <situ/stencil/detail/loop.h>
 

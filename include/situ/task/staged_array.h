@@ -19,7 +19,7 @@
 // does those of a unit. Accesses through two arrays over the same bytes are not ordered (docs/design/task.md).
 #pragma once
 
-#include <situ/memory/backing_store.h>
+#include <situ/pages/backing_store.h>
 #include <situ/task/task_graph.h>
 
 #include <cstddef>

@@ -18,7 +18,7 @@
 
 namespace situ {
 
-struct memory_kind;  // memory/memory_kind.h
+struct memory_kind;  // pages/memory_kind.h
 
 // Bytes that have been moved in a tree since it was made, by direction (section 2.1 of the paper).
 struct tree_traffic {
