@@ -33,6 +33,13 @@ bool become_stream(int from, int stream) noexcept {
   return from == stream ? ::fcntl(stream, F_SETFD, 0) == 0 : from >= 0 && ::dup2(from, stream) >= 0;
 }
 
+// Has the child end, by this signal, when its parent does; 0: does nothing.
+void end_with(pid_t parent, int signal) noexcept {
+  if (signal == 0) return;
+  ::prctl(PR_SET_PDEATHSIG, signal);
+  if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent ended before the line above
+}
+
 // Returns with errno if the child has not become the program.
 void become(const program& what, const child_setup& setup, const sigset_t& mask) noexcept {
   if (!become_stream(what.input, STDIN_FILENO) || !become_stream(what.output, STDOUT_FILENO) ||
@@ -127,7 +134,17 @@ std::vector<std::string> own_environment(std::span<const std::string_view> witho
   return texts;
 }
 
+int become_program(const std::string& file, std::vector<std::string> arguments) {
+  const exec_texts texts{std::move(arguments)};
+  ::execv(file.c_str(), texts.data());
+  return errno;
+}
+
 // --- The process -----------------------------------------------------------------------------------------------------
+
+void continue_in_child() noexcept {
+  if (const pid_t child = ::fork(); child != 0) ::_exit(child < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}
 
 std::optional<start_failure> start_failures::wait() noexcept {
   ends_.write.close();
@@ -164,14 +181,19 @@ child child::start(const program& what, const child_setup& setup, const start_fa
   const signals_blocked held;  // else a handler of this program could run in the child
   const pid_t process = ::fork();
   if (process != 0) return child{process};
-  if (setup.signal_at_parents_end != 0) {
-    ::prctl(PR_SET_PDEATHSIG, setup.signal_at_parents_end);
-    if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent ended before the line above
-  }
+  end_with(parent, setup.signal_at_parents_end);
   become(what, setup, what.mask != nullptr ? *what.mask : before);
   const start_failure failure{errno, number};
   [[maybe_unused]] const ssize_t ignored = ::write(failures.ends_.write.number(), &failure, sizeof failure);
   ::_exit(not_started);
+}
+
+child child::fork(const std::function<int()>& body, int signal_at_parents_end) {
+  const pid_t parent = ::getpid();
+  const pid_t process = ::fork();
+  if (process != 0) return child{process};
+  end_with(parent, signal_at_parents_end);
+  ::_exit(body());
 }
 
 int child::watch() noexcept {
@@ -220,6 +242,23 @@ void child::end_now() noexcept {
   errno = before;
 }
 
+// --- Children that no object owns ------------------------------------------------------------------------------------
+
+namespace {
+
+pid_t look_for_ended_child(int options) noexcept {
+  siginfo_t ended{};
+  return ::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT | options) == 0 ? ended.si_pid : -1;
+}
+
+}  // namespace
+
+pid_t find_ended_child() noexcept { return look_for_ended_child(WNOHANG); }
+
+pid_t await_ended_child() noexcept { return look_for_ended_child(0); }
+
+void drop_ended_child(pid_t process) noexcept { ::waitpid(process, nullptr, WNOHANG); }
+
 // --- What it writes --------------------------------------------------------------------------------------------------
 
 void output_capture::stream::read_some() {
@@ -244,6 +283,16 @@ bool output_capture::read_until_closed(const std::function<bool()>& is_stopped) 
       if (ready[i].revents != 0) both[i]->read_some();
   }
   return true;
+}
+
+std::optional<captured_program> run_and_capture(program what) {
+  output_capture streams;
+  if (!streams) return std::nullopt;
+  what.output = streams.output_end();
+  child process = child::start(what);
+  if (!process) return std::nullopt;
+  (void)streams.read_until_closed({});
+  return captured_program{std::move(streams.output()), process.wait()};
 }
 
 }  // namespace situ::os

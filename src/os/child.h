@@ -98,6 +98,14 @@ struct exit_status {
   [[nodiscard]] int shell_code() const noexcept { return signal != 0 ? 128 + signal : code; }
 };
 
+// Replaces this process's program; its environment and descriptors are kept as exec keeps them. Returns errno's value if
+// the file cannot be executed.
+[[nodiscard]] int become_program(const std::string& file, std::vector<std::string> arguments);
+
+// Continues in a forked child, which is no child of the program that has started this process: the calling process ends
+// with code 0, or with 1 if there is no process for the child. pre: no other thread runs.
+void continue_in_child() noexcept;
+
 // Owns a process that this one has started: the destructor kills it and waits for it, unless that has been done.
 // Movable; for one thread.
 class child {
@@ -115,6 +123,11 @@ class child {
   // is no process. number: of its failure.
   [[nodiscard]] static child start(const program& what, const child_setup& setup, const start_failures& failures,
                                    std::uint32_t number = 0) noexcept;
+  // Forks a copy of this process that runs the body and then ends with the code that the body returns: by _exit, so that
+  // no destructor or exit handler runs, and buffered text is not written. The functions of pthread_atfork run.
+  // signal_at_parents_end: as in child_setup. Returns an empty object, with errno, if there is no process.
+  // pre: the body throws nothing.
+  [[nodiscard]] static child fork(const std::function<int()>& body, int signal_at_parents_end = 0);
 
   // Is false before a start, and once the end is known.
   [[nodiscard]] explicit operator bool() const noexcept { return id_ > 0; }
@@ -144,6 +157,16 @@ class child {
   descriptor end_;
 };
 
+// --- Children that no object owns: those that a process has taken over, or had before it became this program ---
+
+// Returns the number of any child of this process that has ended, and leaves its status to a wait; 0 if none has. On
+// failure returns -1, with errno: ECHILD if there is no child.
+[[nodiscard]] pid_t find_ended_child() noexcept;
+// As above, but waits until a child ends. A signal handler ends the wait, with EINTR.
+[[nodiscard]] pid_t await_ended_child() noexcept;
+// Drops the status of a child that has ended; does nothing for another process.
+void drop_ended_child(pid_t process) noexcept;
+
 // Takes what a child writes to its standard output and error. Empty, with errno, if the pipes cannot be made.
 class output_capture {
  public:
@@ -168,5 +191,13 @@ class output_capture {
   stream output_;
   stream errors_;
 };
+
+struct captured_program {
+  std::string output;
+  exit_status end;
+};
+// Runs a program, takes what it writes to its standard output, and waits until it has ended and no process has that
+// stream open. what.output is not used. Returns nullopt, with errno, if it cannot be started.
+[[nodiscard]] std::optional<captured_program> run_and_capture(program what);
 
 }  // namespace situ::os

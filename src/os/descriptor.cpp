@@ -71,6 +71,8 @@ int descriptor::close_checked() noexcept {
   return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno;
 }
 
+bool replace_stream(int stream, int by) noexcept { return ::dup2(by, stream) >= 0; }
+
 pipe_ends pipe_ends::make(int flags) noexcept {
   int both[2];
   if (::pipe2(both, O_CLOEXEC | flags) != 0) return {};

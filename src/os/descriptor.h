@@ -47,6 +47,10 @@ class descriptor {
   int number_ = -1;
 };
 
+// Makes a standard stream (0 to 2) another number of the open file `by`; it stays open at exec. Returns false, with
+// errno, on failure.
+[[nodiscard]] bool replace_stream(int stream, int by) noexcept;
+
 // Two connected ends, closed on exec. Both are empty, with errno, if they cannot be made.
 struct pipe_ends {
   descriptor read;

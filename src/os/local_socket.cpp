@@ -39,8 +39,24 @@ local_address::local_address(std::string_view text, std::size_t at) noexcept {
 
 descriptor open_local_socket(int type) noexcept { return descriptor{::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)}; }
 
+socket_pair socket_pair::make(int type) noexcept {
+  int both[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, both) != 0) return {};
+  socket_pair made{descriptor{both[0]}, descriptor{both[1]}};
+  if (made.one && made.other) return made;
+  return {};
+}
+
+bool bind_to(const descriptor& socket, const local_address& at) noexcept {
+  return ::bind(socket.number(), at.get(), at.bytes()) == 0;
+}
+
+bool listen_on(const descriptor& socket, int most_queued) noexcept {
+  return ::listen(socket.number(), most_queued) == 0;
+}
+
 bool listen_at(const descriptor& socket, const local_address& at, int most_queued) noexcept {
-  return ::bind(socket.number(), at.get(), at.bytes()) == 0 && ::listen(socket.number(), most_queued) == 0;
+  return bind_to(socket, at) && listen_on(socket, most_queued);
 }
 
 descriptor accept_from(const descriptor& listener, int flags) noexcept {

@@ -43,7 +43,18 @@ class local_address {
 // Returns a new socket; empty on failure. type: SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM, with SOCK_NONBLOCK if its
 // calls shall not wait.
 [[nodiscard]] descriptor open_local_socket(int type) noexcept;
-// Binds the socket, and lets up to most_queued connections wait to be accepted. Returns false on failure.
+// Two connected sockets. Both are empty on failure.
+struct socket_pair {
+  descriptor one;
+  descriptor other;
+  [[nodiscard]] static socket_pair make(int type) noexcept;
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(one); }
+};
+// Gives the socket its address. Returns false on failure.
+[[nodiscard]] bool bind_to(const descriptor& socket, const local_address& at) noexcept;
+// Lets up to most_queued connections wait to be accepted, also by a bound TCP socket. Returns false on failure.
+[[nodiscard]] bool listen_on(const descriptor& socket, int most_queued) noexcept;
+// Does both.
 [[nodiscard]] bool listen_at(const descriptor& socket, const local_address& at, int most_queued) noexcept;
 // Accepts one connection, also of a TCP socket; empty on failure, with EAGAIN if none waits. flags: SOCK_NONBLOCK or 0.
 [[nodiscard]] descriptor accept_from(const descriptor& listener, int flags = 0) noexcept;

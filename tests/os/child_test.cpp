@@ -140,6 +140,123 @@ TEST(output_capture, stops_when_told) {
   EXPECT_EQ(shell.wait().signal, SIGTERM);
 }
 
+TEST(child, forked_runs_the_body) {
+  EXPECT_EQ(child::fork([] { return 3; }).wait().code, 3);
+  const int own = 5;
+  EXPECT_EQ(child::fork([&] { return own; }, SIGKILL).wait().code, 5);
+  EXPECT_EQ(child::fork([] {
+              ::raise(SIGKILL);
+              return 0;
+            })
+                .wait()
+                .signal,
+            SIGKILL);
+}
+
+TEST(child, forked_ends_with_its_parent) {
+  pipe_ends ends = pipe_ends::make();
+  child parent = child::fork([&] {
+    child grandchild = child::fork(
+        [] {
+          ::pause();
+          return 0;
+        },
+        SIGKILL);
+    ::raise(SIGKILL);
+    return 0;
+  });
+  EXPECT_EQ(parent.wait().signal, SIGKILL);
+  ends.write.close();
+  char none = 0;
+  EXPECT_EQ(::read(ends.read.number(), &none, 1), 0);  // the grandchild had the other end
+}
+
+TEST(child, becomes_a_program_or_tells_why_not) {
+  EXPECT_EQ(child::fork([] { return become_program("/bin/sh", {"sh", "-c", "exit 4"}); }).wait().code, 4);
+  EXPECT_EQ(become_program("/none", {"none"}), ENOENT);
+}
+
+TEST(child, may_leave_its_parent) {
+  const pipe_ends ends = pipe_ends::make();
+  child first = child::fork([&] {
+    continue_in_child();
+    const pid_t own = ::getpid();
+    return ::write(ends.write.number(), &own, sizeof own) == sizeof own ? 0 : 1;
+  });
+  const pid_t forked = first.id();
+  EXPECT_EQ(first.wait().code, 0);
+  pid_t other = 0;
+  ASSERT_EQ(::read(ends.read.number(), &other, sizeof other), static_cast<ssize_t>(sizeof other));
+  EXPECT_NE(other, forked);
+}
+
+TEST(child, that_has_ended_is_found_among_all) {
+  EXPECT_EQ(find_ended_child(), -1);
+  EXPECT_EQ(errno, ECHILD);
+  child sleeper = start_shell("exec sleep 100");
+  EXPECT_EQ(find_ended_child(), 0);
+  child other = start_shell("exit 3");
+  EXPECT_EQ(await_ended_child(), other.id());
+  EXPECT_EQ(find_ended_child(), other.id());
+  drop_ended_child(sleeper.id());  // does nothing
+  EXPECT_FALSE(sleeper.is_over());
+  drop_ended_child(other.id());
+  EXPECT_EQ(find_ended_child(), 0);
+  EXPECT_FALSE(other.wait().is_known);
+}
+
+TEST(run_and_capture, has_the_output_and_the_end) {
+  const exec_texts arguments{{"sh", "-c", "head -c 200000 /dev/zero; echo end; exit 3"}};
+  const auto got = run_and_capture({.file = "/bin/sh", .arguments = arguments});
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->output.size(), 200'004u);
+  EXPECT_TRUE(got->output.ends_with("end\n"));
+  EXPECT_EQ(got->end.code, 3);
+  errno = 0;
+  EXPECT_FALSE(run_and_capture({.file = "/none", .arguments = arguments}));
+  EXPECT_EQ(errno, ENOENT);
+}
+
+TEST(signal_actions, are_set_and_restored) {
+  static volatile sig_atomic_t got = 0;
+  const struct sigaction before = handle_signal(SIGUSR2, [](int signal) { got = signal; });
+  EXPECT_FALSE(is_ignored(SIGUSR2));
+  ::raise(SIGUSR2);
+  EXPECT_EQ(got, SIGUSR2);
+  const struct sigaction plain =
+      handle_signal(SIGUSR2, [](int, siginfo_t* info, void*) { got = info->si_code; }, SA_RESTART);
+  got = 1;
+  ::kill(::getpid(), SIGUSR2);
+  EXPECT_EQ(got, SI_USER);
+  restore_action(SIGUSR2, plain);
+  ::raise(SIGUSR2);
+  EXPECT_EQ(got, SIGUSR2);
+  ignore_signal(SIGUSR2);
+  EXPECT_TRUE(is_ignored(SIGUSR2));
+  ::raise(SIGUSR2);
+  reset_signal(SIGUSR2);
+  EXPECT_FALSE(is_ignored(SIGUSR2));
+  EXPECT_EQ(child::fork([] { return ::raise(SIGUSR2); }).wait().signal, SIGUSR2);
+  restore_action(SIGUSR2, before);
+}
+
+TEST(signal_actions, blocked_signals_wait) {
+  static volatile sig_atomic_t got = 0;
+  const struct sigaction before = handle_signal(SIGUSR2, [](int) { got = got + 1; });
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  block_signal(SIGUSR2);
+  ::raise(SIGUSR2);
+  EXPECT_EQ(got, 0);
+  unblock_signal(SIGUSR2);
+  EXPECT_EQ(got, 1);
+  block_signal(SIGUSR2);
+  ::raise(SIGUSR2);
+  set_signal_mask(mask);
+  EXPECT_EQ(got, 2);
+  restore_action(SIGUSR2, before);
+}
+
 TEST(passed_signals, are_read_instead_of_handled) {
   sigset_t before;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &before);

@@ -123,4 +123,24 @@ TEST(PipeEnds, AreConnectedAndKeepOffTheStandardStreams) {
   EXPECT_EQ(got, 'x');
 }
 
+TEST(Descriptor, AStandardStreamIsReplaced) {
+  const descriptor input{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)};
+  const pipe_ends ends = pipe_ends::make();
+  ASSERT_EQ(::write(ends.write.number(), "x", 1), 1);
+  const bool is_replaced = situ::os::replace_stream(STDIN_FILENO, ends.read.number());
+  char got = 0;
+  const ssize_t bytes = ::read(STDIN_FILENO, &got, 1);
+  const int flags = ::fcntl(STDIN_FILENO, F_GETFD);
+  if (input)
+    ::dup2(input.number(), STDIN_FILENO);
+  else
+    ::close(STDIN_FILENO);
+  EXPECT_TRUE(is_replaced);
+  EXPECT_EQ(bytes, 1);
+  EXPECT_EQ(got, 'x');
+  EXPECT_EQ(flags, 0);
+  EXPECT_FALSE(situ::os::replace_stream(STDIN_FILENO, -1));
+  EXPECT_EQ(errno, EBADF);
+}
+
 }  // namespace

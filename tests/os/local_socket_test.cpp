@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -22,10 +23,10 @@ struct socket_ends {
   os::descriptor one;
   os::descriptor other;
   explicit socket_ends(int type) {
-    int both[2] = {-1, -1};
-    EXPECT_EQ(::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, both), 0);
-    one = os::descriptor{both[0]};
-    other = os::descriptor{both[1]};
+    os::socket_pair made = os::socket_pair::make(type);
+    EXPECT_TRUE(made);
+    one = std::move(made.one);
+    other = std::move(made.other);
   }
 };
 
