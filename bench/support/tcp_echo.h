@@ -5,7 +5,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -19,9 +18,11 @@
 #include <system_error>
 #include <vector>
 
-#include "os/descriptor.h"
+#include "os/network_socket.h"
 
 namespace tcp_echo {
+
+namespace os = situ::os;
 
 using head = std::array<std::uint64_t, 8>;    // [0] bytes that follow, [1] bytes wanted
 using answer = std::array<std::uint64_t, 4>;  // before what was wanted
@@ -63,32 +64,22 @@ inline bool receive_all(int socket, std::span<std::byte> first, std::span<std::b
   return true;
 }
 
-inline void set_no_delay(int socket) {
-  const int yes = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-}
-
 // Serves one client, until that closes its socket. pre: it asks for, and sends, no more than so many bytes at a time.
 class server {
  public:
   server(in_addr_t ip, std::size_t most_bytes)
-      : listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}, in_(sizeof(head) + most_bytes), out_(most_bytes) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = ip;
-    socklen_t length = sizeof at;
-    must(::bind(listener_.number(), reinterpret_cast<sockaddr*>(&at), length) == 0 &&
-             ::listen(listener_.number(), 1) == 0 &&
-             ::getsockname(listener_.number(), reinterpret_cast<sockaddr*>(&at), &length) == 0,
-         "listen");
-    way_ = {ip, at.sin_port};
+      : listener_{os::open_socket(AF_INET, SOCK_STREAM)}, in_(sizeof(head) + most_bytes), out_(most_bytes) {
+    must(os::bind_to(listener_, os::socket_address::ipv4(ip, 0)) && os::listen_on(listener_, 1), "listen");
+    const os::socket_address at = os::address_of_socket(listener_);
+    must(static_cast<bool>(at), "listen");
+    way_ = {ip, at.port()};
   }
   [[nodiscard]] address way() const noexcept { return way_; }
 
   void serve() {
-    const situ::os::descriptor socket{::accept(listener_.number(), nullptr, nullptr)};
+    const os::descriptor socket = os::accept_from(listener_);
     must(static_cast<bool>(socket), "accept");
-    set_no_delay(socket.number());
+    os::set_no_delay(socket);
     while (serve_one(socket.number())) {}
   }
 
@@ -105,7 +96,7 @@ class server {
     send_all(socket, std::as_bytes(std::span{said}), std::span{out_}.first(asked[1]));
     return true;
   }
-  situ::os::descriptor listener_;
+  os::descriptor listener_;
   address way_{};
   std::vector<std::byte> in_;
   std::vector<std::byte> out_;
@@ -113,13 +104,9 @@ class server {
 
 class client {
  public:
-  explicit client(const address& way) : socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = way.ip;
-    at.sin_port = way.port;
-    must(::connect(socket_.number(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0, "connect");
-    set_no_delay(socket_.number());
+  explicit client(const address& way) : socket_{os::open_socket(AF_INET, SOCK_STREAM)} {
+    must(os::connect_to(socket_, os::socket_address::ipv4(way.ip, way.port)) == 0, "connect");
+    os::set_no_delay(socket_);
   }
 
   // Sends these bytes, and waits for those.
@@ -131,7 +118,7 @@ class client {
   }
 
  private:
-  situ::os::descriptor socket_;
+  os::descriptor socket_;
 };
 
 }  // namespace tcp_echo

@@ -20,7 +20,7 @@
 #include <memory>
 #include <vector>
 
-#include "os/descriptor.h"
+#include "os/network_socket.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -64,22 +64,15 @@ std::vector<own_interface> own_interfaces() {
 // Returns the address that this host would use towards that host; empty if there is no route, or if only the remote
 // shell knows the name. Sends nothing. Throws if that cannot be found out.
 std::string address_towards(const std::string& host) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  const int unknown = ::getaddrinfo(host.c_str(), "9", &wanted, &found);  // any port
-  if (unknown == EAI_SYSTEM || unknown == EAI_MEMORY) fail_to_look(host, unknown == EAI_MEMORY ? ENOMEM : errno);
-  if (unknown != 0) return {};
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned{found, &::freeaddrinfo};
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    const os::descriptor socket{::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  const os::found_addresses found = os::find_addresses(host, "9", SOCK_DGRAM);  // any port
+  if (found.failure == EAI_SYSTEM || found.failure == EAI_MEMORY)
+    fail_to_look(host, found.failure == EAI_MEMORY ? ENOMEM : errno);
+  for (const os::socket_address& each : found.all) {
+    const os::descriptor socket = os::open_socket(each.family(), SOCK_DGRAM);
     if (!socket && (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT)) continue;
     if (!socket) fail_to_look(host, errno);
-    sockaddr_storage own{};
-    socklen_t bytes = sizeof own;
-    if (::connect(socket.number(), each->ai_addr, each->ai_addrlen) == 0 &&
-        ::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&own), &bytes) == 0)
-      return text_of(reinterpret_cast<const sockaddr*>(&own));
+    if (os::connect_to(socket, each) != 0) continue;
+    if (const os::socket_address own = os::address_of_socket(socket)) return text_of(own.get());
   }
   return {};
 }

@@ -38,7 +38,7 @@ namespace {
 bell::bell(place_slot& own) : own_{own}, socket_{open_datagrams()} {
   const std::uint64_t key = random_key();
   const os::local_address at = address_of(key);
-  if (!socket_ || ::bind(socket_.number(), at.get(), at.bytes()) != 0)
+  if (!socket_ || !os::bind_to(socket_, at))
     throw_error(errc::bad_launch, fmt::format("there is no socket to wake a place by that waits for other hosts: {}",
                                               std::strerror(errno)));
   own_.bell.store(key);

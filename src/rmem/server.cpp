@@ -26,6 +26,7 @@
 #include "os/descriptor.h"
 #include "os/host.h"
 #include "os/local_socket.h"
+#include "os/network_socket.h"
 #include "os/short_turns.h"
 #include "rmem/admission.h"
 #include "rmem/follower.h"
@@ -382,7 +383,7 @@ void server::impl::source_connected(std::uint64_t node, os::descriptor socket, s
   if (node != service_.member()->wanted_source().node) return;
   if (source_ != 0) close(source_);
   source_ = ++next_number_;
-  detail::set_nonblocking(socket.number());
+  os::set_blocking(socket, false);
   add(source_, std::make_unique<detail::follower>(service_, node), std::move(socket));
   detail::party& with = *connections_[source_]->with;
   while (!come.empty()) {
@@ -481,8 +482,8 @@ void server::impl::turn_away(std::uint64_t number) {
 
 void server::impl::welcome_stranger(std::size_t listener, os::descriptor socket) {
   const bool is_on_this_host = detail::is_on_this_host(options_.listen[listener]);
-  detail::set_stream_options(socket.number(), options_.patience);
-  if (is_on_this_host) detail::bound_buffers(socket.number());
+  detail::set_stream_options(socket, options_.patience);
+  if (is_on_this_host) detail::bound_buffers(socket);
   const std::uint64_t number = ++next_number_;
   auto with = std::make_unique<detail::session>(service_, number);
   if (is_on_this_host) with->allow_memory();

@@ -42,11 +42,9 @@ class listener {
 // Bounds the kernel's buffers for one connection: at most twice this many bytes in each direction, as the kernel
 // doubles the number for its own use.
 inline constexpr int most_kernel_bytes = 256 * 1024;
-void bound_buffers(int socket) noexcept;
+void bound_buffers(const os::descriptor& socket) noexcept;
 // Sets the options of an accepted or connected socket: small messages are sent at once, and the loss of the peer's host
 // is noticed. Does nothing for a Unix socket.
-void set_stream_options(int socket, std::chrono::milliseconds patience) noexcept;
-// Makes the socket's calls return at once.
-void set_nonblocking(int socket) noexcept;
+void set_stream_options(const os::descriptor& socket, std::chrono::milliseconds patience) noexcept;
 
 }  // namespace situ::rmem::detail
