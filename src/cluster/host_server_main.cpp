@@ -25,6 +25,7 @@
 #include "cluster/ucx_wire.h"
 #include "memory/job.h"
 #include "memory/liveness.h"
+#include "os/child.h"
 #include "os/descriptor.h"
 
 namespace {
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
     return 125;
   }
   // Leave the program that starts it without a child: that program may wait for its own children.
-  if (const pid_t child = ::fork(); child != 0) ::_exit(child < 0 ? 1 : 0);
+  situ::os::continue_in_child();
   ::prctl(PR_SET_NAME, "situ_server");
   standard_streams_filled::for_good();
   // One or two descriptors for each far place, and one for each place here.

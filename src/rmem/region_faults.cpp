@@ -18,6 +18,7 @@
 #include "base/racing_reads.h"
 #include "os/fault_chain.h"
 #include "os/host.h"
+#include "os/signals.h"
 
 namespace situ::rmem {
 namespace {
@@ -42,21 +43,13 @@ thread_local guard* innermost = nullptr;
 thread_local sigjmp_buf* volatile looking = nullptr;  // of the current call; null: none
 thread_local volatile std::sig_atomic_t looks = 0;
 
-// Blocks or unblocks SIGBUS for this thread.
-void change_mask(int how) noexcept {
-  sigset_t bus;
-  ::sigemptyset(&bus);
-  ::sigaddset(&bus, SIGBUS);
-  ::pthread_sigmask(how, &bus, nullptr);
-}
-
 // A timer that limits looks at pages: while a thread looks now and then, it sends a signal every 20 ms. A signal that
 // finds the same look as the previous signal ends that look; one that finds no look since then stops the timer. So a
 // look costs no system call.
 class look_timer {
  public:
   look_timer() {
-    change_mask(SIG_UNBLOCK);
+    os::unblock_signal(SIGBUS);
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = SIGBUS;
@@ -66,7 +59,7 @@ class look_timer {
       throw_error(errc::out_of_memory, fmt::format("no timer for who serves a region: {}", std::strerror(errno)));
   }
   ~look_timer() {
-    change_mask(SIG_BLOCK);  // the thread ends, and a signal may still be pending
+    os::block_signal(SIGBUS);  // the thread ends, and a signal may still be pending
     ::timer_delete(timer_);
   }
   look_timer(const look_timer&) = delete;
@@ -113,7 +106,7 @@ bool serve_touch(const os::fault_event& fault) noexcept {
     const bool is_timer =
         fault.info->si_code == SI_TIMER && timer_here != nullptr && fault.info->si_value.sival_ptr == timer_here;
     if (is_timer ? timer_here->ends_look() : looking != nullptr && fault.info->si_code == BUS_ADRERR) {
-      ::pthread_sigmask(SIG_SETMASK, &fault.context->uc_sigmask, nullptr);
+      os::set_signal_mask(fault.context->uc_sigmask);
       sigjmp_buf& back = *looking;
       looking = nullptr;
       ::siglongjmp(back, 1);
@@ -124,7 +117,7 @@ bool serve_touch(const os::fault_event& fault) noexcept {
     territory* const of = each.load(std::memory_order_acquire);
     if (of == nullptr || !of->has(fault.address())) continue;
     if (fault.signal == SIGBUS) {
-      change_mask(SIG_UNBLOCK);  // the serving code looks at pages too
+      os::unblock_signal(SIGBUS);  // the serving code looks at pages too
       return fault.info->si_code == BUS_ADRERR && of->serve(fault_of(fault));
     }
     if (of->failure() == nullptr) continue;

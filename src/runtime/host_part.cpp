@@ -22,6 +22,7 @@
 #include "os/bytes.h"
 #include "os/child.h"
 #include "os/descriptor.h"
+#include "os/local_socket.h"
 
 namespace situ::detail {
 namespace {
@@ -40,11 +41,12 @@ std::string name_of_host() {
 class host_part::server_start {
  public:
   explicit server_start(const job& shared) {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    os::socket_pair ends = os::socket_pair::make(SOCK_SEQPACKET);
+    if (!ends)
       throw_error(errc::bad_launch, fmt::format("no socket for the host's server: {}", ::strerrordesc_np(errno)));
-    const os::descriptor servers{ends[1]};  // the server ends if it has not begun when the other end is closed
-    socket_ = os::descriptor{ends[0]};
+    // The server ends if it has not begun when the other end is closed.
+    const os::descriptor servers = std::move(ends.other);
+    socket_ = std::move(ends.one);
     const std::string program = network_folder() + "/" + host_server_name;
     if (const int failed = start(program, shared.descriptor(), servers.number()); failed != 0)
       throw_error(errc::bad_launch, fmt::format("{} cannot be started: {}", program, ::strerrordesc_np(failed)));

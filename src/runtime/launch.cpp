@@ -1,6 +1,7 @@
 // situ::launch: places as forks or as threads of the calling program.
 #include "runtime/launch.h"
 #include "base/print.h"
+#include "os/child.h"
 #include "os/host.h"
 #include "os/thread_stacks.h"
 #include "os/worker.h"
@@ -16,7 +17,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +29,7 @@
 #include <iostream>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 namespace situ {
 
@@ -72,10 +73,8 @@ int descriptor_of_place(job& shared) {
   return own;
 }
 
-[[noreturn]] void be_place(std::uint32_t place, job& shared, pid_t parent, launch_monitor& monitor,
+[[noreturn]] void be_place(std::uint32_t place, job& shared, launch_monitor& monitor,
                            const std::function<int()>& body) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent died before the line above
   monitor.close_in_child();
   end_child(run_place({.place = place, .descriptor = descriptor_of_place(shared)}, shared.control(), body));
 }
@@ -84,14 +83,12 @@ launch_result launch_processes(job& shared, const std::function<int()>& body, co
   launch_monitor monitor{shared.control(), {.grace = options.grace, .time_limit = options.time_limit}, nullptr};
   std::cout.flush();
   std::fflush(nullptr);  // else each child would write the buffered text once more
-  const pid_t parent = ::getpid();
   for (std::uint32_t place = 0; place < shared.control().place_count; ++place) {
-    const pid_t child = ::fork();
-    if (child == 0) be_place(place, shared, parent, monitor, body);
-    if (child < 0)
+    os::child process = os::child::fork([&]() -> int { be_place(place, shared, monitor, body); }, SIGKILL);
+    if (!process)
       throw_error(errc::bad_launch, fmt::format("cannot start a process for place {} of {}: {}", place,
                                                 shared.control().place_count, ::strerrordesc_np(errno)));
-    monitor.watch(os::child{child}, place, 1);
+    monitor.watch(std::move(process), place, 1);
   }
   shared.close_descriptor();
   return monitor.run();

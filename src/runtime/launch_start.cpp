@@ -2,6 +2,7 @@
 #include "runtime/launch_start.h"
 
 #include "os/child.h"
+#include "os/signals.h"
 
 #include <situ/base/error_code.h>
 
@@ -74,7 +75,7 @@ void start_places(const places_to_start& start, launch_monitor& monitor) {
       const bound_processors* const set = sets.empty() ? nullptr : &sets[i % sets.size()];
       if (set != nullptr && ::sched_setaffinity(0, sizeof set->sets, set->sets) != 0) return false;
       start.limit.restore();
-      ::signal(SIGQUIT, SIG_IGN);  // a terminal sends it to the whole group, but it asks for the launcher's report
+      os::ignore_signal(SIGQUIT);  // a terminal sends it to the whole group, but it asks for the launcher's report
       return true;
     };
     const auto stream = [&start, i](int which) {

@@ -14,6 +14,7 @@
 
 #include "model/execution/host_calls.h"
 #include "os/thread_stacks.h"
+#include "os/worker.h"
 
 // Saves callee-saved registers and the floating-point modes on the old stack; the caller switches FS.
 asm(R"(
@@ -153,14 +154,12 @@ lent_thread* lent_thread::park(std::size_t stack_bytes) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstack(&attributes, made->stack_, stack_bytes);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  sigprocmask(SIG_BLOCK, &all, &before);
-  if (start == nullptr || start(&made->handle_, &attributes, &sleep_in, made) != 0)
-    give_up("the host cannot start another thread to lend its storage; see ulimit -u");
-  sleep_on(made->is_parked_, 0);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
+  {
+    const os::signals_blocked inherited;
+    if (start == nullptr || start(&made->handle_, &attributes, &sleep_in, made) != 0)
+      give_up("the host cannot start another thread to lend its storage; see ulimit -u");
+    sleep_on(made->is_parked_, 0);
+  }
   pthread_attr_destroy(&attributes);
   return made;
 }

@@ -18,6 +18,7 @@
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
 #include "model/execution/stacks.h"
+#include "os/signals.h"
 
 namespace situ::model {
 namespace {
@@ -101,10 +102,7 @@ origin origin_of(std::uintptr_t code) {
 
 void begin_host_samples(void (*each_time)()) {
   also = each_time;
-  struct sigaction action{};
-  action.sa_sigaction = &on_tick;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  ::sigaction(SIGPROF, &action, nullptr);
+  os::handle_signal(SIGPROF, &on_tick, SA_ONSTACK | SA_RESTART);
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGPROF;

@@ -14,6 +14,7 @@
 #include "model/execution/host_samples.h"
 #include "model/execution/report.h"
 #include "model/execution/start.h"
+#include "os/signals.h"
 
 namespace situ::model {
 namespace {
@@ -71,13 +72,9 @@ time_ps look_at_run(time_ps now) {
 
 // Catches a signal, unless the program was started with the signal ignored.
 void catch_end(int signal) {
-  struct sigaction before{};
-  ::sigaction(signal, nullptr, &before);
-  if (before.sa_handler == SIG_IGN) return;
-  struct sigaction action{};
-  action.sa_handler = &on_end;
-  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);  // a second signal ends the run at once
-  ::sigaction(signal, &action, nullptr);
+  if (os::is_ignored(signal)) return;
+  // A second signal ends the run at once.
+  os::handle_signal(signal, &on_end, static_cast<int>(SA_ONSTACK | SA_RESETHAND));
 }
 
 }  // namespace

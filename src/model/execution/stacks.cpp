@@ -18,6 +18,7 @@
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
 #include "model/execution/start.h"
+#include "os/signals.h"
 
 namespace situ::model {
 namespace {
@@ -103,7 +104,7 @@ constexpr int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 void on_crash(int signal, siginfo_t* info, void*) {
   core* const on = running;
   running = &nobody;
-  for (const int each : fatal_signals) ::signal(each, SIG_DFL);
+  for (const int each : fatal_signals) os::reset_signal(each);
   if (on != &nobody) {
     const thread& t = the_engine->self();
     say(fmt::format("situ model: {} (address {}) in thread {}{}, on core {} of tile {}, at {} ns of modelled time\n",
@@ -154,10 +155,7 @@ void install_crash_handler() {
   stack.ss_sp = fixed_pages(bytes, true);
   stack.ss_size = bytes;
   ::sigaltstack(&stack, nullptr);
-  struct sigaction action{};
-  action.sa_sigaction = &on_crash;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  for (const int each : fatal_signals) ::sigaction(each, &action, nullptr);
+  for (const int each : fatal_signals) os::handle_signal(each, &on_crash, SA_ONSTACK | SA_NODEFER);
   (void)functions();  // reads the symbols now, before a fault
 }
 
