@@ -117,11 +117,8 @@ void end_by_signal(int signal) {
   std::fflush(nullptr);
   const rlimit no_core{0, 0};  // if a core is written, the program has written it
   ::setrlimit(RLIMIT_CORE, &no_core);
-  ::signal(signal, SIG_DFL);
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, signal);
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  situ::os::reset_signal(signal);
+  situ::os::unblock_signal(signal);
   ::raise(signal);
   ::_exit(128 + signal);
 }

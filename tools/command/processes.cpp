@@ -1,10 +1,11 @@
 #include "processes.h"
 
+#include "os/child.h"
+
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -89,11 +90,9 @@ std::optional<std::vector<pid_t>> descendants::children() const {
 }
 
 void descendants::reap(pid_t program) {
-  siginfo_t ended{};
-  while (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0 && ended.si_pid != program) {
-    ::waitpid(ended.si_pid, nullptr, 0);
-    before_.erase(ended.si_pid);
-    ended = {};
+  for (pid_t ended = 0; (ended = situ::os::find_ended_child()) > 0 && ended != program;) {
+    situ::os::drop_ended_child(ended);
+    before_.erase(ended);
   }
 }
 
@@ -107,6 +106,6 @@ std::vector<pid_t> descendants::end_all() const {
     if (left && (left->empty() || is_late)) return *left;
     for (const pid_t each : left.value_or(std::vector<pid_t>{})) ::kill(each, SIGKILL);
     std::this_thread::sleep_for(between_looks);
-    for (const pid_t each : left.value_or(std::vector<pid_t>{})) ::waitpid(each, nullptr, WNOHANG);
+    for (const pid_t each : left.value_or(std::vector<pid_t>{})) situ::os::drop_ended_child(each);
   }
 }

@@ -4,6 +4,7 @@
 #include "model_sweep.h"
 #include "program_file.h"
 
+#include "os/child.h"
 #include "runtime/launch.h"
 
 #include <situ/base/error.h>
@@ -17,6 +18,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -101,11 +103,8 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   std::string settings;
   for (const std::string& each : options.settings) settings += each + "\n";
   set("SITU_MODEL_SET", settings);
-  std::vector<char*> pointers;
-  for (std::string& each : arguments) pointers.push_back(each.data());
-  pointers.push_back(nullptr);
-  ::execv(file.c_str(), pointers.data());
-  situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(errno)));
+  const int reason = situ::os::become_program(file, std::move(arguments));
+  situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(reason)));
 }
 
 void add_model_command(CLI::App& app) {

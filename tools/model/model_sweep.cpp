@@ -4,13 +4,13 @@
 #include "os/child.h"
 #include "os/descriptor.h"
 #include "os/output_file.h"
+#include "os/signals.h"
 
 #include <situ/base/error.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ void start_run(one_run& run, const std::string& settings, const std::string& fil
   const situ::os::exec_texts environment{std::move(variables)};
   situ::os::start_failures failures;
   const auto in_child = [] {
-    ::signal(SIGINT, SIG_DFL);
+    situ::os::reset_signal(SIGINT);
     return true;
   };
   run.process = situ::os::child::start({.file = file.c_str(),
@@ -145,9 +145,7 @@ std::atomic<bool> sweep_is_interrupted = false;
 
 // Runs all. Runs of the terminal's group get its signal, too, and leave the results that they have.
 void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_one) {
-  struct sigaction action{};
-  action.sa_handler = [](int) { sweep_is_interrupted = true; };
-  ::sigaction(SIGINT, &action, nullptr);
+  situ::os::handle_signal(SIGINT, [](int) { sweep_is_interrupted = true; });
   std::size_t next = 0;
   std::uint32_t active = 0;
   while (active > 0 || (next < runs.size() && !sweep_is_interrupted)) {
@@ -156,15 +154,14 @@ void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_o
       ++active;
       continue;
     }
-    siginfo_t ended{};
-    const int waited = ::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT);
-    if (waited < 0 && errno == ECHILD)  // the parent has SIGCHLD ignored: the exit codes are unknown
+    const pid_t ended = situ::os::await_ended_child();
+    if (ended < 0 && errno == ECHILD)  // the parent has SIGCHLD ignored: the exit codes are unknown
       situ::throw_error(situ::errc::bad_launch,
                         "the runs cannot be waited for: SIGCHLD is ignored here; start the sweep without that");
-    if (waited < 0) continue;
-    const auto found = std::ranges::find(runs, ended.si_pid, [](const one_run& each) { return each.process.id(); });
+    if (ended < 0) continue;
+    const auto found = std::ranges::find(runs, ended, [](const one_run& each) { return each.process.id(); });
     if (found == runs.end()) {  // a child that this process had before it became the sweep
-      ::waitpid(ended.si_pid, nullptr, 0);
+      situ::os::drop_ended_child(ended);
       continue;
     }
     finish(*found);

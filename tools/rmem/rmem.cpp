@@ -3,6 +3,7 @@
 #include "rmem_run.h"
 
 #include "base/print.h"
+#include "os/signals.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -69,9 +70,7 @@ void serve(const serve_arguments& arguments) {
   options.most_mapped_bytes = situ::parse_bytes(arguments.mapped);
   rmem::server server{options};
   serving = &server;
-  struct sigaction ends{};
-  ends.sa_handler = [](int) { serving->stop(); };
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &ends, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) situ::os::handle_signal(signal, [](int) { serving->stop(); });
   if (arguments.json) {
     print_out("{}\n", ordered_json{{"server", options.index},
                                    {"capacity_bytes", options.capacity_bytes},

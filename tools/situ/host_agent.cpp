@@ -13,6 +13,7 @@
 #include "os/bytes.h"
 #include "os/descriptor.h"
 #include "os/host.h"
+#include "os/signals.h"
 #include "runtime/host_part.h"
 #include "runtime/launch.h"
 #include "runtime/launch_monitor.h"
@@ -118,10 +119,10 @@ class host_agent {
     const int taken = ::fcntl(standard, F_DUPFD_CLOEXEC, 3);
     if (taken < 0) situ::throw_error(situ::errc::bad_launch, "situ run --hosts starts this, with streams of its own");
     if (standard == STDOUT_FILENO) {
-      ::dup2(STDERR_FILENO, standard);
+      (void)situ::os::replace_stream(standard, STDERR_FILENO);
     } else {
       const situ::os::descriptor nothing{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-      if (!nothing || ::dup2(nothing.number(), standard) < 0)  // otherwise place 0 would read the frames
+      if (!nothing || !situ::os::replace_stream(standard, nothing.number()))  // otherwise place 0 would read the frames
         situ::throw_error(situ::errc::bad_launch,
                           fmt::format("no /dev/null for the standard input of places: {}", ::strerrordesc_np(errno)));
     }
@@ -258,8 +259,8 @@ void add_host_agent_command(CLI::App& app) {
   command->group("");  // hidden: only the launcher starts it
   command->callback([] {
     // The parent may have ignored these signals for itself.
-    for (const int each : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGCHLD}) ::signal(each, SIG_DFL);
-    ::signal(SIGPIPE, SIG_IGN);
+    for (const int each : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGCHLD}) situ::os::reset_signal(each);
+    situ::os::ignore_signal(SIGPIPE);
     host_agent{}.run();
   });
 }

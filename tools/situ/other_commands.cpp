@@ -1,9 +1,10 @@
 #include "other_commands.h"
 
+#include "os/child.h"
+
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -51,11 +53,7 @@ void become_other_command(const std::vector<std::string>& arguments) {
   const std::string file = (folder / program).string();
   std::vector<std::string> words{arguments};
   words[0] = file;
-  std::vector<char*> pointers;
-  for (std::string& each : words) pointers.push_back(each.data());
-  pointers.push_back(nullptr);
-  if (!failure) ::execv(file.c_str(), pointers.data());
-  const int why = errno;
+  const int why = failure ? 0 : situ::os::become_program(file, std::move(words));
   if (std::ranges::find(other_commands, arguments[0], &other_command::name) == other_commands.end()) return;
   situ::throw_error(situ::errc::bad_launch,
                     failure         ? fmt::format("the command {} is the program {}, which lies beside this one, and "

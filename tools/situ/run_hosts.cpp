@@ -114,7 +114,7 @@ class hosts_launch {
   hosts_launch& operator=(const hosts_launch&) = delete;
 
   hosts_result run() {
-    ::signal(SIGPIPE, SIG_IGN);
+    os::ignore_signal(SIGPIPE);
     for (host_link& each : links_) start(each);
     writer_.emplace(most_queued_bytes);
     if (options_.time_limit.count() > 0) time_limit_ends_ = clock_type::now() + options_.time_limit;
@@ -156,8 +156,8 @@ class hosts_launch {
                         fmt::format("no pipe to {}: {}", link.host.name, ::strerrordesc_np(errno)));
     const auto in_child = [this] {
       // The launcher gets signals and passes them on, also those that a terminal sends to all processes.
-      for (const int each : {SIGINT, SIGQUIT, SIGHUP}) ::signal(each, SIG_IGN);
-      ::signal(SIGPIPE, SIG_DFL);
+      for (const int each : {SIGINT, SIGQUIT, SIGHUP}) os::ignore_signal(each);
+      os::reset_signal(SIGPIPE);
       limit_.restore();
       return true;
     };
