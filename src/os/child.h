@@ -94,6 +94,8 @@ struct exit_status {
   int signal = 0;        // not 0: the signal that has ended it
   bool is_known = true;  // false: this process ignores SIGCHLD, or has waited for all its children elsewhere
 
+  // The program has ended by itself, with code 0.
+  [[nodiscard]] bool is_success() const noexcept { return is_known && signal == 0 && code == 0; }
   // As a shell has it: 128 and the signal's number if a signal has ended the process.
   [[nodiscard]] int shell_code() const noexcept { return signal != 0 ? 128 + signal : code; }
 };
