@@ -2,17 +2,17 @@
 // job of two places, timed from its start to its end. What the two print must be the same.
 //
 //   situ_bench_guide SITU        SITU: the command that starts jobs; the programs lie beside this one
+#include "os/child.h"
 #include "os/descriptor.h"
 #include "support/job_samples.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <filesystem>
+#include <utility>
 
 namespace {
 
@@ -43,21 +43,15 @@ struct ended_job {
 }
 
 ended_job run(std::vector<std::string> command) {
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
+  const std::string file = command[0], program = command.at(6);
+  const situ::os::exec_texts arguments{std::move(command)};
   const situ::os::descriptor out{memfd_create("output", MFD_CLOEXEC)};
   if (!out || fcntl(out.number(), F_SETFL, O_APPEND) != 0) give_up("no memory file for what a program prints");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, out.number(), STDOUT_FILENO);
   const double begin = now_ns();
-  pid_t child = 0;
-  int status = 0;
-  if (posix_spawn(&child, words[0], &actions, nullptr, words.data(), environ) != 0) give_up("cannot run " + command[0]);
-  if (waitpid(child, &status, 0) != child || status != 0) give_up(command.at(6) + " failed");
+  situ::os::child job = situ::os::child::start({.file = file.c_str(), .arguments = arguments, .output = out.number()});
+  if (!job) give_up("cannot run " + file);
+  if (!job.wait().is_success()) give_up(program + " failed");
   ended_job ended{now_ns() - begin, {}};
-  posix_spawn_file_actions_destroy(&actions);
   std::array<char, 4096> text{};
   ssize_t bytes = 0;
   while ((bytes = pread(out.number(), text.data(), text.size(), static_cast<off_t>(ended.output.size()))) > 0)

@@ -14,6 +14,7 @@
 
 #include "memory/job.h"
 #include "memory/segment.h"
+#include "os/child.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -89,7 +90,9 @@ void start_again_with_jemalloc(char** arguments) {
   const char* const reason = dlerror();
   if (reason != nullptr && std::strstr(reason, "static TLS") == nullptr) return;
   setenv("LD_PRELOAD", "libjemalloc.so.2", 1);
-  execv("/proc/self/exe", arguments);
+  std::vector<std::string> words;
+  for (char** each = arguments; *each != nullptr; ++each) words.emplace_back(*each);
+  (void)situ::os::become_program("/proc/self/exe", std::move(words));
 }
 
 std::vector<subject> find_subjects() {

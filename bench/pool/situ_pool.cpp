@@ -1,6 +1,7 @@
 // Persistent pools beside those of others, for `situ bench pool`; by hand: SITU_BENCH_FOLDER=FOLDER situ run -n 1
 // situ_bench_pool (bench/support/job_samples.h). Each subject is a program of its own beside this one: subject.h says
 // what they run. Those that are not built, since their library was not installed, are left out.
+#include "os/child.h"
 #include "support/job_samples.h"
 
 #include <situ/pool/pool.h>
@@ -18,6 +19,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -55,14 +57,19 @@ bool is_built(const subject& which) { return fs::exists(program_of(which)); }
 outcome run(const subject& which, const std::string& what, std::size_t size) {
   const fs::path files = folder / which.name;
   fs::create_directory(files);
-  const std::string command = std::string{"SITU_BENCH_FORM="} + which.form + " '" + program_of(which).string() + "' " +
-                              what + " '" + files.string() + "' " + std::to_string(size);
-  std::FILE* const output = ::popen(command.c_str(), "r");
+  const std::string program = program_of(which).string(), form = std::string{"SITU_BENCH_FORM="} + which.form;
+  constexpr std::string_view set_here[] = {"SITU_BENCH_FORM"};
+  std::vector<std::string> variables = situ::os::own_environment(set_here);
+  variables.push_back(form);
+  const situ::os::exec_texts arguments{{program, what, files.string(), std::to_string(size)}};
+  const situ::os::exec_texts environment{std::move(variables)};
+  const auto ended =
+      situ::os::run_and_capture({.file = program.c_str(), .arguments = arguments, .environment = &environment});
   double ns = 0;
   unsigned long long check = 0;
-  const bool is_read = output != nullptr && std::fscanf(output, "%lf %llu", &ns, &check) == 2;
-  if (output == nullptr || ::pclose(output) != 0 || !is_read) {
-    std::fprintf(stderr, "situ_bench_pool: %s fails\n", command.c_str());
+  if (!ended || !ended->end.is_success() || std::sscanf(ended->output.c_str(), "%lf %llu", &ns, &check) != 2) {
+    std::fprintf(stderr, "situ_bench_pool: %s '%s' %s '%s' %zu fails\n", form.c_str(), program.c_str(), what.c_str(),
+                 files.c_str(), size);
     std::exit(1);
   }
   return {ns, check};

@@ -1,6 +1,7 @@
 // Remote memory beside a blocking TCP echo of the same bytes, for `situ bench rmem`; by hand: situ run -n 1
 // situ_bench_rmem (bench/support/job_samples.h). Server and echo are processes of their own, which sleep while nothing
 // is asked of them.
+#include "os/child.h"
 #include "support/job_samples.h"
 #include "support/tcp_echo.h"
 
@@ -10,7 +11,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -51,20 +52,25 @@ void take(side which) {
   ::sched_setaffinity(0, sizeof one, &one);
 }
 
-// Runs `body(pipe)` in a process of its own, which ends with this one; what it writes to the pipe first.
+struct started {
+  situ::os::child process;
+  std::string text;  // what it has written to the pipe first
+};
+// Runs `body(pipe)` in a process of its own, which ends with this one.
 template <class Body>
-std::string start(Body body) {
-  int ends[2];
-  if (::pipe(ends) != 0) fail("pipe");
-  if (::fork() == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+started start(Body body) {
+  const situ::os::pipe_ends ends = situ::os::pipe_ends::make();
+  if (!ends) fail("pipe");
+  const auto serve = [&] {
     take(side::servers);
-    body(ends[1]);
-    ::_exit(0);
-  }
+    body(ends.write.number());
+    return 0;
+  };
+  situ::os::child process = situ::os::child::fork(serve, SIGKILL);
+  if (!process) fail("fork");
   char text[64]{};
-  if (::read(ends[0], text, sizeof text - 1) <= 0) fail("a server does not start");
-  return text;
+  if (::read(ends.read.number(), text, sizeof text - 1) <= 0) fail("a server does not start");
+  return {std::move(process), text};
 }
 
 void serve_echo(int pipe) {
@@ -199,11 +205,12 @@ void measure_pages(rmem::client& client, const std::string& endpoint, const rmem
 
 int main(int argc, char** argv) {
   const auto key = rmem::application_key::generate("bench");
-  const std::string port = start(serve_echo);
-  const std::string endpoint = start([&](int pipe) { serve_rmem(pipe, key); });
+  const started echo = start(serve_echo);
+  const started server = start([&](int pipe) { serve_rmem(pipe, key); });
+  const std::string& endpoint = server.text;
   take(side::client);
   situ::runtime rt{argc, argv};
-  const tcp_echo::address way{htonl(INADDR_LOOPBACK), htons(static_cast<in_port_t>(std::stoi(port)))};
+  const tcp_echo::address way{htonl(INADDR_LOOPBACK), htons(static_cast<in_port_t>(std::stoi(echo.text)))};
   sides with{tcp_echo::client{way}, {endpoint, key}, {endpoint, key, {.two_steps = true}}, {}};
   with.region = with.situ.allocate(most_bytes);
   measure(with, "remote_read_8", what::read, 8);

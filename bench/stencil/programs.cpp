@@ -5,7 +5,9 @@
 // SUBJECT.txt says in words how it was built.
 #include "measure.h"
 
-#include <sys/wait.h>
+#include "os/child.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -19,11 +21,13 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace stencil_bench {
 namespace {
 
 namespace fs = std::filesystem;
+namespace os = situ::os;
 
 // What a program has told.
 struct outcome {
@@ -50,11 +54,11 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// The arguments in the file beside a program.
-std::string arguments_of(const fs::path& program) {
+// The words that run a program in its folder: it writes each line at once, and has the arguments in the file beside it.
+std::vector<std::string> words_of(const fs::path& program) {
+  std::vector<std::string> words{"stdbuf", "-oL", "./" + program.filename().string()};
   std::ifstream file{program.string() + ".args"};
-  std::string words, word;
-  while (file >> word) words += " '" + word + "'";
+  for (std::string word; file >> word;) words.push_back(word);
   return words;
 }
 
@@ -80,30 +84,56 @@ class step_clock {
   std::chrono::steady_clock::time_point last_;
 };
 
-// Runs a program in its own folder, its OpenMP threads bound if `bind`. settings: variables of the environment.
-outcome run_program(const fs::path& program, bool bind, const std::string& settings = {}) {
-  const std::string command = "cd '" + program.parent_path().string() + "' && exec env " + settings +
-                              (bind ? " OMP_PROC_BIND=true OMP_PLACES=threads" : "") + " stdbuf -oL './" +
-                              program.filename().string() + "'" + arguments_of(program) + " 2>&1";
-  FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error{program.string() + ": cannot be started"};
+// Starts a program in its own folder, its OpenMP threads bound if `bind`; all that it writes goes to one stream.
+// setting: a variable of its environment, or empty.
+os::child start(const fs::path& program, bool bind, const std::string& setting, const os::output_capture& to) {
+  std::vector<std::string> set_here;
+  if (!setting.empty()) set_here.push_back(setting);
+  if (bind) set_here.insert(set_here.end(), {"OMP_PROC_BIND=true", "OMP_PLACES=threads"});
+  std::vector<std::string_view> names;
+  for (const std::string& each : set_here) names.push_back(std::string_view{each}.substr(0, each.find('=')));
+  std::vector<std::string> variables = os::own_environment(names);
+  variables.insert(variables.end(), set_here.begin(), set_here.end());
+  const os::exec_texts arguments{words_of(program)}, environment{std::move(variables)};
+  const std::string folder = program.parent_path().string();
+  const auto in_child = [&] { return ::chdir(folder.c_str()) == 0; };
+  os::start_failures failures;
+  if (!to || !failures) return {};
+  os::child started = os::child::start({.file = "stdbuf",
+                                        .arguments = arguments,
+                                        .environment = &environment,
+                                        .is_in_path = true,
+                                        .output = to.output_end(),
+                                        .errors = to.output_end()},
+                                       {.in_child = in_child}, failures);
+  return started && failures.wait() ? os::child{} : std::move(started);
+}
+
+outcome run_program(const fs::path& program, bool bind, const std::string& setting = {}) {
+  os::output_capture streams;
+  os::child running = start(program, bind, setting, streams);
+  if (!running) throw std::runtime_error{program.string() + ": cannot be started"};
   outcome told;
   step_clock steps;
-  std::string line, wall;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) {
-    if (c != '\n') {
-      line += static_cast<char>(c);
-      continue;
+  std::string wall;
+  const auto take_lines = [&] {
+    std::string& text = streams.output();
+    std::size_t begin = 0;
+    for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+      std::string line = text.substr(begin, end - begin);
+      steps.see(line);
+      if (lower_case(line).find("wall") != line.npos) wall = line;
+      if (!line.empty()) told.lines.push_back(std::move(line));
     }
-    steps.see(line);
-    if (lower_case(line).find("wall") != line.npos) wall = line;
-    if (!line.empty()) told.lines.push_back(std::move(line));
-    line.clear();
-  }
-  if (const int status = pclose(pipe); status != 0)
+    text.erase(0, begin);
+    return false;
+  };
+  (void)streams.read_until_closed(take_lines);
+  take_lines();
+  if (const os::exit_status end = running.wait(); !end.is_success())
     throw std::runtime_error{program.string() +
-                             (WIFSIGNALED(status) ? ": killed by signal " + std::to_string(WTERMSIG(status))
-                                                  : ": ended with status " + std::to_string(WEXITSTATUS(status))) +
+                             (end.signal != 0 ? ": killed by signal " + std::to_string(end.signal)
+                                              : ": ended with status " + std::to_string(end.code)) +
                              "; its last line: " + (told.lines.empty() ? "" : told.lines.back())};
   if (wall.empty())
     throw std::runtime_error{program.string() + ": prints no line with the word 'wall' and its seconds"};

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cerrno>
@@ -17,6 +16,7 @@
 
 #include "os/child.h"
 #include "os/descriptor.h"
+#include "os/signals.h"
 
 namespace situ::bench {
 namespace {
@@ -60,7 +60,7 @@ os::child start(const std::vector<std::string>& command, const std::vector<std::
   if (!failures) throw_errno("pipe");
   const auto in_child = [] {
     setpgid(0, 0);
-    for (const int signal_number : handled_signals) ::signal(signal_number, SIG_DFL);
+    for (const int signal_number : handled_signals) os::reset_signal(signal_number);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);  // a rival crashes as a matter of course
     return true;
@@ -148,7 +148,7 @@ std::vector<pid_t> children() {
 // ended here.
 void end_orphans() {
   for (int round = 0; round < 200; ++round) {
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {}
+    for (pid_t ended = 0; (ended = os::find_ended_child()) > 0;) os::drop_ended_child(ended);
     const std::vector<pid_t> left = children();
     if (left.empty()) return;
     if (round > 20)  // they had 100 ms to end by themselves
@@ -177,13 +177,12 @@ subject_outcome run_subject(const subject_request& request) {
 
 interruption_guard::interruption_guard() {
   interruption = 0;
-  struct sigaction action{};
-  action.sa_handler = note_interruption;
-  for (std::size_t i = 0; i < handled_signals.size(); ++i) sigaction(handled_signals[i], &action, &previous_actions[i]);
+  for (std::size_t i = 0; i < handled_signals.size(); ++i)
+    previous_actions[i] = os::handle_signal(handled_signals[i], note_interruption);
 }
 
 interruption_guard::~interruption_guard() {
-  for (std::size_t i = 0; i < handled_signals.size(); ++i) sigaction(handled_signals[i], &previous_actions[i], nullptr);
+  for (std::size_t i = 0; i < handled_signals.size(); ++i) os::restore_action(handled_signals[i], previous_actions[i]);
 }
 
 bool interruption_guard::interrupted() noexcept { return interruption != 0; }

@@ -4,6 +4,8 @@
 // Each subject is a program of its own beside this one, since their runtimes would be in each other's way: patterns.h
 // says what they run. Those that are not built, since their library is not installed, are left out.
 #include "slow_memory.h"
+
+#include "os/child.h"
 #include "support/job_samples.h"
 
 #include <dlfcn.h>
@@ -15,8 +17,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -48,19 +52,27 @@ struct outcome {
 std::optional<outcome> run(const subject& which, const std::string& arguments) {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / which.program;
   if (!fs::exists(program)) return std::nullopt;
-  std::string command = "'" + program.string() + "' " + arguments;
+  std::string setting;
+  std::vector<std::string_view> set_here;
   if (which.loads != nullptr) {
     void* const library = ::dlopen(which.loads, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return std::nullopt;
     ::dlclose(library);
-    command = std::string{"LD_PRELOAD="} + which.loads + " " + command;
+    setting = std::string{"LD_PRELOAD="} + which.loads;
+    set_here.emplace_back("LD_PRELOAD");
   }
-  std::FILE* const output = ::popen(command.c_str(), "r");
+  std::vector<std::string> variables = situ::os::own_environment(set_here);
+  if (!setting.empty()) variables.push_back(setting);
+  std::vector<std::string> words{program.string()};
+  std::istringstream from{arguments};
+  for (std::string word; from >> word;) words.push_back(word);
+  const situ::os::exec_texts texts{std::move(words)}, environment{std::move(variables)};
+  const auto ended =
+      situ::os::run_and_capture({.file = program.c_str(), .arguments = texts, .environment = &environment});
   double ns = 0;
   char result[64];
-  const bool is_read = output != nullptr && std::fscanf(output, "%lf %63s", &ns, result) == 2;
-  if (output == nullptr || ::pclose(output) != 0 || !is_read) {
-    std::fprintf(stderr, "situ_bench_tasks: %s fails\n", command.c_str());
+  if (!ended || !ended->end.is_success() || std::sscanf(ended->output.c_str(), "%lf %63s", &ns, result) != 2) {
+    std::fprintf(stderr, "situ_bench_tasks: %s '%s' %s fails\n", setting.c_str(), program.c_str(), arguments.c_str());
     std::exit(1);
   }
   return outcome{ns, result};
