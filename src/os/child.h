@@ -100,8 +100,8 @@ struct exit_status {
   [[nodiscard]] int shell_code() const noexcept { return signal != 0 ? 128 + signal : code; }
 };
 
-// Replaces this process's program; its environment and descriptors are kept as exec keeps them. Returns errno's value if
-// the file cannot be executed.
+// Replaces this process's program; its environment and descriptors are kept as exec keeps them. Returns errno's value
+// if the file cannot be executed.
 [[nodiscard]] int become_program(const std::string& file, std::vector<std::string> arguments);
 
 // Continues in a forked child, which is no child of the program that has started this process: the calling process ends
@@ -125,8 +125,8 @@ class child {
   // is no process. number: of its failure.
   [[nodiscard]] static child start(const program& what, const child_setup& setup, const start_failures& failures,
                                    std::uint32_t number = 0) noexcept;
-  // Forks a copy of this process that runs the body and then ends with the code that the body returns: by _exit, so that
-  // no destructor or exit handler runs, and buffered text is not written. The functions of pthread_atfork run.
+  // Forks a copy of this process that runs the body and then ends with the code that the body returns: by _exit, so
+  // that no destructor or exit handler runs, and buffered text is not written. The functions of pthread_atfork run.
   // signal_at_parents_end: as in child_setup. Returns an empty object, with errno, if there is no process.
   // pre: the body throws nothing.
   [[nodiscard]] static child fork(const std::function<int()>& body, int signal_at_parents_end = 0);

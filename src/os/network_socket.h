@@ -56,9 +56,9 @@ struct found_addresses {
 // Returns the address that the socket has here; empty on failure.
 [[nodiscard]] socket_address address_of_socket(const descriptor& socket) noexcept;
 
-// Connects; waits for it if the socket blocks, also if a signal interrupts that. A datagram socket sends nothing. Returns
-// 0, or errno's value: EINPROGRESS if the socket does not block and is not connected yet; EAGAIN if a local server's
-// queue stayed full for the time of set_call_timeout.
+// Connects; waits for it if the socket blocks, also if a signal interrupts that. A datagram socket sends nothing.
+// Returns 0, or errno's value: EINPROGRESS if the socket does not block and is not connected yet; EAGAIN if a local
+// server's queue stayed full for the time of set_call_timeout.
 [[nodiscard]] int connect_to(const descriptor& socket, const socket_address& to) noexcept;
 // Connects a socket that does not block. Returns 0, or errno's value: ETIMEDOUT after the timeout.
 [[nodiscard]] int connect_within(const descriptor& socket, const socket_address& to,

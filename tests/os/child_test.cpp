@@ -67,9 +67,12 @@ TEST(child, has_an_exit_code_or_a_signal) {
   EXPECT_EQ(how.code, 3);
   EXPECT_EQ(how.signal, 0);
   EXPECT_EQ(how.shell_code(), 3);
+  EXPECT_FALSE(how.is_success());
   how = start_shell("kill -USR1 $$").wait();
   EXPECT_EQ(how.signal, SIGUSR1);
   EXPECT_EQ(how.shell_code(), 128 + SIGUSR1);
+  EXPECT_FALSE(how.is_success());
+  EXPECT_TRUE(start_shell("exit 0").wait().is_success());
 }
 
 TEST(child, has_its_own_environment_and_mask) {
@@ -202,7 +205,9 @@ TEST(child, that_has_ended_is_found_among_all) {
   EXPECT_FALSE(sleeper.is_over());
   drop_ended_child(other.id());
   EXPECT_EQ(find_ended_child(), 0);
-  EXPECT_FALSE(other.wait().is_known);
+  const exit_status unknown = other.wait();
+  EXPECT_FALSE(unknown.is_known);
+  EXPECT_FALSE(unknown.is_success());
 }
 
 TEST(run_and_capture, has_the_output_and_the_end) {
