@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 #include "memory/job.h"
-#include "pages/placer.h"
-#include "os/addresses.h"
+#include "os/mapping.h"
 #include "os/mapping_error.h"
+#include "pages/placer.h"
 
 namespace situ::detail {
 namespace {
@@ -28,10 +29,6 @@ void follow_job(std::byte* range, std::size_t bytes) noexcept {
 }
 }  // namespace
 
-reserved_memory::~reserved_memory() {
-  if (base_ != nullptr) release_addresses(base_, reserved_);
-}
-
 // Reserves as much as is available: less under ulimit -v, and in valgrind. If there is none, nothing changes.
 void reserved_memory::move_to_larger_range(std::size_t least_bytes) noexcept {
   const std::size_t most =
@@ -39,19 +36,17 @@ void reserved_memory::move_to_larger_range(std::size_t least_bytes) noexcept {
           ? reserved_bytes
           : std::min(reserved_bytes, std::bit_ceil(std::max(least_reserved_bytes, larger_range * least_bytes)));
   for (std::size_t bytes = most; bytes >= std::max(least_bytes, least_reserved_bytes); bytes /= 2) {
-    std::byte* const to = reserve_addresses(bytes);
-    if (to == nullptr) continue;
-    follow_job(to, bytes);
+    os::mapping larger = os::mapping::reserve(bytes);
+    if (!larger) continue;
+    follow_job(larger.begin(), bytes);
     if (usable_ != 0) {
-      if (!open_addresses(to, usable_)) return release_addresses(to, bytes);
+      if (!os::open_reserved(larger.begin(), usable_)) return;
       // is on small pages, and so a mapping of its own
       const std::size_t first = std::min(usable_, step_bytes);
-      move_pages(to, base_, first);
-      if (usable_ > first) move_pages(to + first, base_ + first, usable_ - first);
-      if (reserved_ > usable_) release_addresses(base_ + usable_, reserved_ - usable_);
+      range_.move_front(larger.begin(), first);
+      if (usable_ > first) range_.move_front(larger.begin() + first, usable_ - first);
     }
-    base_ = to;
-    reserved_ = bytes;
+    range_ = std::move(larger);
     return;
   }
 }
@@ -62,31 +57,28 @@ void reserved_memory::extend(std::size_t bytes) {
                                                  bytes, why_not_mapped(errno)));
   };
   errno = ENOMEM;  // for a range that cannot grow
-  if (bytes > reserved_ && (base_ == nullptr || growth_ == growth::moving)) move_to_larger_range(bytes);
-  if (bytes > reserved_) fail();
+  if (bytes > range_.bytes() && (!range_ || growth_ == growth::moving)) move_to_larger_range(bytes);
+  if (bytes > range_.bytes()) fail();
   const std::size_t wanted =
-      std::min(reserved_, (std::max(bytes, usable_ + usable_ / 2) + step_bytes - 1) & ~(step_bytes - 1));
-  if (!open_addresses(base_ + usable_, wanted - usable_)) fail();
-  if (wanted > step_bytes) ::madvise(base_ + usable_, wanted - usable_, MADV_HUGEPAGE);  // only a hint
+      std::min(range_.bytes(), (std::max(bytes, usable_ + usable_ / 2) + step_bytes - 1) & ~(step_bytes - 1));
+  std::byte* const end = range_.begin() + usable_;
+  if (!os::open_reserved(end, wanted - usable_)) fail();
+  if (wanted > step_bytes) ::madvise(end, wanted - usable_, MADV_HUGEPAGE);  // only a hint
   usable_ = wanted;
 }
 
 void* reserved_memory::reserve_all(std::size_t bytes) noexcept {
-  std::byte* const range = reserve_addresses(bytes);
-  if (range == nullptr) return nullptr;
-  if (!open_addresses(range, bytes)) {
-    release_addresses(range, bytes);
-    return nullptr;
-  }
-  ::madvise(range, bytes, MADV_NOHUGEPAGE);  // only a few entries, far apart, are used
-  base_ = range;
-  reserved_ = usable_ = bytes;
-  return range;
+  os::mapping range = os::mapping::reserve(bytes);
+  if (!range || !os::open_reserved(range.begin(), bytes)) return nullptr;
+  ::madvise(range.begin(), bytes, MADV_NOHUGEPAGE);  // only a few entries, far apart, are used
+  range_ = std::move(range);
+  usable_ = bytes;
+  return range_.begin();
 }
 
 void reserved_memory::shrink(std::size_t bytes) noexcept {
   const std::size_t kept = (bytes + step_bytes - 1) & ~(step_bytes - 1);
-  if (kept < usable_) ::madvise(base_ + kept, usable_ - kept, MADV_DONTNEED);
+  if (kept < usable_) ::madvise(range_.begin() + kept, usable_ - kept, MADV_DONTNEED);
 }
 
 }  // namespace situ::detail

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "os/mapping.h"
+
 namespace situ::detail {
 
 // Bytes of addresses for one such range: twice the need of the largest graph (32 GiB). ThreadSanitizer leaves a program
@@ -20,7 +22,6 @@ class reserved_memory {
     moving,    // from range to larger range; for up to a thousand objects, which would use up the addresses otherwise
   };
   explicit reserved_memory(growth how) noexcept : growth_{how} {}
-  ~reserved_memory();
   reserved_memory(const reserved_memory&) = delete;
   reserved_memory& operator=(const reserved_memory&) = delete;
 
@@ -29,7 +30,7 @@ class reserved_memory {
   [[nodiscard]] void* at(std::size_t offset, std::size_t bytes) {
     if (offset + bytes > usable_) [[unlikely]]
       extend(offset + bytes);
-    return base_ + offset;
+    return range_.begin() + offset;
   }
   // Reserves a range of `bytes` on small pages, all of it usable; returns null if the system has not so many addresses.
   // Call it once, instead of at().
@@ -42,8 +43,7 @@ class reserved_memory {
   void move_to_larger_range(std::size_t least_bytes) noexcept;
   void extend(std::size_t bytes);
   growth growth_;
-  std::byte* base_ = nullptr;
-  std::size_t reserved_ = 0;
+  os::mapping range_;
   std::size_t usable_ = 0;
 };
 

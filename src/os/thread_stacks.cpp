@@ -1,7 +1,6 @@
 #include "os/thread_stacks.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "base/fault_text.h"
 #include "os/fault_chain.h"
@@ -48,7 +48,7 @@ void set_usual_stack_bytes(std::size_t bytes) noexcept {
 
 // --- when one is used up ---------------------------------------------------------------------------------------------
 
-constexpr std::size_t fault_stack_bytes = std::size_t{64} << 10;
+constexpr std::size_t least_fault_stack_bytes = std::size_t{64} << 10;
 constexpr std::uintptr_t near_the_end = std::uintptr_t{1} << 20;
 
 struct bounds {
@@ -82,24 +82,35 @@ bool explain_overflow(const os::fault_event& fault) noexcept {
 }
 constinit os::fault_link overflow_link{os::fault_rank::explains, {SIGSEGV}, &explain_overflow};
 
-// Returns the thread's new fault stack, which has a page without access below it. Returns null if the thread has one
-// already, or there is no memory: the process then ends without the message.
-void* give_thread_a_fault_stack() noexcept {
-  stack_t now{};
-  if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return nullptr;
-  void* const at = ::mmap(nullptr, fault_stack_bytes + page_bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return nullptr;
-  ::mprotect(at, page_bytes, PROT_NONE);
-  stack_t ours{};
-  ours.ss_sp = static_cast<char*>(at) + page_bytes;
-  ours.ss_size = fault_stack_bytes;
-  if (::sigaltstack(&ours, nullptr) == 0) return at;
-  ::munmap(at, fault_stack_bytes + page_bytes);
-  return nullptr;
+// Whole pages; a processor with large registers needs more for a signal's frame.
+std::size_t fault_stack_bytes() noexcept {
+  const auto for_frame = static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_MINSIGSTKSZ)));
+  return std::max(least_fault_stack_bytes, (4 * for_frame + page_bytes - 1) & ~(page_bytes - 1));
 }
 
 }  // namespace
+
+fault_stack::fault_stack() noexcept {
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+  const std::size_t bytes = fault_stack_bytes();
+  os::mapping made = os::mapping::anywhere(bytes + page_bytes, PROT_READ | PROT_WRITE, os::backing::zeros());
+  if (!made) return;  // a fault for want of stack then ends the process without a message
+  os::protect(made.begin(), page_bytes, PROT_NONE);
+  stack_t ours{};
+  ours.ss_sp = made.begin() + page_bytes;
+  ours.ss_size = bytes;
+  if (::sigaltstack(&ours, nullptr) == 0) range_ = std::move(made);
+}
+
+fault_stack::~fault_stack() {
+  if (!range_) return;
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) != 0 || now.ss_sp != range_.begin() + page_bytes) return;
+  now = {};
+  now.ss_flags = SS_DISABLE;
+  ::sigaltstack(&now, nullptr);
+}
 
 program_stacks::program_stacks() noexcept {
   const std::lock_guard held{scopes_mutex};
@@ -121,23 +132,11 @@ watched_stack::watched_stack(const char* what) noexcept {
   std::size_t bytes = 0;
   ::pthread_attr_getstack(&attributes, &lowest, &bytes);
   ::pthread_attr_destroy(&attributes);
-  fault_stack_ = give_thread_a_fault_stack();
   const auto low = reinterpret_cast<std::uintptr_t>(lowest);
   own_stack = {low, low + bytes, what};
   [[maybe_unused]] static const bool once = (os::fault_chain::add(overflow_link), true);
 }
 
-watched_stack::~watched_stack() {
-  own_stack = {};
-  if (fault_stack_ == nullptr) return;
-  stack_t now{};
-  void* const ours = static_cast<char*>(fault_stack_) + page_bytes;
-  if (::sigaltstack(nullptr, &now) == 0 && now.ss_sp == ours) {
-    now = {};
-    now.ss_flags = SS_DISABLE;
-    ::sigaltstack(&now, nullptr);
-  }
-  ::munmap(fault_stack_, fault_stack_bytes + page_bytes);
-}
+watched_stack::~watched_stack() { own_stack = {}; }
 
 }  // namespace situ::detail

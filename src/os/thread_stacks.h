@@ -8,6 +8,8 @@
 
 #include <cstddef>
 
+#include "os/mapping.h"
+
 namespace situ::detail {
 
 inline constexpr std::size_t stack_bytes_without_limit = std::size_t{64} << 20;
@@ -25,6 +27,20 @@ class program_stacks {
   bool has_raised_ = false;
 };
 
+// Gives the thread that makes it a stack for handlers of signals (sigaltstack), with a page without access below it; the
+// same thread ends it. A thread that has such a stack already, the program's or a sanitizer's, keeps it; and without
+// memory for one, the thread stays without. cost: some system calls.
+class fault_stack {
+ public:
+  fault_stack() noexcept;
+  ~fault_stack();
+  fault_stack(const fault_stack&) = delete;
+  fault_stack& operator=(const fault_stack&) = delete;
+
+ private:
+  os::mapping range_;
+};
+
 // While it lives on the stack of a thread, a fault for want of stack prints the thread's name (`what`, of static
 // storage), the size of its stack and what to do, before the process ends by the fault. A thread that has an alternate
 // stack for signals keeps it. cost: some system calls.
@@ -36,7 +52,7 @@ class watched_stack {
   watched_stack& operator=(const watched_stack&) = delete;
 
  private:
-  void* fault_stack_ = nullptr;  // the alternate stack that this object has allocated
+  fault_stack fault_stack_;
 };
 
 }  // namespace situ::detail

@@ -4,7 +4,6 @@
 #include <situ/base/units.h>
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <map>
@@ -99,11 +98,12 @@ file_stretch::~file_stretch() {
   if (device_ != nullptr) device_->give_back(offset_, bytes_);
 }
 
-std::byte* file_stretch::map(std::size_t from, std::size_t bytes, std::byte* at) const noexcept {
-  const int how = at != nullptr ? MAP_SHARED | MAP_FIXED : MAP_SHARED;
-  void* const got =
-      ::mmap(at, bytes, PROT_READ | PROT_WRITE, how, file_->descriptor(), static_cast<off_t>(offset_ + from));
-  return got == MAP_FAILED ? nullptr : static_cast<std::byte*>(got);
+os::mapping file_stretch::map(std::size_t from, std::size_t bytes) const noexcept {
+  return os::mapping::anywhere(bytes, PROT_READ | PROT_WRITE, os::backing::shared(file_->descriptor(), offset_ + from));
+}
+
+bool file_stretch::map_over(std::byte* at, std::size_t from, std::size_t bytes) const noexcept {
+  return os::map_over(at, bytes, PROT_READ | PROT_WRITE, os::backing::shared(file_->descriptor(), offset_ + from));
 }
 
 }  // namespace situ::detail

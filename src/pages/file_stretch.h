@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "os/mapping.h"
 #include "pages/page_file.h"
 
 namespace situ::detail {
@@ -40,9 +41,10 @@ class file_stretch {
   [[nodiscard]] std::size_t unit() const noexcept { return file_->unit(); }
   // Returns the file's descriptor if the stretch is the whole file, from byte 0; -1 if it is a part of a device.
   [[nodiscard]] int own_file() const noexcept { return device_ == nullptr ? file_->descriptor() : -1; }
-  // Maps a part of it, shared: at address `at`, whose previous pages are dropped, or (null) at a free address. Returns
-  // null, with errno, if the system refuses.
-  [[nodiscard]] std::byte* map(std::size_t from, std::size_t bytes, std::byte* at = nullptr) const noexcept;
+  // Maps a part of it, shared, at free addresses; map_over maps it at `at`, whose previous pages are dropped. Returns an
+  // empty mapping, or false, with errno, if the system refuses.
+  [[nodiscard]] os::mapping map(std::size_t from, std::size_t bytes) const noexcept;
+  [[nodiscard]] bool map_over(std::byte* at, std::size_t from, std::size_t bytes) const noexcept;
 
  private:
   std::shared_ptr<const page_file> file_;

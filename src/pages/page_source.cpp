@@ -10,8 +10,8 @@
 #include <list>
 #include <mutex>
 
-#include "pages/intent_placer.h"
 #include "os/mapping_error.h"
+#include "pages/intent_placer.h"
 
 namespace situ::detail {
 namespace {
@@ -112,7 +112,7 @@ page_source::page_source(const memory_kind& kind, bool populate) : kind_{kind}, 
 
 sourced_pages page_source::map(std::size_t bytes, std::string_view what) const {
   file_stretch file = has_file() ? open(bytes, what) : file_stretch{};
-  pages made = has_file() ? pages{file.map(0, file.bytes()), file.bytes()} : pages{bytes};
+  pages made = has_file() ? pages{file.map(0, file.bytes())} : pages{bytes};
   if (made.empty())
     throw_error(errc::out_of_memory,
                 fmt::format("{}: {} cannot be mapped: {}", what, format_bytes(bytes), why_not_mapped(errno)));

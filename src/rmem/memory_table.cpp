@@ -15,8 +15,8 @@
 #include <optional>
 #include <utility>
 
-#include "pages/file_stretch.h"
 #include "os/pages.h"
+#include "pages/file_stretch.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {
@@ -107,7 +107,7 @@ std::uint64_t memory_table::behind_region() const noexcept { return kind_.has_fi
 memory_table::region_file memory_table::make_file(std::uint64_t bytes) const {
   region_file made;
   made.stretch = {kind_, bytes + behind_region(), "a region of remote memory"};
-  made.mapped = {made.stretch.map(0, made.stretch.bytes()), made.stretch.bytes()};
+  made.mapped = situ::detail::pages{made.stretch.map(0, made.stretch.bytes())};
   if (made.mapped.empty())
     throw_error(errc::out_of_memory,
                 fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes)));

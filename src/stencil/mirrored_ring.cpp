@@ -1,6 +1,5 @@
 #include "stencil/mirrored_ring.h"
 
-#include "os/addresses.h"
 #include "os/mapping_error.h"
 
 #include <situ/base/error_code.h>
@@ -28,12 +27,12 @@ std::size_t mirrored_ring::round_up(std::size_t bytes) noexcept {
 mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source& from) : mirrored_ring{} {
   file_ = from.open(bytes, "a ring of slots");
   bytes_ = bytes = file_.bytes();
-  std::byte* const at = situ::detail::reserve_addresses(mapped_bytes());
-  bool good = at != nullptr;
+  range_ = situ::os::mapping::reserve(mapped_bytes());
+  bool good = static_cast<bool>(range_);
   if (good)
-    mapping_ = at, at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
+    at_ = range_.begin() + (huge_bytes - reinterpret_cast<std::uintptr_t>(range_.begin()) % huge_bytes) % huge_bytes;
   for (int copy = 0; copy < 2 && good; ++copy)
-    good = file_.map(0, bytes, at_ + static_cast<std::size_t>(copy) * bytes) != nullptr;
+    good = file_.map_over(at_ + static_cast<std::size_t>(copy) * bytes, 0, bytes);
   if (!good)
     throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}: {}", format_bytes(bytes),
                                                  situ::detail::why_not_mapped(errno)));
@@ -46,10 +45,6 @@ mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source&
   // refusal costs speed only.
   for (std::size_t page = 0; page < bytes; page += huge_bytes) at_[page] = std::byte{0};
   for (int copy = 0; copy < 2; ++copy) madvise(at_ + static_cast<std::size_t>(copy) * bytes, bytes, MADV_COLLAPSE);
-}
-
-mirrored_ring::~mirrored_ring() {
-  if (mapping_ != nullptr) situ::detail::release_addresses(mapping_, mapped_bytes());
 }
 
 }  // namespace situ::stencil

@@ -1,6 +1,7 @@
 // The memory of a sliding window: see out_of_core.h.
 #pragma once
 
+#include "os/mapping.h"
 #include "pages/page_source.h"
 
 #include <cstddef>
@@ -15,10 +16,9 @@ class mirrored_ring {
   mirrored_ring() = default;
   // Maps a ring of `bytes`, which is a multiple of a page. Throws out_of_memory.
   mirrored_ring(std::size_t bytes, const situ::detail::page_source& from);
-  ~mirrored_ring();
   mirrored_ring(mirrored_ring&& other) noexcept { *this = std::move(other); }
   mirrored_ring& operator=(mirrored_ring&& other) noexcept {
-    std::swap(mapping_, other.mapping_);
+    std::swap(range_, other.range_);
     std::swap(at_, other.at_);
     std::swap(bytes_, other.bytes_);
     std::swap(file_, other.file_);
@@ -34,11 +34,11 @@ class mirrored_ring {
   static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
   [[nodiscard]] std::size_t mapped_bytes() const noexcept { return 2 * bytes_ + huge_bytes; }
 
-  std::byte* mapping_ = nullptr;
   std::byte* at_ = nullptr;
   std::size_t bytes_ = 0;
   situ::detail::file_stretch file_;
   situ::detail::budget_share share_;
+  situ::os::mapping range_;  // contains at_, which is a multiple of a huge page; destroyed first
 };
 
 }  // namespace situ::stencil

@@ -12,28 +12,21 @@
 #include <cerrno>
 #include <cstring>
 
+#include "os/mapping.h"
 #include "os/mapping_error.h"
 
 namespace situ::detail {
 namespace {
-
-constexpr int reserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-
-// Moves the pages of a range, whose addresses stay reserved without pages. Returns false if there is no room for
-// another mapping.
-bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
-  return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
-}
 
 [[noreturn]] void refuse_addresses(const std::string& name, std::size_t bytes) {
   throw_error(errc::out_of_memory,
               fmt::format("{}: no addresses for {} bytes: {}", name, bytes, why_not_mapped(errno)));
 }
 
-std::byte* map_anonymous(std::size_t bytes, int access, const std::string& name) {
-  void* const mapped = ::mmap(nullptr, bytes, access, reserved, -1, 0);
-  if (mapped == MAP_FAILED) refuse_addresses(name, bytes);
-  return static_cast<std::byte*>(mapped);
+os::mapping map_anonymous(std::size_t bytes, int protection, const std::string& name) {
+  os::mapping mapped = os::mapping::anywhere(bytes, protection, os::backing::zeros());
+  if (!mapped) refuse_addresses(name, bytes);
+  return mapped;
 }
 
 }  // namespace
@@ -45,23 +38,18 @@ tile_room::tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t fram
       bytes_{std::max<std::size_t>(tiles, 1) * tile_bytes},
       frame_bytes_{frames * tile_bytes} {
   reserved_ = map_anonymous(bytes_ + huge_page_bytes, PROT_NONE, name_);
-  base_ =
-      reserved_ + (huge_page_bytes - reinterpret_cast<std::uintptr_t>(reserved_) % huge_page_bytes) % huge_page_bytes;
-  try {
-    map_frames(source);
-  } catch (...) {
-    unmap();
-    throw;
-  }
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(reserved_.begin()) % huge_page_bytes;
+  base_ = reserved_.begin() + (huge_page_bytes - beyond) % huge_page_bytes;
+  map_frames(source);
 }
 
 void tile_room::map_frames(const page_source& source) {
   if (!source.has_file()) {
     frames_ = map_anonymous(frame_bytes_, PROT_READ | PROT_WRITE, name_);
-    share_ = source.place(frames_, frame_bytes_, name_);
+    share_ = source.place(frames_.begin(), frame_bytes_, name_);
     // The pages are placed. Give all of them one policy, which the kernel's balancing does not touch: otherwise a frame
     // might be two mappings, which do not move together.
-    if (source.populates()) ::syscall(SYS_mbind, frames_, frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
+    if (source.populates()) ::syscall(SYS_mbind, frames_.begin(), frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
     return;
   }
   file_ = source.open(frame_bytes_, name_);
@@ -70,20 +58,12 @@ void tile_room::map_frames(const page_source& source) {
                                                 tile_bytes_, source.description(), file_.unit()));
   frame_bytes_ = file_.bytes();
   frames_ = file_.map(0, frame_bytes_);
-  if (frames_ == nullptr) refuse_addresses(name_, frame_bytes_);
+  if (!frames_) refuse_addresses(name_, frame_bytes_);
 }
-
-void tile_room::unmap() noexcept {
-  ::munmap(reserved_, bytes_ + huge_page_bytes);
-  if (frames_ != nullptr) ::munmap(frames_, frame_bytes_);
-}
-
-tile_room::~tile_room() { unmap(); }
 
 void tile_room::show(std::size_t tile_number, std::size_t frame_number) {
-  const bool is_there = file_.bytes() != 0
-                            ? file_.map(frame_number * tile_bytes_, tile_bytes_, tile(tile_number)) != nullptr
-                            : move_pages_of(frame(frame_number), tile(tile_number), tile_bytes_);
+  const bool is_there = file_.bytes() != 0 ? file_.map_over(tile(tile_number), frame_number * tile_bytes_, tile_bytes_)
+                                           : os::move_pages_over(tile(tile_number), frame(frame_number), tile_bytes_);
   if (!is_there)
     throw_error(errc::out_of_memory,
                 fmt::format("{}: no room for the mapping of a tile: {} (vm.max_map_count says how many a process has)",
@@ -93,17 +73,16 @@ void tile_room::show(std::size_t tile_number, std::size_t frame_number) {
 // Reserves the addresses of the tile anew, so that they form one mapping with their neighbours again.
 void tile_room::hide(std::size_t tile_number, std::size_t frame_number) noexcept {
   std::byte* const at = tile(tile_number);
-  if (file_.bytes() == 0 && !move_pages_of(at, frame(frame_number), tile_bytes_))
+  if (file_.bytes() == 0 && !os::move_pages_over(frame(frame_number), at, tile_bytes_))
     ::madvise(at, tile_bytes_, MADV_DONTNEED);
-  if (::mmap(at, tile_bytes_, PROT_NONE, reserved | MAP_FIXED, -1, 0) == MAP_FAILED)
-    ::mprotect(at, tile_bytes_, PROT_NONE);
+  if (!os::reserve_over(at, tile_bytes_)) os::protect(at, tile_bytes_, PROT_NONE);
 }
 
 void tile_room::allow(std::size_t tile_number, tile_access access) noexcept {
   const int rights = access == tile_access::none    ? PROT_NONE
                      : access == tile_access::reads ? PROT_READ
                                                     : PROT_READ | PROT_WRITE;
-  ::mprotect(tile(tile_number), tile_bytes_, rights);
+  os::protect(tile(tile_number), tile_bytes_, rights);
 }
 
 }  // namespace situ::detail

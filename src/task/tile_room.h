@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "os/mapping.h"
 #include "pages/page_source.h"
 
 namespace situ::detail {
@@ -21,14 +22,13 @@ class tile_room {
   // source, out_of_memory if there are no addresses, or the source has no room.
   tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t frames, const page_source& source,
             const std::string& name);
-  ~tile_room();
   tile_room(const tile_room&) = delete;
   tile_room& operator=(const tile_room&) = delete;
 
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::byte* tile(std::size_t i) const noexcept { return base_ + i * tile_bytes_; }
-  [[nodiscard]] std::byte* frame(std::size_t i) const noexcept { return frames_ + i * tile_bytes_; }
+  [[nodiscard]] std::byte* frame(std::size_t i) const noexcept { return frames_.begin() + i * tile_bytes_; }
 
   // Moves the pages of a frame to a tile, with all rights. Throws out_of_memory if the process has no room for another
   // mapping; then nothing has moved.
@@ -40,17 +40,16 @@ class tile_room {
 
  private:
   void map_frames(const page_source& source);
-  void unmap() noexcept;
 
   std::string name_;
   std::size_t tile_bytes_;
   std::size_t bytes_;  // bytes of all addresses
   std::size_t frame_bytes_;
-  std::byte* reserved_ = nullptr;  // contains base_, which is a multiple of a huge page
   std::byte* base_ = nullptr;
-  std::byte* frames_ = nullptr;
   file_stretch file_;  // open if the source has files
   budget_share share_;
+  os::mapping frames_;
+  os::mapping reserved_;  // contains base_, which is a multiple of a huge page
 };
 
 }  // namespace situ::detail

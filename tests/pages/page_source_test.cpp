@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -62,13 +61,11 @@ TEST(page_source, a_stretch_is_the_same_bytes_wherever_it_is_mapped) {
   for (const memory_kind& kind : kinds.files(2)) {
     const file_stretch other = page_source{kind}.open(2 * mib, "other");
     const file_stretch file = page_source{kind}.open(2 * mib, "a stretch");
-    std::byte* const whole = file.map(0, file.bytes());
-    std::byte* const again = file.map(0, file.bytes());
-    ASSERT_TRUE(whole != nullptr && again != nullptr);
-    whole[2 * mib - 1] = std::byte{7};
-    EXPECT_EQ(again[2 * mib - 1], std::byte{7});
-    ::munmap(whole, file.bytes());
-    ::munmap(again, file.bytes());
+    const os::mapping whole = file.map(0, file.bytes());
+    const os::mapping again = file.map(0, file.bytes());
+    ASSERT_TRUE(whole && again);
+    whole.begin()[2 * mib - 1] = std::byte{7};
+    EXPECT_EQ(again.begin()[2 * mib - 1], std::byte{7});
   }
 }
 
