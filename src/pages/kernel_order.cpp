@@ -16,8 +16,9 @@
 #include <fstream>
 #include <utility>
 
-#include "pages/placer.h"
 #include "os/host.h"
+#include "os/mapping.h"
+#include "pages/placer.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14; the headers may be older than the kernel
@@ -81,13 +82,10 @@ long node_number(const std::string& name) noexcept {
 // Returns whether the kernel accepts its policies from this process: it may have the files and yet refuse them (a
 // container's filter of calls).
 bool takes_ordered_policies() noexcept {
-  void* const page = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return false;
-  const bool takes = std::all_of(std::begin(ordered_policies), std::end(ordered_policies), [page](const auto& policy) {
-    return bind_ordered(page, page_bytes, policy.second, true) == 0;
-  });
-  ::munmap(page, page_bytes);
-  return takes;
+  const os::mapping page = os::mapping::anywhere(page_bytes, PROT_READ | PROT_WRITE, os::backing::zeros());
+  return page && std::all_of(std::begin(ordered_policies), std::end(ordered_policies), [&page](const auto& policy) {
+           return bind_ordered(page.begin(), page_bytes, policy.second, true) == 0;
+         });
 }
 
 // Makes the pages of a chunk. Returns false if the kernel has no room, or lacks the call.

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <linux/memfd.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -21,26 +20,16 @@
 #include <fstream>
 
 #include "base/file_size.h"
+#include "os/host.h"
+#include "os/mapping.h"
+#include "os/mapping_error.h"
 #include "pages/huge_pages.h"
 #include "pages/placer.h"
-#include "os/host.h"
-#include "os/mapping_error.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 namespace situ::detail {
 namespace {
 
 using source = memory_kind::source;
-
-// Kernels since 6.3 expect a flag that says whether the file may be executed; older ones reject the flag.
-os::descriptor memory_file(const char* name, unsigned flags) noexcept {
-  os::descriptor made{::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL)};
-  if (made || errno != EINVAL) return made;
-  return os::descriptor{::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING)};
-}
 
 // Returns the number of 2 MiB pages that are free and not reserved, plus those that the kernel may add.
 std::uint64_t free_huge_pages() {
@@ -141,7 +130,7 @@ page_file page_file::create(const memory_kind& kind, const char* name, std::uint
     case source::kernel:
     case source::intent: break;
   }
-  page_file made{memory_file(name, 0), kind};
+  page_file made{os::memory_file(name), kind};
   if (!made.file_)
     throw_error(errc::bad_launch, fmt::format("cannot create the memory file {}: {}", name, std::strerror(errno)));
   return made;
@@ -156,7 +145,7 @@ page_file page_file::create_huge(const memory_kind& kind, const char* name, std:
         fmt::format("memory of huge pages: {} pages of 2 MiB are free, and {} are needed at least; reserve them "
                     "as root: echo {} > /proc/sys/vm/nr_hugepages",
                     unused, std::max<std::uint64_t>(least, 1), 2 * std::max<std::uint64_t>(least, 1)));
-  page_file made{memory_file(name, MFD_HUGETLB | MFD_HUGE_2MB), kind};
+  page_file made{os::memory_file(name, MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB), kind};
   if (!made.file_)
     throw_error(errc::bad_launch, fmt::format("memory of huge pages cannot be had: {}", std::strerror(errno)));
   made.unit_ = huge_page_bytes;
@@ -224,11 +213,10 @@ void page_file::reserve(std::uint64_t bytes) const {
 
 void page_file::clear(std::uint64_t from, std::uint64_t bytes) const {
   if (!is_device()) return;
-  void* const all = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor(), static_cast<off_t>(from));
-  if (all == MAP_FAILED)
+  const os::mapping all = os::mapping::anywhere(bytes, PROT_READ | PROT_WRITE, os::backing::shared(descriptor(), from));
+  if (!all)
     throw_error(errc::bad_launch, fmt::format("memory of a device cannot be mapped: {}", why_not_mapped(errno)));
-  std::memset(all, 0, bytes);
-  ::munmap(all, bytes);
+  std::memset(all.begin(), 0, bytes);
 }
 
 // Always false for a device: its DAX pages are the device's own memory.

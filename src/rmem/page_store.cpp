@@ -15,6 +15,7 @@
 
 #include "base/racing_reads.h"
 #include "os/host.h"
+#include "os/mapping.h"
 #include "os/mapping_error.h"
 #include "rmem/region_faults.h"
 
@@ -326,23 +327,35 @@ situ::detail::page_file memory_file(const char* name, std::uint64_t bytes) {
   return made;
 }
 
-file_mapping::file_mapping(int file, std::size_t bytes, int protection) : begin_{nullptr}, bytes_{bytes} {
-  replace(file, protection);
+namespace {
+
+os::backing shown(int file) noexcept {
+  return (file < 0 ? os::backing::zeros() : os::backing::shared(file)).uncommitted();
+}
+
+[[noreturn]] void refuse_addresses(std::size_t bytes) {
+  throw_error(errc::out_of_memory,
+              fmt::format("no room for {} bytes of addresses: {}", bytes, situ::detail::why_not_mapped(errno)));
+}
+
+// A child has no pager to fetch pages, and a dump would wait for them.
+void keep_apart(const os::mapping& range) noexcept {
+  ::madvise(range.begin(), range.bytes(), MADV_DONTFORK);
+  ::madvise(range.begin(), range.bytes(), MADV_DONTDUMP);
+  ::madvise(range.begin(), range.bytes(), MADV_NOHUGEPAGE);
+}
+
+}  // namespace
+
+file_mapping::file_mapping(int file, std::size_t bytes, int protection)
+    : range_{os::mapping::anywhere(bytes, protection, shown(file))} {
+  if (!range_) refuse_addresses(bytes);
+  keep_apart(range_);
 }
 void file_mapping::replace(int file, int protection) {
-  const int how =
-      (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE | (begin_ != nullptr ? MAP_FIXED : 0);
-  void* const made = ::mmap(begin_, bytes_, protection, how, file, 0);
-  if (made == MAP_FAILED)
-    throw_error(errc::out_of_memory,
-                fmt::format("no room for {} bytes of addresses: {}", bytes_, situ::detail::why_not_mapped(errno)));
-  begin_ = static_cast<std::byte*>(made);
-  // A child has no pager to fetch pages, and a dump would wait for them.
-  ::madvise(made, bytes_, MADV_DONTFORK);
-  ::madvise(made, bytes_, MADV_DONTDUMP);
-  ::madvise(made, bytes_, MADV_NOHUGEPAGE);
+  if (!os::map_over(range_.begin(), range_.bytes(), protection, shown(file))) refuse_addresses(range_.bytes());
+  keep_apart(range_);
 }
-file_mapping::~file_mapping() { ::munmap(begin_, bytes_); }
 
 std::unique_ptr<page_store> make_page_store(user_faults& faults, std::uint64_t pages, std::uint32_t frames,
                                             bool may_write) {

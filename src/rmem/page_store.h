@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 
+#include "os/mapping.h"
 #include "pages/page_file.h"
 #include "rmem/user_faults.h"
 
@@ -27,17 +28,15 @@ namespace situ::rmem::detail {
 class file_mapping {
  public:
   file_mapping(int file, std::size_t bytes, int protection);
-  ~file_mapping();
   file_mapping(const file_mapping&) = delete;
   file_mapping& operator=(const file_mapping&) = delete;
   // Maps another file of the same size at the same addresses. Throws out_of_memory; the addresses may then be unmapped.
   void replace(int file, int protection);
-  [[nodiscard]] std::byte* begin() const noexcept { return begin_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::byte* begin() const noexcept { return range_.begin(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return range_.bytes(); }
 
  private:
-  std::byte* begin_;
-  std::size_t bytes_;
+  os::mapping range_;
 };
 
 class page_store {

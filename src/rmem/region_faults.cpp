@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "os/fault_chain.h"
 #include "os/host.h"
 #include "os/signals.h"
+#include "os/mapping.h"
 
 namespace situ::rmem {
 namespace {
@@ -171,13 +171,13 @@ void territory::fail(std::byte* page, region_failure why) {
   if (failures_.size() > most_failures) failures_.pop_front();  // its readers have thrown it long ago
   latest_.store(&failures_.back(), std::memory_order_release);
   failed_pages_.insert(page);
-  ::mprotect(page, situ::detail::page_bytes, PROT_NONE);
+  os::protect(page, situ::detail::page_bytes, PROT_NONE);
 }
 
 void territory::try_again() {
   const std::lock_guard held{lock_};
   for (std::byte* const each : std::exchange(failed_pages_, {}))
-    ::mprotect(each, situ::detail::page_bytes, protection_);
+    os::protect(each, situ::detail::page_bytes, protection_);
 }
 
 void run_guarded(void (*call)(void*), void* with) {
