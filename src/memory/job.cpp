@@ -5,11 +5,12 @@
 #include <situ/base/units.h>
 
 #include "base/file_size.h"
-#include "pages/huge_pages.h"
 #include "memory/liveness.h"
-#include "pages/page_file.h"
 #include "os/host.h"
+#include "os/mapping.h"
 #include "os/mapping_error.h"
+#include "pages/huge_pages.h"
+#include "pages/page_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -106,12 +107,12 @@ void fill_candidates(job_control& control) {
   if (!under_tsan) std::copy(std::begin(narrow), std::end(narrow), next);
 }
 
-job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes,
-                         int protection = PROT_READ | PROT_WRITE) {
-  void* const address = ::mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, static_cast<off_t>(offset));
-  if (address == MAP_FAILED)
+os::mapping map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes,
+                        int protection = PROT_READ | PROT_WRITE) {
+  os::mapping made = os::mapping::anywhere(bytes, protection, os::backing::shared(descriptor, offset));
+  if (!made)
     throw_error(errc::bad_launch, fmt::format("cannot map the job's control block: {}", why_not_mapped(errno)));
-  return static_cast<job_control*>(address);
+  return made;
 }
 
 // Returns whether the control block was written by this build and matches its position in the file.
@@ -180,33 +181,25 @@ std::uint64_t budget_of(const job_options& options, const page_file& file, std::
   return asked == 0 ? most : std::min(asked, most);
 }
 
-// Maps at exactly this address; returns false if other memory is mapped there.
-bool map_just_at(std::uintptr_t address, std::uint64_t bytes, int protection, int flags, int descriptor) {
-  void* const wanted = reinterpret_cast<void*>(address);
-  void* const got = ::mmap(wanted, bytes, protection, flags | MAP_NORESERVE | MAP_FIXED_NOREPLACE, descriptor, 0);
-  if (got == MAP_FAILED) return false;
-  if (got == wanted) return true;
-  ::munmap(got, bytes);  // a kernel before 4.17, or a sanitizer, took the address for a hint
-  return false;
-}
-
-// Tries to map at one base: the slices of this host, and the addresses of the others without access.
-bool try_base(const job& job, std::uintptr_t base, std::uint64_t bytes) {
+// Tries to map at one base: the slices of this host, and the addresses of the others without access. Returns an empty
+// mapping, with errno, if other memory is mapped there.
+os::mapping try_base(const job& job, std::uintptr_t base, std::uint64_t bytes) {
   job_control& control = job.control();
   constexpr int access = PROT_READ | PROT_WRITE;
-  if (control.places_here == control.place_count) return map_just_at(base, bytes, access, MAP_SHARED, job.descriptor());
-  if (!map_just_at(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1)) return false;
+  void* const begin = reinterpret_cast<void*>(base);
+  const bool is_whole = control.places_here == control.place_count;
+  if (is_whole) return os::mapping::at_free(begin, bytes, access, os::backing::shared(job.descriptor()).uncommitted());
+  os::mapping range = os::mapping::at_free(begin, bytes, PROT_NONE, os::backing::zeros());
+  if (!range) return range;
   const std::uint32_t shift = control.slice_shift;
   for (const slice_run& run : slice_runs(control)) {
     void* const wanted = reinterpret_cast<void*>(base + (std::uintptr_t{run.first_place} << shift));
-    const auto offset = static_cast<off_t>(std::uint64_t{run.first_index} << shift);
-    if (::mmap(wanted, std::uint64_t{run.places} << shift, access, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-               job.descriptor(), offset) == wanted)
-      continue;
-    ::munmap(reinterpret_cast<void*>(base), bytes);
-    return false;
+    const std::uint64_t offset = std::uint64_t{run.first_index} << shift;
+    if (!os::map_over(wanted, std::uint64_t{run.places} << shift, access,
+                      os::backing::shared(job.descriptor(), offset).uncommitted()))
+      return {};
   }
-  return true;
+  return range;
 }
 
 // Waits until every place has voted in a round.
@@ -339,9 +332,9 @@ job job::create(const job_options& options) {
   const bool places_by_intent = file.gives_back();
   if (!places_by_intent && (kind.what || options.memory_intent)) refuse_intents(kind.from);
 
-  job_control* const memory = map_control(file.descriptor(), at.control_offset, control_bytes);
-  job_control* const control = new (memory) job_control;
-  job made{file.release(), control, control_bytes};
+  os::mapping memory = map_control(file.descriptor(), at.control_offset, control_bytes);
+  job_control* const control = new (memory.begin()) job_control;
+  job made{file.release(), std::move(memory)};
   if (kind.from == memory_kind::source::file || kind.from == memory_kind::source::device)
     made.sign_ = page_file::create({}, fmt::format("{}{}", job_sign, made.descriptor()).c_str()).release();
   control->layout = layout_now;
@@ -389,21 +382,15 @@ bool read_footer(int descriptor, std::uint64_t file_bytes, footer& end) noexcept
       static_cast<ssize_t>(sizeof end))
     return true;
   if (file_bytes % huge_page_bytes != 0) return false;
-  void* const last = ::mmap(nullptr, huge_page_bytes, PROT_READ, MAP_SHARED, descriptor,
-                            static_cast<off_t>(file_bytes - huge_page_bytes));
-  if (last == MAP_FAILED) return false;
-  std::memcpy(&end, static_cast<std::byte*>(last) + huge_page_bytes - sizeof end, sizeof end);
-  ::munmap(last, huge_page_bytes);
+  const os::mapping last =
+      os::mapping::anywhere(huge_page_bytes, PROT_READ, os::backing::shared(descriptor, file_bytes - huge_page_bytes));
+  if (!last) return false;
+  std::memcpy(&end, last.begin() + huge_page_bytes - sizeof end, sizeof end);
   return true;
 }
 
-struct mapped_control {
-  job_control* control;
-  std::size_t bytes;
-};
-
 // Maps the control block of an inherited or opened descriptor. Throws bad_launch if it is no job of this build.
-mapped_control map_job(int descriptor, int protection) {
+os::mapping map_job(int descriptor, int protection) {
   footer end{};
   const auto refuse = [descriptor](const char* why) {
     throw_error(
@@ -422,46 +409,27 @@ mapped_control map_job(int descriptor, int protection) {
     refuse("it does not end as a job does");
 
   const std::uint64_t control_bytes = file_bytes - end.control_offset;
-  job_control* const control = map_control(descriptor, end.control_offset, control_bytes, protection);
-  if (!is_plausible(*control, file_bytes, end.control_offset)) {
-    ::munmap(control, control_bytes);
+  os::mapping made = map_control(descriptor, end.control_offset, control_bytes, protection);
+  if (!is_plausible(*reinterpret_cast<const job_control*>(made.begin()), file_bytes, end.control_offset))
     refuse("launcher and program are built from different versions of Situ");
-  }
-  return {control, control_bytes};
+  return made;
 }
 
 }  // namespace
 
 job job::attach(int descriptor) {
-  const auto [control, control_bytes] = map_job(descriptor, PROT_READ | PROT_WRITE);
+  os::mapping mapped = map_job(descriptor, PROT_READ | PROT_WRITE);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  job made{os::descriptor{descriptor}, std::move(mapped)};
+  job_control& control = made.control();
   // Before the votes on the base, so every place sees the outcome before it sends a message.
-  if (!control->sender_fences && !join_order_of_processes()) std::atomic_ref{control->sender_fences}.store(true);
-  return job{os::descriptor{descriptor}, control, control_bytes};
+  if (!control.sender_fences && !join_order_of_processes()) std::atomic_ref{control.sender_fences}.store(true);
+  return made;
 }
 
 job job::look_at(os::descriptor file) {
-  const auto [control, control_bytes] = map_job(file.number(), PROT_READ);
-  return job{std::move(file), control, control_bytes};
-}
-
-job::job(job&& other) noexcept
-    : control_{std::exchange(other.control_, nullptr)},
-      mapped_bytes_{std::exchange(other.mapped_bytes_, 0)},
-      file_{std::move(other.file_)},
-      sign_{std::move(other.sign_)} {}
-
-job& job::operator=(job&& other) noexcept {
-  job old{std::move(*this)};
-  control_ = std::exchange(other.control_, nullptr);
-  mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
-  file_ = std::move(other.file_);
-  sign_ = std::move(other.sign_);
-  return *this;
-}
-
-job::~job() {
-  if (control_ != nullptr) ::munmap(control_, mapped_bytes_);
+  os::mapping mapped = map_job(file.number(), PROT_READ);
+  return job{std::move(file), std::move(mapped)};
 }
 
 void job::close_descriptor() noexcept {
@@ -472,10 +440,11 @@ void job::close_descriptor() noexcept {
 std::optional<address_space> address_space::map_at(const job& job, std::uintptr_t base) {
   const job_control& control = job.control();
   const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
-  if (!try_base(job, base, bytes)) return {};
+  os::mapping range = try_base(job, base, bytes);
+  if (!range) return {};
   // Most of the range is never touched, and a core dump would walk all of it before the launcher learns of the death.
-  ::madvise(reinterpret_cast<void*>(base), bytes, MADV_DONTDUMP);
-  return address_space{base, bytes};
+  ::madvise(range.begin(), bytes, MADV_DONTDUMP);
+  return address_space{std::move(range)};
 }
 
 address_space address_space::map(const job& job, std::uint32_t votes) {
@@ -508,20 +477,6 @@ address_space address_space::map(const job& job, std::uint32_t votes) {
                                 bytes >> 30)
                   : fmt::format("the {} GiB of addresses of the job's places cannot be mapped: {}", bytes >> 30,
                                 why_not_mapped(refused)));
-}
-
-address_space::address_space(address_space&& other) noexcept
-    : base_{std::exchange(other.base_, 0)}, bytes_{std::exchange(other.bytes_, 0)} {}
-
-address_space& address_space::operator=(address_space&& other) noexcept {
-  address_space old{std::move(*this)};
-  base_ = std::exchange(other.base_, 0);
-  bytes_ = std::exchange(other.bytes_, 0);
-  return *this;
-}
-
-address_space::~address_space() {
-  if (bytes_ != 0) ::munmap(reinterpret_cast<void*>(base_), bytes_);
 }
 
 }  // namespace situ::detail

@@ -35,11 +35,12 @@
 #include <utility>
 #include <vector>
 
+#include "memory/place_status.h"
+#include "os/descriptor.h"
+#include "os/mapping.h"
 #include "pages/byte_budget.h"
 #include "pages/page_file.h"
-#include "memory/place_status.h"
 #include "pages/promises.h"
-#include "os/descriptor.h"
 
 namespace situ::detail {
 
@@ -231,13 +232,12 @@ class job {
   static job attach(int descriptor);
   // Maps the control block read-only, for observers. Throws as attach(), but closes the file then.
   static job look_at(os::descriptor file);
-  job(job&& other) noexcept;
-  job& operator=(job&& other) noexcept;
-  ~job();
+  job(job&& other) noexcept = default;
+  job& operator=(job&& other) noexcept = default;
 
-  [[nodiscard]] job_control& control() const noexcept { return *control_; }
+  [[nodiscard]] job_control& control() const noexcept { return *reinterpret_cast<job_control*>(control_.begin()); }
   // Returns the size of the mapping that starts at control().
-  [[nodiscard]] std::size_t control_bytes() const noexcept { return mapped_bytes_; }
+  [[nodiscard]] std::size_t control_bytes() const noexcept { return control_.bytes(); }
   // Returns the descriptor, which is closed on exec; a launcher clears FD_CLOEXEC between fork and exec of a place.
   [[nodiscard]] int descriptor() const noexcept { return file_.number(); }
   // Closes the descriptor; the mappings stay. A program may close descriptors that it does not know (closefrom) and
@@ -245,12 +245,10 @@ class job {
   void close_descriptor() noexcept;
 
  private:
-  job(os::descriptor file, job_control* control, std::size_t mapped_bytes) noexcept
-      : control_{control}, mapped_bytes_{mapped_bytes}, file_{std::move(file)} {}
-  job_control* control_ = nullptr;
-  std::size_t mapped_bytes_ = 0;
+  job(os::descriptor file, os::mapping control) noexcept : file_{std::move(file)}, control_{std::move(control)} {}
   os::descriptor file_;
   os::descriptor sign_;  // marker file for memory in a file or device: see job_sign
+  os::mapping control_;
 };
 
 // If a job's memory is not a memory file, its creator also holds an empty memory file, whose name contains the
@@ -277,16 +275,12 @@ class address_space {
   static address_space map(const job& job, std::uint32_t votes);
   // Maps the slices at that base, without a vote; returns nullopt if other memory is mapped there.
   static std::optional<address_space> map_at(const job& job, std::uintptr_t base);
-  address_space(address_space&& other) noexcept;
-  address_space& operator=(address_space&& other) noexcept;
-  ~address_space();
-  [[nodiscard]] std::uintptr_t base() const noexcept { return base_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::uintptr_t base() const noexcept { return reinterpret_cast<std::uintptr_t>(range_.begin()); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return range_.bytes(); }
 
  private:
-  address_space(std::uintptr_t base, std::size_t bytes) noexcept : base_{base}, bytes_{bytes} {}
-  std::uintptr_t base_ = 0;
-  std::size_t bytes_ = 0;
+  explicit address_space(os::mapping range) noexcept : range_{std::move(range)} {}
+  os::mapping range_;
 };
 
 }  // namespace situ::detail
