@@ -85,9 +85,8 @@ pool_file::pool_file(pool_file&& other) noexcept
       process_{other.process_},
       openers_{other.openers_},
       company_{other.company_},
-      base_{std::exchange(other.base_, nullptr)},
-      area_{std::exchange(other.area_, nullptr)},
-      mapped_bytes_{other.mapped_bytes_},
+      area_{std::move(other.area_)},
+      range_{std::move(other.range_)},
       home_{other.home_},
       moving_to_{other.moving_to_},
       is_moving_{other.is_moving_},
@@ -104,10 +103,9 @@ pool_file::pool_file(pool_file&& other) noexcept
 
 pool_file::~pool_file() {
   // A child of the process does not inherit the mapping: its addresses may hold something else.
-  if (base_ != nullptr && ::getpid() == process_) {
-    ::munmap(base_, mapped_bytes_);
-    if (area_ != nullptr) ::munmap(area_, pool_area_bytes);
-  }
+  if (!range_ || ::getpid() == process_) return;
+  range_.release();
+  area_.release();
 }
 
 // --- making one ---
@@ -176,14 +174,14 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
     throw_no_room(path_, descriptor(), log_bytes_, failed);
   header.base = map_anywhere(pool_reach(options.most_bytes, log_bytes_), overrides);
   home_ = header.base;
-  persist_.attach(descriptor(), base_, overrides.medium.value_or(persist_.medium()), options.promise, is_redo_, path_);
+  persist_.attach(descriptor(), base(), overrides.medium.value_or(persist_.medium()), options.promise, is_redo_, path_);
   come_in(company_for(pool_access::write, options.promise));
   persist_.record_to(overrides.recorder);
   write_state(chunks);
   *at<std::uint64_t>(pool_sequence_offset) = seal(1, salt_);
   header.check = check_of(0, &header, offsetof(pool_header, check));
-  std::memcpy(base_, &header, sizeof header);
-  persist_.flush(base_, pool_log_offset, pool_step::create);
+  std::memcpy(base(), &header, sizeof header);
+  persist_.flush(base(), pool_log_offset, pool_step::create);
   persist_.fence(pool_step::create);
   if (options.promise != pool_promise::process && ::fsync(descriptor()) != 0)
     throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
@@ -204,7 +202,7 @@ void pool_file::open_for_writer(const pool_header& header, const pool_opening& h
     map_anywhere(reach, overrides);
   }
   const auto promise = static_cast<pool_promise>(header.promise);
-  persist_.attach(descriptor(), base_, overrides.medium.value_or(persist_.medium()), promise, is_redo_, path_);
+  persist_.attach(descriptor(), base(), overrides.medium.value_or(persist_.medium()), promise, is_redo_, path_);
   come_in(is_moved() ? pool_company::alone : company_for(how.access, promise));
 }
 
@@ -234,7 +232,7 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
     opened.open_for_writer(header, how, overrides);
   } else {
     opened.map_for_reader(header, file_bytes);
-    opened.persist_.attach(opened.descriptor(), opened.base_, overrides.medium.value_or(opened.persist_.medium()),
+    opened.persist_.attach(opened.descriptor(), opened.base(), overrides.medium.value_or(opened.persist_.medium()),
                            static_cast<pool_promise>(header.promise), opened.is_redo_, path);
   }
   opened.persist_.record_to(overrides.recorder);
@@ -321,7 +319,7 @@ void pool_file::refuse(pool_openers::refusal why) const {
 }
 
 pool_area* pool_file::area() const noexcept {
-  if (area_ != nullptr) return static_cast<pool_area*>(area_);
+  if (area_) return reinterpret_cast<pool_area*>(area_.begin());
   return company_ == pool_company::writing ? at<pool_area>(pool_area_offset) : nullptr;
 }
 

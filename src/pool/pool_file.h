@@ -3,6 +3,7 @@
 #pragma once
 
 #include "os/descriptor.h"
+#include "os/mapping.h"
 #include "pool/format.h"
 #include "pool/openers.h"
 #include "pool/persistence.h"
@@ -56,8 +57,8 @@ class pool_file {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] bool may_write() const noexcept { return access_ != pool_access::read; }
   [[nodiscard]] const pool_header& header() const noexcept { return *at<const pool_header>(0); }
-  [[nodiscard]] std::byte* base() const noexcept { return base_; }
-  [[nodiscard]] std::uint64_t mapped_bytes() const noexcept { return mapped_bytes_; }
+  [[nodiscard]] std::byte* base() const noexcept { return range_.begin(); }
+  [[nodiscard]] std::uint64_t mapped_bytes() const noexcept { return range_.bytes(); }
   [[nodiscard]] std::uint64_t heap_offset() const noexcept { return heap_offset_; }
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
   // Returns whether this opener has made the file.
@@ -78,7 +79,7 @@ class pool_file {
   [[nodiscard]] std::uint64_t moving_to() const noexcept { return is_moving_ ? moving_to_ : home_; }
   // Returns whether the pool's pointers refer to other addresses than those at which it is mapped.
   [[nodiscard]] bool is_moved() const noexcept {
-    return is_moving_ || reinterpret_cast<std::uintptr_t>(base_) != home_;
+    return is_moving_ || reinterpret_cast<std::uintptr_t>(base()) != home_;
   }
   // Returns the access of this opener and others. Until leave_gate() no other process can open or close the pool.
   [[nodiscard]] pool_company company() const noexcept { return company_; }
@@ -97,10 +98,10 @@ class pool_file {
 
   template <class T>
   [[nodiscard]] T* at(std::uint64_t offset) const noexcept {
-    return reinterpret_cast<T*>(base_ + offset);
+    return reinterpret_cast<T*>(base() + offset);
   }
   [[nodiscard]] std::uint64_t offset_of(const void* address) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
+    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base());
   }
 
   // Lengthen the file behind the heap to an offset, or cut it at the heap's end. lengthen throws out_of_memory.
@@ -185,8 +186,8 @@ class pool_file {
   std::uint64_t map_anywhere(std::uint64_t bytes, const pool_overrides& overrides);
   void open_for_writer(const pool_header& header, const pool_opening& how, const pool_overrides& overrides);
   [[nodiscard]] pool_header read_header(std::uint64_t file_bytes);
-  void take_mapping(void* at, std::uint64_t bytes, pool_medium medium);
-  [[noreturn]] void refuse_mapping(std::uint64_t base, std::uint64_t bytes, const void* got, int reason) const;
+  void take_mapping(os::mapping range, pool_medium medium);
+  [[noreturn]] void refuse_mapping(std::uint64_t base, std::uint64_t bytes, int reason) const;
   void fill(const pool_header& header, const pool_options& options, const pool_overrides& overrides);
   [[nodiscard]] int get_room(std::uint32_t chunks) const noexcept;
   [[nodiscard]] int write_empty_log() const noexcept;
@@ -199,9 +200,8 @@ class pool_file {
   int process_;
   pool_openers openers_;
   pool_company company_ = pool_company::alone;
-  std::byte* base_ = nullptr;
-  void* area_ = nullptr;  // a writable mapping of the area, for a reader, whose mapping of the pool is read-only
-  std::uint64_t mapped_bytes_ = 0;
+  os::mapping area_;   // a writable mapping of the area, for a reader, whose mapping of the pool is read-only
+  os::mapping range_;  // the pool
   std::uint64_t home_ = 0;
   std::uint64_t moving_to_ = 0;
   bool is_moving_ = false;

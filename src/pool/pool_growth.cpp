@@ -253,7 +253,7 @@ void pool_file::make_pages(std::uint32_t first, std::uint32_t chunks) noexcept {
     std::fill_n(pieces, count, iovec{const_cast<std::byte*>(zeroes), sizeof zeroes});
     const std::uint64_t from = heap_offset_ + std::uint64_t{first} * chunk_bytes;
     if (::pwritev(descriptor(), pieces, static_cast<int>(count), static_cast<off_t>(from)) < 0) return;
-    ::madvise(base_ + from, count * chunk_bytes, MADV_POPULATE_WRITE);
+    ::madvise(base() + from, count * chunk_bytes, MADV_POPULATE_WRITE);
     first += count;
   }
 }

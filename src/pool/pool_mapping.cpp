@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "os/mapping.h"
 #include "pool/pool_file.h"
 
 namespace situ::detail {
@@ -98,20 +99,21 @@ std::uint64_t pool_file::map_anywhere(std::uint64_t bytes, const pool_overrides&
 void pool_file::map_for_writer(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides) {
   void* const wanted = reinterpret_cast<void*>(base);
   constexpr int writing = PROT_READ | PROT_WRITE;
-  void* got = MAP_FAILED;
   bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor());
-  const int kind = is_redo_ ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
-  got = ::mmap(wanted, bytes, writing, kind | MAP_FIXED_NOREPLACE, descriptor(), 0);
+  const os::backing shared = os::backing::shared(descriptor());
+  os::mapping range = os::mapping::at_free(wanted, bytes, writing,
+                                           is_redo_ ? os::backing::private_copy(descriptor()).uncommitted() : shared);
+  if (!range) refuse_mapping(base, bytes, errno);
   // Replaces the mapping, since a kernel that validates flags does not accept MAP_FIXED_NOREPLACE among them.
-  if (got == wanted && is_dax && !is_redo_) {
-    is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor(), 0) == wanted;
+  if (is_dax && !is_redo_) {
+    is_dax = os::map_over(wanted, bytes, writing, os::backing::synchronous(descriptor()));
     // The kernel refuses if the file's metadata is not durable by itself. It may have removed the old mapping.
-    if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor(), 0);
+    if (!is_dax && !os::map_over(wanted, bytes, writing, shared)) {
+      range.release();  // its addresses may be another thread's by now
+      refuse_mapping(base, bytes, errno);
+    }
   }
-  const int failed = errno;
-  if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address as a hint
-  if (got != wanted) refuse_mapping(base, bytes, got, failed);
-  take_mapping(got, bytes, medium_of(descriptor(), is_dax));
+  take_mapping(std::move(range), medium_of(descriptor(), is_dax));
 }
 
 // Maps the file privately: as long as this process writes no page, the mapping shows the file, with the writes of other
@@ -122,39 +124,38 @@ void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_byt
   if (as == pool_company::reading && !takes_room_for_area()) as = pool_company::still;
   void* const wanted = reinterpret_cast<void*>(header.base);
   std::uint64_t bytes = as == pool_company::reading ? pool_reach(header.most_bytes, log_bytes_) : file_bytes;
-  void* got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor(), 0);
-  if (got != MAP_FAILED && got != wanted) ::munmap(std::exchange(got, MAP_FAILED), bytes);
+  const os::backing shows = os::backing::private_copy(descriptor());
+  os::mapping range = os::mapping::at_free(wanted, bytes, PROT_READ, shows);
   if (is_moving_) as = pool_company::still;
-  if (got == MAP_FAILED) {
+  if (!range) {
     // The pool's pointers are relocated in private pages (relocation.h), which do not show a writer's changes.
     as = pool_company::still;
     bytes = file_bytes;
-    got = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor(), 0);
-    if (got == MAP_FAILED) refuse_mapping(header.base, bytes, got, errno);
+    range = os::mapping::anywhere(bytes, PROT_READ, shows);
+    if (!range) refuse_mapping(header.base, bytes, errno);
   }
-  take_mapping(got, bytes, persist_.medium());
+  take_mapping(std::move(range), persist_.medium());
   come_in(as);
   if (as == pool_company::reading) map_area();
 }
 
 void pool_file::map_area() {
-  void* const got =
-      ::mmap(nullptr, pool_area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor(), pool_area_offset);
-  if (got == MAP_FAILED) throw_refused(path_, fmt::format("cannot be mapped: {}", std::strerror(errno)));
-  area_ = got;
-  ::madvise(got, pool_area_bytes, MADV_DONTFORK);
+  os::mapping got = os::mapping::anywhere(pool_area_bytes, PROT_READ | PROT_WRITE,
+                                          os::backing::shared(descriptor(), pool_area_offset));
+  if (!got) throw_refused(path_, fmt::format("cannot be mapped: {}", std::strerror(errno)));
+  area_ = std::move(got);
+  ::madvise(area_.begin(), area_.bytes(), MADV_DONTFORK);
 }
 
-void pool_file::take_mapping(void* at, std::uint64_t bytes, pool_medium medium) {
-  base_ = static_cast<std::byte*>(at);
-  mapped_bytes_ = bytes;
+void pool_file::take_mapping(os::mapping range, pool_medium medium) {
+  range_ = std::move(range);
   // A child of this process would inherit its locks, and be a second writer behind them: without the mapping it gets a
   // fault.
-  ::madvise(at, bytes, MADV_DONTFORK);
-  persist_.attach(descriptor(), base_, medium, pool_promise::process, is_redo_ && may_write(), path_);
+  ::madvise(base(), mapped_bytes(), MADV_DONTFORK);
+  persist_.attach(descriptor(), base(), medium, pool_promise::process, is_redo_ && may_write(), path_);
 }
 
-void pool_file::refuse_mapping(std::uint64_t base, std::uint64_t bytes, const void* got, int reason) const {
+void pool_file::refuse_mapping(std::uint64_t base, std::uint64_t bytes, int reason) const {
   const neighbour there = who_has(base, base + bytes);
   struct stat status{};
   if (there.inode != 0 && ::fstat(descriptor(), &status) == 0 && status.st_ino == there.inode)
@@ -163,33 +164,33 @@ void pool_file::refuse_mapping(std::uint64_t base, std::uint64_t bytes, const vo
       path_,
       fmt::format("its addresses, {:#x} to {:#x}, cannot be had: {}; there is {}. Open it before "
                   "that, in another process, or with the types of its roots (pool_opening::types), which moves it",
-                  base, base + bytes, got == MAP_FAILED ? std::strerror(reason) : "they are taken", there.name));
+                  base, base + bytes, std::strerror(reason), there.name));
 }
 
 // --- a reader's own pages ---
 
 pool_file::private_writing::private_writing(pool_file& of) : of_{of} {
   if (of_.may_write()) return;
-  if (::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ | PROT_WRITE) != 0)
+  if (!os::protect(of_.base(), of_.mapped_bytes(), PROT_READ | PROT_WRITE))
     throw_refused(of_.path_,
                   fmt::format("there is no memory for pages of this process's own ({}), which it needs where "
                               "the last transaction is incomplete, or the pool's addresses are taken",
                               std::strerror(errno)));
 }
 pool_file::private_writing::~private_writing() {
-  if (!of_.may_write()) ::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ);
+  if (!of_.may_write()) os::protect(of_.base(), of_.mapped_bytes(), PROT_READ);
 }
 
 void pool_file::make_private(const std::vector<page_range>& pages, bool may_be_written) const {
   for (const page_range& each : pages)
-    if (::mprotect(base_ + each.begin, each.end - each.begin, may_be_written ? PROT_READ | PROT_WRITE : PROT_READ) != 0)
+    if (!os::protect(base() + each.begin, each.end - each.begin, may_be_written ? PROT_READ | PROT_WRITE : PROT_READ))
       throw_refused(path_, fmt::format("there is no memory for pages of this process's own ({}), which it needs where "
                                        "the last transaction is incomplete",
                                        std::strerror(errno)));
 }
 
 void pool_file::drop_private(const std::vector<page_range>& pages) const noexcept {
-  for (const page_range& each : pages) ::madvise(base_ + each.begin, each.end - each.begin, MADV_DONTNEED);
+  for (const page_range& each : pages) ::madvise(base() + each.begin, each.end - each.begin, MADV_DONTNEED);
 }
 
 }  // namespace situ::detail

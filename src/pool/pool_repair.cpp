@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include <set>
 
 #include "os/descriptor.h"
+#include "os/mapping.h"
 #include "pool/object_checks.h"
 #include "pool/pool_file.h"
 #include "pool/pool_tools.h"
@@ -329,19 +329,6 @@ class locked_file {
   pool_openers openers_;
 };
 
-class mapped_file {
- public:
-  mapped_file(int descriptor, std::uint64_t length, const std::string& path)
-      : bytes{length}, at{::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)} {
-    if (at == MAP_FAILED) throw_refused(path, fmt::format("its copy cannot be mapped: {}", std::strerror(errno)));
-  }
-  ~mapped_file() { ::munmap(at, bytes); }
-  mapped_file(const mapped_file&) = delete;
-  mapped_file& operator=(const mapped_file&) = delete;
-  const std::uint64_t bytes;
-  void* const at;
-};
-
 // Opens the copy, which rolls back the last writer's incomplete transaction.
 pool open_copy(const whole_file& copy, const std::string& path) {
   try {
@@ -352,8 +339,9 @@ pool open_copy(const whole_file& copy, const std::string& path) {
 }
 
 void mend(const whole_file& copy, std::uint64_t bytes, const std::string& path, std::vector<std::string>& done) {
-  const mapped_file mapped{copy.descriptor(), bytes, path};
-  mending parts{static_cast<std::byte*>(mapped.at), bytes, path, done};
+  const auto mapped = os::mapping::anywhere(bytes, PROT_READ | PROT_WRITE, os::backing::shared(copy.descriptor()));
+  if (!mapped) throw_refused(path, fmt::format("its copy cannot be mapped: {}", std::strerror(errno)));
+  mending parts{mapped.begin(), bytes, path, done};
   parts.mend_structures();
   if (parts.end() < bytes && ::ftruncate(copy.descriptor(), static_cast<off_t>(parts.end())) != 0)
     throw_refused(path, fmt::format("its copy cannot be cut: {}", std::strerror(errno)));

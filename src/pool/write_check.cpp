@@ -5,7 +5,6 @@
 #include <situ/fabric/detail/function_id.h>
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <cstring>
 
 #include "os/fault_chain.h"
+#include "os/mapping.h"
 #include "os/source_lines.h"
 #include "pool/reachability.h"
 
@@ -109,7 +109,7 @@ write_check::~write_check() {
 
 void write_check::set_pages(std::uintptr_t address, std::size_t bytes, bool are_open) const noexcept {
   const std::uintptr_t from = address / checked_page * checked_page;
-  ::mprotect(reinterpret_cast<void*>(from), address + bytes - from, are_open ? PROT_READ | PROT_WRITE : PROT_READ);
+  os::protect(reinterpret_cast<void*>(from), address + bytes - from, are_open ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 void write_check::close_pages() noexcept {
   while (open_count_ != 0) set_pages(open_[--open_count_], checked_page, false);
