@@ -1,7 +1,6 @@
 #include "runtime/process.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,7 +11,7 @@
 #include <mutex>
 
 #include "memory/job.h"
-#include "os/host.h"
+#include "os/mapping.h"
 #include "runtime/launch.h"
 
 extern "C" void* __libc_stack_end;  // of glibc's loader: the beginning of the first thread's stack
@@ -24,18 +23,16 @@ namespace {
 std::mutex list_mutex;
 std::atomic<place_in_process*> newest{nullptr};
 
-constexpr std::size_t least_fault_stack_bytes = std::size_t{64} << 10;
-
 // Memory of places at other hosts stays unreadable.
 void make_read_only(const place_in_process& of) noexcept {
   job_control& control = *of.context->job;
   if (control.places_here == control.place_count) {
-    ::mprotect(reinterpret_cast<void*>(of.slices), of.slices_bytes, PROT_READ);
+    os::protect(reinterpret_cast<void*>(of.slices), of.slices_bytes, PROT_READ);
     return;
   }
   const std::size_t slice = std::size_t{1} << control.slice_shift;
   for (std::uint32_t place = 0; place < control.place_count; ++place)
-    if (control.is_here(place)) ::mprotect(reinterpret_cast<void*>(of.slices + place * slice), slice, PROT_READ);
+    if (control.is_here(place)) os::protect(reinterpret_cast<void*>(of.slices + place * slice), slice, PROT_READ);
 }
 
 // Runs in the child, before fork returns there.
@@ -44,7 +41,7 @@ void leave_job_in_child() {
   if (first == nullptr) return;
   for (const place_in_process* each = first; each != nullptr; each = each->next) {
     make_read_only(*each);
-    ::mprotect(reinterpret_cast<void*>(each->control), each->control_bytes, PROT_READ);
+    os::protect(reinterpret_cast<void*>(each->control), each->control_bytes, PROT_READ);
     remove_terminate_reason(*each->context);
   }
   if (current->job != nullptr) leave_runtime_in_child();
@@ -67,7 +64,6 @@ place_in_process::place_in_process(place_context& of, std::size_t bytes_of_slice
       control{reinterpret_cast<std::uintptr_t>(of.job)},
       control_bytes{bytes_of_control},
       process_{::getpid()} {
-  give_thread_a_fault_stack();
   const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (!is_on_first_stack(here)) {
     pthread_attr_t attributes;
@@ -88,51 +84,18 @@ place_in_process::place_in_process(place_context& of, std::size_t bytes_of_slice
 }
 
 place_in_process::~place_in_process() {
-  {
-    const std::lock_guard lock{list_mutex};
-    place_in_process* before = newest.load();
-    if (before == this) {
-      newest.store(next);
-    } else {
-      while (before->next != this) before = before->next;
-      before->next = next;
-    }
-    if (newest.load() == nullptr) remove_fault_handlers();
+  const std::lock_guard lock{list_mutex};
+  place_in_process* before = newest.load();
+  if (before == this) {
+    newest.store(next);
+  } else {
+    while (before->next != this) before = before->next;
+    before->next = next;
   }
-  if (fault_stack_ == nullptr) return;
-  stack_t now{};
-  if (::sigaltstack(nullptr, &now) == 0 && now.ss_sp == fault_stack_) {
-    now = {};
-    now.ss_flags = SS_DISABLE;
-    ::sigaltstack(&now, nullptr);
-  }
-  ::munmap(static_cast<char*>(fault_stack_) - page_bytes, fault_stack_bytes_ + page_bytes);
+  if (newest.load() == nullptr) remove_fault_handlers();
 }
 
 bool place_in_process::is_in_forked_child() const noexcept { return ::getpid() != process_; }
-
-// Makes a fault stack with an inaccessible page below it. A thread that already has one keeps it: the program's, or a
-// sanitizer's.
-void place_in_process::give_thread_a_fault_stack() {
-  stack_t now{};
-  if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
-  const std::size_t bytes = std::max<std::size_t>(
-      least_fault_stack_bytes,
-      (4 * static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_MINSIGSTKSZ))) + page_bytes - 1) & ~(page_bytes - 1));
-  void* const at =
-      ::mmap(nullptr, bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return;  // faults then end the process without a message, as they would without Situ
-  ::mprotect(at, page_bytes, PROT_NONE);
-  stack_t ours{};
-  ours.ss_sp = static_cast<char*>(at) + page_bytes;
-  ours.ss_size = bytes;
-  if (::sigaltstack(&ours, nullptr) != 0) {
-    ::munmap(at, bytes + page_bytes);
-    return;
-  }
-  fault_stack_ = ours.ss_sp;
-  fault_stack_bytes_ = bytes;
-}
 
 place_in_process* places_of_process() noexcept { return newest.load(); }
 

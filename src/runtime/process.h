@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "base/fault_text.h"
+#include "os/thread_stacks.h"
 
 namespace situ::detail {
 
@@ -46,9 +47,7 @@ class place_in_process {
   std::uintptr_t stack_top = 0;
 
  private:
-  void give_thread_a_fault_stack();
-  void* fault_stack_ = nullptr;  // null: the thread had one
-  std::size_t fault_stack_bytes_ = 0;
+  fault_stack fault_stack_;  // of the place's thread
   int process_;
 };
 

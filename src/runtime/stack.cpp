@@ -12,6 +12,7 @@
 #include <new>
 
 #include "os/host.h"
+#include "os/mapping.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -47,14 +48,9 @@ std::size_t choose_stack_bytes(std::uint64_t of_job, std::uint64_t of_program) {
 }
 
 boost::context::stack_context stack_mapper::allocate() const {
-  const std::size_t whole = guard_bytes + bytes;
-  void* const at = ::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (at == MAP_FAILED) throw std::bad_alloc{};
-  char* const low = static_cast<char*>(at) + guard_bytes;
-  if (::mprotect(low, bytes, PROT_READ | PROT_WRITE) != 0) {
-    ::munmap(at, whole);
-    throw std::bad_alloc{};
-  }
+  os::mapping range = os::mapping::anywhere(guard_bytes + bytes, PROT_NONE, os::backing::stack());
+  if (!range || !os::open_reserved(range.begin() + guard_bytes, bytes)) throw std::bad_alloc{};
+  std::byte* const low = range.release() + guard_bytes;
   if (bytes >= huge_page_bytes) ::madvise(low, bytes, MADV_NOHUGEPAGE);  // else its first touch would commit 2 MiB
   boost::context::stack_context made;
   made.size = bytes;
@@ -68,7 +64,7 @@ void stack_mapper::deallocate(boost::context::stack_context& stack) const noexce
   // Clear AddressSanitizer's marks of the frames that ended with the stack: the next mapping there would inherit them.
   __asan_unpoison_memory_region(low, stack.size);
 #endif
-  ::munmap(low - guard_bytes, guard_bytes + stack.size);
+  os::unmap(low - guard_bytes, guard_bytes + stack.size);
 }
 
 std::uint32_t stack_pages_of(const stack_request& request) {
