@@ -4,10 +4,10 @@
 //   situ_bench_guide SITU        SITU: the command that starts jobs; the programs lie beside this one
 #include "os/child.h"
 #include "os/descriptor.h"
+#include "os/mapping.h"
 #include "support/job_samples.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -45,7 +45,7 @@ struct ended_job {
 ended_job run(std::vector<std::string> command) {
   const std::string file = command[0], program = command.at(6);
   const situ::os::exec_texts arguments{std::move(command)};
-  const situ::os::descriptor out{memfd_create("output", MFD_CLOEXEC)};
+  const situ::os::descriptor out = situ::os::memory_file("output");
   if (!out || fcntl(out.number(), F_SETFL, O_APPEND) != 0) give_up("no memory file for what a program prints");
   const double begin = now_ns();
   situ::os::child job = situ::os::child::start({.file = file.c_str(), .arguments = arguments, .output = out.number()});

@@ -3,6 +3,7 @@
 //
 // Two memories on node 0, which are told apart by budgets, stand for two kinds: what is measured is the way along an
 // ordering, not a slower memory.
+#include "os/mapping.h"
 #include "support/job_samples.h"
 
 #include <situ/memory/allocate.h>
@@ -54,7 +55,7 @@ std::string all_orderings() {
 // A file that is named nowhere, before an intent is used.
 void set_orderings() {
   const std::string text = all_orderings();
-  const int file = ::memfd_create("orderings", 0);
+  const int file = situ::os::memory_file("orderings", 0).release();
   if (file < 0 || ::write(file, text.data(), text.size()) < 0) {
     std::perror("situ_bench_memory: the file of orderings");
     std::exit(1);

@@ -1,6 +1,7 @@
 #include "reopen.h"
 
 #include "os/descriptor.h"
+#include "os/mapping.h"
 
 #include <situ/pool/pool.h>
 
@@ -55,10 +56,9 @@ void make_cold(const std::string& path) {
   if (::fsync(file.number()) != 0) fail("cannot write " + path);
   ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED);
   const std::size_t bytes = bytes_of(file);
-  void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number(), 0);
+  const auto mapped = situ::os::mapping::anywhere(bytes, PROT_READ, situ::os::backing::shared(file.number()));
   std::vector<unsigned char> pages((bytes + 4095) / 4096);
-  if (at == MAP_FAILED || ::mincore(at, bytes, pages.data()) != 0) fail("cannot look at the pages of " + path);
-  ::munmap(at, bytes);
+  if (!mapped || ::mincore(mapped.begin(), bytes, pages.data()) != 0) fail("cannot look at the pages of " + path);
   const auto there = std::count_if(pages.begin(), pages.end(), [](unsigned char each) { return (each & 1) != 0; });
   if (static_cast<std::size_t>(there) > pages.size() / 50)
     fail("the pages of " + path + " stay in memory: it is on a file system in memory, or in use");
@@ -113,9 +113,9 @@ outcome make_large_pool(const order& what) {
 outcome reopen_taken(const order& what) {
   warm(large_file(what));
   const std::uintptr_t base = situ::pool::open(large_file(what), situ::pool_access::read).info().base;
-  void* const taken =
-      ::mmap(reinterpret_cast<void*>(base), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-  if (taken == MAP_FAILED) fail("cannot take the pool's addresses");
+  const auto taken =
+      situ::os::mapping::at_free(reinterpret_cast<void*>(base), 4096, PROT_NONE, situ::os::backing::zeros());
+  if (!taken) fail("cannot take the pool's addresses");
   const double begin = now_ns();
   const situ::pool pool = situ::pool::open(large_file(what), situ::pool_access::read);
   const lists* const all = pool.root<lists>("lists");

@@ -16,6 +16,7 @@
 
 #include "os/child.h"
 #include "os/descriptor.h"
+#include "os/mapping.h"
 #include "os/signals.h"
 
 namespace situ::bench {
@@ -31,7 +32,7 @@ using clock = std::chrono::steady_clock;
 
 // Unnamed, and reached by path: mpirun closes the descriptors that its ranks inherit.
 os::descriptor make_page() {
-  os::descriptor page{memfd_create("situ-bench-page", MFD_CLOEXEC)};
+  os::descriptor page = os::memory_file("situ-bench-page");
   if (!page || ftruncate(page.number(), BENCH_PAGE_BYTES) != 0) throw_errno("memfd_create");
   return page;
 }

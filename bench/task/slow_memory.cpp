@@ -2,12 +2,12 @@
 #include "slow_memory.h"
 
 #include "os/descriptor.h"
+#include "os/mapping.h"
 #include "support/job_samples.h"
 
 #include <situ/task/staged_array.h>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,10 +118,10 @@ void measure_slow_memory() {
     fast.ns.push_back(each(run(graph, memory.data(), size)));
     bound.ns.push_back(std::max(read.ns.back(), fast.ns.back()));
     file.cool();
-    void* const mapped = ::mmap(nullptr, size * mib, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-    if (mapped == MAP_FAILED) give_up("situ_bench_tasks: mapping");
-    in_place.ns.push_back(each(run(graph, static_cast<const double*>(mapped), size)));
-    ::munmap(mapped, size * mib);
+    auto mapped = situ::os::mapping::anywhere(size * mib, PROT_READ, situ::os::backing::shared(file.descriptor()));
+    if (!mapped) give_up("situ_bench_tasks: mapping");
+    in_place.ns.push_back(each(run(graph, reinterpret_cast<const double*>(mapped.begin()), size)));
+    mapped = {};
     file.cool();
     const situ::staged_array<double> a{
         graph, file.path(), size * tile, {.tile_bytes = mib, .budget_bytes = size * mib / 8}};

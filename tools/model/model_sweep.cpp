@@ -3,6 +3,7 @@
 #include "base/print.h"
 #include "os/child.h"
 #include "os/descriptor.h"
+#include "os/mapping.h"
 #include "os/output_file.h"
 #include "os/signals.h"
 
@@ -10,7 +11,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ std::string text_in(int file) {
 }
 
 situ::os::descriptor make_file(const char* name) {
-  situ::os::descriptor made{::memfd_create(name, MFD_CLOEXEC)};
+  situ::os::descriptor made = situ::os::memory_file(name);
   if (!made) situ::throw_error(situ::errc::bad_launch, fmt::format("no memory for {}: {}", name, strerror(errno)));
   return made;
 }

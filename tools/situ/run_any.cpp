@@ -8,9 +8,10 @@
 
 #include "base/file_size.h"
 #include "base/print.h"
-#include "pages/intent_placer.h"
 #include "os/descriptor.h"
+#include "os/mapping.h"
 #include "os/output_file.h"
+#include "pages/intent_placer.h"
 #include "preload/control.h"
 #include "preload/policy.h"
 #include "preload/spill.h"
@@ -21,7 +22,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -50,17 +50,16 @@ using situ::detail::tell;
 // Shared with the program's processes, which find it by this process's descriptor.
 class shared_control {
  public:
-  shared_control() : file_{::memfd_create(situ::preload::control_file_name, MFD_CLOEXEC)} {
+  shared_control() : file_{situ::os::memory_file(situ::preload::control_file_name)} {
     if (!file_ || situ::detail::set_file_size(file_.number(), sizeof(preload::control)) != 0)
       throw_error(errc::bad_launch, fmt::format("cannot make shared memory: {}", situ::detail::write_failure(errno)));
-    void* const at = ::mmap(nullptr, sizeof(preload::control), PROT_READ | PROT_WRITE, MAP_SHARED, file_.number(), 0);
-    if (at == MAP_FAILED)
-      throw_error(errc::bad_launch, fmt::format("cannot map shared memory: {}", std::strerror(errno)));
-    control_ = new (at) preload::control;
+    mapped_ = situ::os::mapping::anywhere(sizeof(preload::control), PROT_READ | PROT_WRITE,
+                                          situ::os::backing::shared(file_.number()));
+    if (!mapped_) throw_error(errc::bad_launch, fmt::format("cannot map shared memory: {}", std::strerror(errno)));
+    control_ = new (mapped_.begin()) preload::control;
     std::random_device random;
     control_->key = std::uint64_t{random()} << 32 | random();
   }
-  ~shared_control() { ::munmap(control_, sizeof *control_); }
   shared_control(const shared_control&) = delete;
   shared_control& operator=(const shared_control&) = delete;
   preload::control* operator->() const { return control_; }
@@ -72,6 +71,7 @@ class shared_control {
 
  private:
   situ::os::descriptor file_;
+  situ::os::mapping mapped_;
   preload::control* control_ = nullptr;
 };
 

@@ -1,15 +1,15 @@
 #include "running_jobs.h"
 
 #include "memory/job.h"
-#include "pages/placed_table.h"
 #include "os/descriptor.h"
+#include "os/mapping.h"
+#include "pages/placed_table.h"
 #include "preload/control.h"
 
 #include <situ/base/error.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -106,16 +106,16 @@ std::vector<held_memory> memory_of_any_program(const situ::os::descriptor& file)
   struct stat status{};
   const bool is_whole =
       ::fstat(file.number(), &status) == 0 && status.st_size == static_cast<off_t>(sizeof(preload::control));
-  void* const at =
-      is_whole ? ::mmap(nullptr, sizeof(preload::control), PROT_READ, MAP_SHARED, file.number(), 0) : MAP_FAILED;
-  if (at == MAP_FAILED) return found;
-  const auto& all = *static_cast<const preload::control*>(at);
+  if (!is_whole) return found;
+  const auto mapped =
+      situ::os::mapping::anywhere(sizeof(preload::control), PROT_READ, situ::os::backing::shared(file.number()));
+  if (!mapped) return found;
+  const auto& all = *reinterpret_cast<const preload::control*>(mapped.begin());
   for (std::uint32_t i = 0;
        all.magic == preload::control_magic && i < std::min(all.memory_count, preload::most_memories); ++i) {
     const preload::memory_row& row = all.memories[i];
     found.push_back({std::nullopt, all.intent, row.name, row.used.load(), row.most.load()});
   }
-  ::munmap(at, sizeof(preload::control));
   return found;
 }
 
