@@ -38,7 +38,6 @@
 #include "memory/place_status.h"
 #include "os/descriptor.h"
 #include "os/mapping.h"
-#include "pages/byte_budget.h"
 #include "pages/page_file.h"
 #include "pages/promises.h"
 

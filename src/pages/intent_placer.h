@@ -8,8 +8,8 @@
 #include <situ/machine/intent.h>
 #include <situ/machine/orderings.h>
 
-#include "pages/byte_budget.h"
 #include "pages/placer.h"
+#include "pages/room_ledger.h"
 
 #include <span>
 

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
-#include <string_view>
 
 #include "os/host.h"
 
@@ -23,18 +21,6 @@ namespace situ::detail {
 namespace {
 
 constexpr std::size_t pages_at_once = huge_page_bytes / page_bytes;
-
-// Reads a line such as "Node 0 MemFree:    5951552 kB"; returns bytes.
-std::optional<std::uint64_t> parse_kilobytes(std::string_view text, std::string_view key) noexcept {
-  const std::size_t found = text.find(key);
-  if (found == std::string_view::npos) return std::nullopt;
-  const std::size_t digits = text.find_first_not_of(' ', found + key.size());
-  if (digits == std::string_view::npos) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data() + digits, text.data() + text.size(), value);
-  if (status != std::errc{} || end == text.data() + text.size()) return std::nullopt;  // cut off
-  return value << 10;
-}
 
 }  // namespace
 
@@ -86,14 +72,9 @@ void forget_placement(void* address, std::size_t bytes) noexcept {
 std::optional<memory_use> use_of_node(std::uint32_t node, const placement_calls& calls) {
   char text[512];  // the lines that are needed are among the first
   const ssize_t bytes = calls.read_meminfo(node, text, sizeof text);
-  const std::string_view read{text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
-  const std::optional<std::uint64_t> total = parse_kilobytes(read, "MemTotal:");
-  const std::optional<std::uint64_t> unused = parse_kilobytes(read, "MemFree:");
-  if (!total || !unused) return std::nullopt;
-  // Pages of files are written back or evicted if other pages need the room.
-  const std::uint64_t dropped =
-      parse_kilobytes(read, "Active(file):").value_or(0) + parse_kilobytes(read, "Inactive(file):").value_or(0);
-  return memory_use{.total_bytes = *total, .used_bytes = *total - std::min(*total, *unused + dropped)};
+  memory_use use;
+  if (bytes <= 0 || !parse_meminfo(text, text + bytes, use)) return std::nullopt;
+  return use;
 }
 
 bool is_numa_balancing_on(const std::string& file) {

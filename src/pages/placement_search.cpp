@@ -11,33 +11,10 @@ namespace {
 // takes some 10 us, and these bytes take 16 ms with the fastest faults measured (0.25 us for 4 KiB).
 constexpr std::uint64_t most_unread = std::uint64_t{128} << 20;
 
-// The part of a node that gets no page, whatever the threshold: with less free memory the system reclaims
-// aggressively, and kills processes if that fails.
-constexpr std::uint64_t kept_part = 64;
-constexpr std::uint64_t most_kept = std::uint64_t{512} << 20;
-
 constexpr std::uint64_t no_known_limit = std::numeric_limits<std::uint64_t>::max();
 
-std::uint64_t part_of(std::uint64_t bytes, double fill) noexcept {
-  return static_cast<std::uint64_t>(static_cast<double>(bytes) * fill);
-}
-
-// Returns the bytes of a node that may be in use.
-std::uint64_t limit_of(std::uint64_t total_bytes, double fill, std::uint64_t kept_free) noexcept {
-  const std::uint64_t kept = std::max(std::min(total_bytes / kept_part, most_kept), kept_free);
-  return std::min(part_of(total_bytes, fill), total_bytes - std::min(total_bytes, kept));
-}
-
-std::uint64_t difference(std::uint64_t more, std::uint64_t less) noexcept { return more > less ? more - less : 0; }
-
-// Adds bytes to the budget's use, unless that exceeds the threshold. Relaxed: the counter publishes nothing.
-bool reserve(byte_budget& budget, double fill, std::uint64_t bytes) noexcept {
-  const std::uint64_t limit = part_of(budget.bytes.load(std::memory_order_relaxed), fill);
-  std::uint64_t used = budget.used.load(std::memory_order_relaxed);
-  do {
-    if (used + bytes > limit) return false;
-  } while (!budget.used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
-  return true;
+std::uint64_t limit_of(const byte_budget& budget, double fill) noexcept {
+  return threshold_of(budget.bytes.load(std::memory_order_relaxed), fill);
 }
 
 }  // namespace
@@ -85,7 +62,9 @@ bool placer::search::take(choice& to) {
   std::uint64_t* const held = held_of(memory.budget);
   const std::uint64_t own = held == nullptr ? 0 : std::min<std::uint64_t>(*held, to.bytes);
   to.reserved -= own;
-  if (to.reserved != 0 && !reserve(*memory.budget, memory.fill, to.reserved)) return false;
+  if (to.reserved != 0 &&
+      take_bytes(memory.budget->used, limit_of(*memory.budget, memory.fill), to.reserved, to.reserved) == 0)
+    return false;
   if (held != nullptr) *held -= own;
   return true;
 }
@@ -167,7 +146,7 @@ std::uint64_t placer::search::room(std::size_t index, std::size_t least) {
   const memory& from = by_.memories_[index];
   if (!report_.memories[index].is_allowed || gates_[index] != gate::open) return 0;
   if (from.what.budget != nullptr)
-    return difference(part_of(from.what.budget->bytes.load(std::memory_order_relaxed), from.what.fill),
+    return difference(limit_of(*from.what.budget, from.what.fill),
                       from.what.budget->used.load(std::memory_order_relaxed)) +
            held_by(from.what.budget);
   if (!by_.nodes_[from.node].is_told) return no_known_limit;
@@ -207,8 +186,8 @@ bool placer::search::is_old(const reading& last, std::uint64_t shown) const noex
 // Returns the room at the last reading.
 std::uint64_t placer::search::shown_room(std::size_t index) const noexcept {
   const reading& last = readings_[by_.memories_[index].node];
-  const std::uint64_t kept_free = by_.nodes_[by_.memories_[index].node].kept_free;
-  return difference(limit_of(last.total_bytes, is_beyond_ ? 1.0 : what(index).fill, kept_free), last.used_bytes);
+  const std::uint64_t kept = kept_of_node(last.total_bytes, by_.nodes_[by_.memories_[index].node].kept_free);
+  return difference(threshold_of(last.total_bytes, is_beyond_ ? 1.0 : what(index).fill, kept), last.used_bytes);
 }
 
 // Reads a node. A node that has disappeared is full. A node that could not be read counts as full, too, but the error

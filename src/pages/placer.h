@@ -32,8 +32,8 @@
 //      memory under when_full::last_memory.
 //   5. A chunk that no memory has room for is not touched under when_full::error. Chunks before it are placed.
 //   6. The memory of a node that the system keeps free, and the node's last 64th (at most 512 MiB), get no page,
-//      whatever the threshold: no placement drives the system into killing processes. Memory counts as in use unless
-//      it is free or holds pages of files, which the system evicts when needed.
+//      whatever the threshold (room_ledger.h): no placement drives the system into killing processes. Memory counts as
+//      in use unless it is free or holds pages of files, which the system evicts when needed.
 //   7. A placed range keeps a policy: the kernel's automatic balancing leaves it alone then (vma_policy_mof in its
 //      mm/mempolicy.c). All memories of a step leave the policy of the step's first memory, so that the mappings of
 //      neighbouring chunks merge again: a process may have 65530 mappings, which 128 GiB of alternating chunks would
@@ -51,10 +51,10 @@
 #include <string>
 #include <vector>
 
-#include "pages/byte_budget.h"
 #include "pages/huge_pages.h"
 #include "pages/kernel_order.h"
 #include "pages/promises.h"
+#include "pages/room_ledger.h"
 
 namespace situ::detail {
 
@@ -240,12 +240,7 @@ void map_existing(const void* address, std::size_t bytes) noexcept;
 // Resets the policy of a range: the kernel places its later pages as if nothing had been placed there.
 void forget_placement(void* address, std::size_t bytes) noexcept;
 
-// The use of a node's memory, as placements count it (invariant 6). use_of_node returns nullopt if the kernel does not
-// report it.
-struct memory_use {
-  std::uint64_t total_bytes = 0;
-  std::uint64_t used_bytes = 0;
-};
+// Returns the use of a node's memory (invariant 6), or nullopt if the kernel does not report it.
 [[nodiscard]] std::optional<memory_use> use_of_node(std::uint32_t node,
                                                     const placement_calls& calls = system_placement_calls());
 

@@ -1,7 +1,6 @@
 // Chooses a memory for each page of a range, from which the page comes when it is first touched.
 #include <situ/base/detail/assert.h>
 
-#include <algorithm>
 #include <atomic>
 
 #include "pages/placement_search.h"
@@ -48,11 +47,9 @@ bool placer::promising::reserve_of_node(const choice& to) noexcept {
   const std::size_t node = by_.memories_[to.memory].node;
   reading& last = readings_[node];
   const std::uint64_t most = free_of(to.memory);
+  if (last.promised_bytes + to.bytes > most) return false;
   std::atomic<std::uint64_t>& sum = by_.promised_->sums().bytes[by_.nodes_[node].number];
-  std::uint64_t before = sum.load(std::memory_order_relaxed);
-  do {
-    if (std::max(before, last.promised_bytes) + to.bytes > most) return false;
-  } while (!sum.compare_exchange_weak(before, before + to.bytes, std::memory_order_relaxed));
+  if (take_bytes(sum, most, to.bytes, to.bytes) == 0) return false;
   last.promised_since += to.bytes;
   return true;
 }

@@ -24,14 +24,9 @@
 #include <cstdint>
 
 #include "os/host.h"
+#include "pages/room_ledger.h"
 
 namespace situ::detail {
-
-inline constexpr std::uint32_t node_limit = 1024;  // MAX_NUMNODES of the largest kernels
-
-struct promise_sums {
-  std::atomic<std::uint64_t> bytes[node_limit]{};  // index: node number
-};
 
 // Tells which pages exist, as mincore: the lowest bit of a byte for each page. Returns 0, or -1.
 using residence_call = int (*)(void* address, std::size_t bytes, unsigned char* resident) noexcept;

@@ -51,7 +51,7 @@ void count_by_node(const proc_file& numa_maps, Add add) noexcept {
       if (word.size() < 4 || *word.begin != 'N' || word.begin[1] < '0' || word.begin[1] > '9') continue;
       ++word.begin;
       const std::uint64_t node = word.take_number();
-      if (word.empty() || node >= most_nodes) continue;
+      if (word.empty() || node >= node_limit) continue;
       ++word.begin;  // =
       add(static_cast<std::uint32_t>(node), word.take_number() * kilobytes << 10);
     }

@@ -11,16 +11,19 @@
 // of `used`, except while a process changes them. No other record says where pages are; the kernel knows the rest.
 #pragma once
 
+#include "pages/room_ledger.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace situ::preload {
 
+using detail::node_limit;
+
 inline constexpr std::uint64_t control_magic = 0x31746e6575746973;  // "situent1"
 inline constexpr std::uint32_t most_memories = 32;
 inline constexpr std::uint32_t most_processes = 1024;
-inline constexpr std::uint32_t most_nodes = 1024;  // MAX_NUMNODES of the largest kernels
 inline constexpr std::uint32_t not_ordered = ~0U;  // a node that the ordering does not name
 inline constexpr const char* control_variable = "SITU_INTENT";
 inline constexpr const char* control_file_name = "situ-intent";

@@ -14,16 +14,16 @@ namespace situ::preload {
 
 struct policy {
   std::uint32_t mode = MPOL_DEFAULT;
-  std::uint64_t nodes[most_nodes / 64] = {};
+  std::uint64_t nodes[node_limit / 64] = {};
 
   void add(std::uint32_t node) noexcept { nodes[node / 64] |= std::uint64_t{1} << (node % 64); }
   [[nodiscard]] std::uint32_t first_node() const noexcept {
-    for (std::uint32_t i = 0; i < most_nodes; ++i)
+    for (std::uint32_t i = 0; i < node_limit; ++i)
       if ((nodes[i / 64] >> (i % 64) & 1) != 0) return i;
     return 0;
   }
   friend bool operator==(const policy& a, const policy& b) noexcept {
-    for (std::size_t i = 0; i < most_nodes / 64; ++i)
+    for (std::size_t i = 0; i < node_limit / 64; ++i)
       if (a.nodes[i] != b.nodes[i]) return false;
     return a.mode == b.mode;
   }
@@ -57,23 +57,23 @@ struct policy {
 
 // These return 0 or -errno. The kernel subtracts one from the number of bits.
 inline long set_thread_policy(const policy& what) noexcept {
-  return system_call(SYS_set_mempolicy, what.mode, address_of(what.nodes), most_nodes + 1);
+  return system_call(SYS_set_mempolicy, what.mode, address_of(what.nodes), node_limit + 1);
 }
 inline long set_range_policy(std::uint64_t begin, std::uint64_t end, const policy& what) noexcept {
   return system_call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), what.mode,
-                     address_of(what.nodes), most_nodes + 1, 0);
+                     address_of(what.nodes), node_limit + 1, 0);
 }
 // Sets MPOL_DEFAULT if the thread has no policy of its own.
 inline long get_thread_policy(policy& what) noexcept {
   int mode = 0;
-  const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), most_nodes + 1, 0, 0);
+  const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), node_limit + 1, 0, 0);
   what.mode = static_cast<std::uint32_t>(mode);
   return failed;
 }
 // Sets MPOL_DEFAULT if the range has no policy of its own.
 inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
   int mode = 0;
-  const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), most_nodes + 1,
+  const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), node_limit + 1,
                                   static_cast<long>(begin), MPOL_F_ADDR);
   what.mode = static_cast<std::uint32_t>(mode);
   return failed;
@@ -88,7 +88,7 @@ inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
   for (std::uint32_t i = 0; i < all.memory_count && all.memories[i].step != not_ordered; ++i) {
     const policy told = policy_of(all, i);
     std::uint64_t others = 0;
-    for (std::size_t word = 0; word < most_nodes / 64; ++word) others |= its.nodes[word] & ~told.nodes[word];
+    for (std::size_t word = 0; word < node_limit / 64; ++word) others |= its.nodes[word] & ~told.nodes[word];
     if (its.mode == told.mode && others == 0) return false;
   }
   return true;

@@ -2,13 +2,12 @@
 
 namespace situ::preload {
 
-std::uint64_t threshold_of(const memory_row& memory, const node_use& use) noexcept {
+std::uint64_t threshold_of(const memory_row& memory, const memory_use& use) noexcept {
   const std::uint64_t total = memory.budget_bytes != 0 ? memory.budget_bytes : use.total_bytes;
-  const auto part = static_cast<std::uint64_t>(static_cast<double>(total) * memory.fill);
-  return memory.budget_bytes != 0 ? part : std::min(part, difference(total, memory.kept_bytes));
+  return detail::threshold_of(total, memory.fill, memory.budget_bytes != 0 ? 0 : memory.kept_bytes);
 }
 
-std::uint64_t room_of(const memory_row& memory, const node_use& use) noexcept {
+std::uint64_t room_of(const memory_row& memory, const memory_use& use) noexcept {
   if (memory.budget_bytes != 0)
     return difference(threshold_of(memory, use), memory.used.load(std::memory_order_relaxed));
   if (use.total_bytes == 0) return ~std::uint64_t{0};
@@ -22,12 +21,7 @@ std::uint32_t last_of(const control& all, std::uint32_t forbidden) noexcept {
 }
 
 std::uint64_t reserve(memory_row& memory, std::uint64_t bytes) noexcept {
-  const std::uint64_t most = threshold_of(memory, {});
-  std::uint64_t used = memory.used.load(std::memory_order_relaxed);
-  std::uint64_t taken = 0;
-  do taken = std::min(bytes, difference(most, used));
-  while (!memory.used.compare_exchange_weak(used, used + taken, std::memory_order_relaxed));
-  return taken;
+  return detail::take_bytes(memory.used, threshold_of(memory, {}), 1, bytes);
 }
 
 // Adds to the row, and to the total; the memory's `used` has the bytes already.

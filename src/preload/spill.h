@@ -14,20 +14,13 @@ inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint32_t no_memory = ~0U;
 inline constexpr std::uint64_t least_of_node = std::uint64_t{64} << 10;
 
-// The part of a node that is in use, as the kernel tells it.
-struct node_use {
-  std::uint64_t total_bytes = 0;  // 0: the kernel does not tell it
-  std::uint64_t used_bytes = 0;
-};
-
-[[nodiscard]] inline std::uint64_t difference(std::uint64_t more, std::uint64_t less) noexcept {
-  return more > less ? more - less : 0;
-}
+using detail::difference;
+using detail::memory_use;  // of a node; no total: the kernel does not report it
 
 // Returns the bytes of the memory that may be in use.
-[[nodiscard]] std::uint64_t threshold_of(const memory_row& memory, const node_use& use) noexcept;
+[[nodiscard]] std::uint64_t threshold_of(const memory_row& memory, const memory_use& use) noexcept;
 // Returns the bytes that the memory can take up to its threshold.
-[[nodiscard]] std::uint64_t room_of(const memory_row& memory, const node_use& use) noexcept;
+[[nodiscard]] std::uint64_t room_of(const memory_row& memory, const memory_use& use) noexcept;
 
 // Returns the memory that takes the next pages, no_memory if none has room. `use(i)` returns the use of memory i's
 // node; it is called only for memories that matter. `current` keeps its turn as long as it has one page of its budget
@@ -36,17 +29,16 @@ struct node_use {
 template <class Use>
 [[nodiscard]] std::uint32_t choose(const control& all, std::uint32_t current, std::uint32_t forbidden, Use use,
                                    std::uint64_t reserve = least_of_node) {
-  constexpr std::uint64_t most_to_come_back = std::uint64_t{16} << 20;
   std::uint32_t best = no_memory;
   double least = 0;
   for (std::uint32_t i = 0; i < all.memory_count && all.memories[i].step != not_ordered; ++i) {
     const memory_row& memory = all.memories[i];
     if (best != no_memory && memory.step != all.memories[best].step) break;
     if ((forbidden >> i & 1) != 0) continue;
-    const node_use its = memory.budget_bytes != 0 ? node_use{} : use(i);
+    const memory_use its = memory.budget_bytes != 0 ? memory_use{} : use(i);
     const std::uint64_t total = memory.budget_bytes != 0 ? memory.budget_bytes : its.total_bytes;
     std::uint64_t wanted = memory.budget_bytes != 0 ? page_bytes : std::max(reserve, least_of_node);
-    if (i != current && current != no_memory) wanted = std::max(wanted, std::min(total / 64, most_to_come_back));
+    if (i != current && current != no_memory) wanted = std::max(wanted, detail::room_to_return(total));
     if (room_of(memory, its) < wanted) continue;
     const double has = static_cast<double>(memory.used.load(std::memory_order_relaxed)) / memory.weight;
     if (best == no_memory || has < least) {

@@ -116,7 +116,7 @@ void watcher::begin(control& all) noexcept {
   row_ = take_row(all, process_);
   if (row_ != nullptr) row_->data_limit.store(0, std::memory_order_relaxed);
   // The first look, a millisecond from here, sees which memories are full now.
-  memory_ = choose(all, no_memory, forbidden_, [](std::uint32_t) { return node_use{}; });
+  memory_ = choose(all, no_memory, forbidden_, [](std::uint32_t) { return memory_use{}; });
   if (memory_ == no_memory) memory_ = last_of(all, forbidden_);
   if (memory_ == no_memory) return;
   preferred_ = memory_;
@@ -351,18 +351,14 @@ void watcher::count_where_it_lies() noexcept {
   where_again_ns_ = begin + std::max(counting_ns * counting_part, 20 * millisecond);
 }
 
-node_use watcher::use_of(std::uint32_t memory) noexcept {
+memory_use watcher::use_of(std::uint32_t memory) noexcept {
   node_file* const found = &nodes_[memory];
   if (found->is_fresh) return found->use;
   found->is_fresh = true;
   found->use = {};
   char text[1024];
   const text_view read = found->file.read(text);
-  if (read.empty()) return found->use;
-  const std::uint64_t unused = read.behind("MemFree:").take_number() + read.behind("Active(file):").take_number() +
-                               read.behind("Inactive(file):").take_number();  // the kernel drops file pages
-  found->use.total_bytes = read.behind("MemTotal:").take_number() << 10;
-  found->use.used_bytes = difference(found->use.total_bytes, unused << 10);
+  (void)detail::parse_meminfo(read.begin, read.end, found->use);  // else the kernel does not report it
   return found->use;
 }
 
@@ -452,7 +448,7 @@ void watcher::note_use() noexcept {
 // keeps free pages in reserve for each processor, and does not count them as free.)
 void watcher::note_excess(std::uint32_t memory) noexcept {
   const memory_row& full = all_->memories[memory];
-  const node_use use = full.budget_bytes == 0 ? use_of(memory) : node_use{};
+  const memory_use use = full.budget_bytes == 0 ? use_of(memory) : memory_use{};
   if (use.total_bytes == 0) return;
   const std::uint64_t before = std::exchange(used_before_[memory], use.used_bytes);
   const std::uint64_t threshold = threshold_of(full, use);

@@ -69,7 +69,7 @@ class watcher {
     std::uint32_t node = 0;
     bool is_fresh = false;
     proc_file file;
-    node_use use;
+    memory_use use;
   };
 
   static void enter() noexcept;
@@ -95,7 +95,7 @@ class watcher {
   void refuse_more(const sizes& now) noexcept;
   void refuse_no_more() noexcept;
   [[nodiscard]] std::uint64_t wait_after(std::uint64_t look_ns) noexcept;
-  [[nodiscard]] node_use use_of(std::uint32_t memory) noexcept;
+  [[nodiscard]] memory_use use_of(std::uint32_t memory) noexcept;
   [[nodiscard]] std::uint64_t room_of_all() noexcept;
   [[nodiscard]] bool is_ours(const range& each) const noexcept;
   [[nodiscard]] bool is_by_kernel() const noexcept {

@@ -26,7 +26,7 @@ std::unique_ptr<control> three_memories() {
   }
   return all;
 }
-node_use empty_node(std::uint32_t) { return {.total_bytes = 100 * mib, .used_bytes = 10 * mib}; }
+memory_use empty_node(std::uint32_t) { return {.total_bytes = 100 * mib, .used_bytes = 10 * mib}; }
 std::uint64_t used(const control& all, int i) { return all.memories[i].used.load() / mib; }
 
 TEST(preload_spill, memories_fill_in_order_to_the_byte) {
@@ -80,7 +80,7 @@ TEST(preload_spill, nobody_goes_back_for_a_few_pages) {
   all->memory_count = 2;
   all->memories[1].step = 1;
   std::uint64_t unused = 0;
-  const auto use = [&](std::uint32_t i) { return node_use{1024 * mib, i == 0 ? 1024 * mib - unused : 0}; };
+  const auto use = [&](std::uint32_t i) { return memory_use{1024 * mib, i == 0 ? 1024 * mib - unused : 0}; };
   unused = 104 * mib;  // 1.6 MiB below the threshold of 90%
   EXPECT_EQ(choose(*all, no_memory, 0, use), 0u);
   EXPECT_EQ(choose(*all, 0, 0, use), 0u) << "it keeps its turn";

@@ -84,11 +84,10 @@ preload::memory_row& add_row(preload::control& to, std::string_view name, std::u
   return row;
 }
 
-// Returns the bytes of a node that stay free of pages, as for placements within Situ (pages/placer.h, invariant 6).
+// Returns the bytes of a node that stay free of pages, as for placements within Situ (pages/room_ledger.h).
 std::uint64_t kept_bytes(std::uint32_t node) {
   const auto use = situ::detail::use_of_node(node);
-  const std::uint64_t part = use ? std::min(use->total_bytes / 64, std::uint64_t{512} << 20) : 0;
-  return std::max(part, situ::detail::system_placement_calls().kept_free(node));
+  return situ::detail::kept_of_node(use ? use->total_bytes : 0, situ::detail::system_placement_calls().kept_free(node));
 }
 
 void write_ordering(preload::control& to, const machine::memory_order& order, const machine::tree& here) {
@@ -220,11 +219,10 @@ int run_any_program(const any_program_options& options, const std::string& file,
   ::getrlimit(RLIMIT_DATA, &data);
   control->data_limit = data.rlim_cur;
 
-  const auto node_use = [&](std::uint32_t i) {
-    const auto use = situ::detail::use_of_node(control->memories[i].node);
-    return use ? preload::node_use{use->total_bytes, use->used_bytes} : preload::node_use{};
+  const auto use = [&](std::uint32_t i) {
+    return situ::detail::use_of_node(control->memories[i].node).value_or(situ::detail::memory_use{});
   };
-  std::uint32_t first = preload::choose(*control, preload::no_memory, 0, node_use);
+  std::uint32_t first = preload::choose(*control, preload::no_memory, 0, use);
   const bool has_room = first != preload::no_memory;
   if (!has_room) first = preload::last_of(*control, 0);
 
