@@ -17,12 +17,15 @@
 #include <string>
 #include <vector>
 
+#include "pages/file_store.h"
 #include "support/memory_kinds.h"
 
 namespace situ {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::ThrowsMessage;
 using direction = backing_store::direction;
 constexpr std::size_t page = backing_store::page_bytes;
@@ -98,7 +101,7 @@ TEST_P(file, a_limit_on_the_size_of_files_is_an_error_that_names_it) {
       [&] { now(*s, direction::write, in.get(), 3 * page, page); },
       ThrowsMessage<error>(HasSubstr("cannot be written at byte 12288: the limit on the size of files is 8 KiB")));
   EXPECT_THAT([&] { (void)store(8 * page); },
-              ThrowsMessage<error>(testing::AllOf(HasSubstr("cannot be made long enough"), HasSubstr("(ulimit -f)"))));
+              ThrowsMessage<error>(AllOf(HasSubstr("cannot be made long enough"), HasSubstr("(ulimit -f)"))));
   now(*s, direction::write, in.get(), page, page);
   ::setrlimit(RLIMIT_FSIZE, &before);
 }
@@ -114,6 +117,38 @@ TEST_P(file, says_what_is_wrong_once) {
   EXPECT_THAT([&] { now(*s, direction::read, out.get(), 2 * page, page); },
               ThrowsMessage<error>(HasSubstr("cannot be read at byte 8192: it has been made shorter")));
   now(*s, direction::read, out.get(), 0, page);  // the queue goes on
+}
+
+TEST(unnamed_file, without_a_carrier_of_its_own_has_threads) {
+  const auto s = detail::make_unnamed_file_store({.directory = testing::TempDir(), .name_begin = "situ-test-"});
+  EXPECT_THAT(s->description(), AllOf(HasSubstr("file in " + testing::TempDir()), Not(HasSubstr("threads"))));
+  EXPECT_EQ(s->allocate(1), 0u);
+  constexpr std::size_t many = 3 * detail::carried_piece_bytes / page + 1;
+  EXPECT_EQ(s->allocate(many * page), page) << "whole pages";
+  auto in = pages(many, 'x');
+  in.get()[2 * detail::carried_piece_bytes] = std::byte{'z'};
+  now(*s, direction::write, in.get(), page, many * page);
+  const auto out = pages(many + 1, 'y');
+  now(*s, direction::read, out.get(), 0, (many + 1) * page);
+  EXPECT_EQ(out.get()[0], std::byte{0});
+  EXPECT_EQ(std::memcmp(in.get(), out.get() + page, many * page), 0);
+  EXPECT_THAT([&] { now(*s, direction::read, out.get(), (many + 1) * page, page); },
+              ThrowsMessage<error>(AllOf(HasSubstr("the backing file in '" + testing::TempDir() + "' cannot be read"),
+                                         HasSubstr("unexpected end of file"))));
+}
+
+TEST(unnamed_file, says_which_carrier_was_refused) {
+  const detail::make_carrier refused = [](const detail::store_file& file, std::string& refusal) {
+    refusal = file.number() >= 0 ? "there is no ring" : "there is no file";
+    return std::unique_ptr<detail::file_carrier>{};
+  };
+  const auto s = detail::make_unnamed_file_store(
+      {.directory = testing::TempDir(), .name_begin = "situ-test-", .preferred = refused});
+  EXPECT_THAT(s->description(), HasSubstr("; by threads, since there is no ring"));
+  EXPECT_THAT(
+      [&] { (void)detail::make_unnamed_file_store({.directory = "/no/such/folder", .remedy = "choose another"}); },
+      ThrowsMessage<error>(
+          HasSubstr("no backing file in '/no/such/folder': No such file or directory; choose another")));
 }
 
 TEST(memory_of_any_kind, is_zero_and_keeps_what_is_written) {
