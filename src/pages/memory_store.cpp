@@ -2,10 +2,7 @@
 #include "pages/page_source.h"
 #include "pages/store_threads.h"
 
-#include <situ/base/error_code.h>
 #include <situ/pages/backing_store.h>
-
-#include <fmt/format.h>
 
 #include <cstring>
 #include <deque>
@@ -59,12 +56,5 @@ class memory_store final : public backing_store {
 std::shared_ptr<backing_store> make_memory_store(const memory_kind& kind) {
   return std::make_shared<memory_store>(detail::page_source{kind});
 }
-
-std::shared_ptr<backing_store> make_node_store(int node) {
-  if (node < 0) throw_error(errc::bad_argument, fmt::format("there is no NUMA node {}", node));
-  return make_memory_store(memory_kind::of_node(static_cast<std::uint32_t>(node)));
-}
-
-std::shared_ptr<backing_store> make_intent_store(const intent& what) { return make_memory_store(what); }
 
 }  // namespace situ

@@ -173,7 +173,7 @@ TEST_F(guest, a_store_on_a_full_node_ends_no_process) {
     stencil::options o;
     o.run_by = stencil::executor::out_of_core;
     o.fast_bytes = 16 * mib;
-    o.store = stencil::make_node_store(2);
+    o.store = stencil::make_memory_store(memory_kind::of_node(2));
     return o;
   };
   EXPECT_NEAR(std::atof(said_of_dataset(how, 150 * mib, 2).c_str()), 150, 8);

@@ -71,7 +71,7 @@ TEST(intent, the_bits_are_the_same) {
   EXPECT_EQ(diffuse(in_fast_memory(how(executor::tiled))), expected);
   options o = in_fast_memory(how(executor::out_of_core));
   o.fast_bytes = std::uint64_t{3} << 20;
-  o.store = make_intent_store(intent::capacity);
+  o.store = make_memory_store(intent::capacity);
   EXPECT_EQ(diffuse(o), expected);
 }
 
@@ -122,7 +122,7 @@ TEST(intent, datasets_that_no_memory_has_room_for_are_refused_and_the_rest_goes_
 TEST(intent, a_store_that_is_full_refuses_datasets) {
   options o = how(executor::out_of_core);
   o.fast_bytes = std::uint64_t{4} << 20;
-  o.store = make_intent_store(intent::bandwidth);
+  o.store = make_memory_store(intent::bandwidth);
   context c{o};
   const block<2> grid{c, "grid"};
   const dataset<double, 2> first{grid, "first", {1024, 2000}};  // 16 MiB of 24

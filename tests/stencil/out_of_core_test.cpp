@@ -510,7 +510,7 @@ TEST(out_of_core, memory_in_use_does_not_grow_with_the_data) {
 
 TEST(out_of_core, memory_of_a_node_backs_as_well) {
   auto o = small_budget(half_a_field);
-  o.store = make_node_store(0);
+  o.store = make_memory_store(situ::memory_kind::of_node(0));
   fields f{o};
   f.fill(f.a, 3);
   for (int step = 0; step < 3; ++step) {
@@ -527,7 +527,7 @@ TEST(out_of_core, memory_of_a_node_backs_as_well) {
 
 TEST(out_of_core, a_node_that_is_not_there_is_named) {
   try {
-    (void)make_node_store(1000);
+    (void)make_memory_store(situ::memory_kind::of_node(1000));
     FAIL();
   } catch (const situ::error& e) {
     EXPECT_THAT(e.what(), ::testing::HasSubstr("NUMA node 1000"));

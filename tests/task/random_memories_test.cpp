@@ -171,8 +171,8 @@ std::shared_ptr<backing_store> random_store(std::mt19937_64& random, const std::
   switch (random() % 8) {
     case 0: return make_named_file_store(file, words_of[0] * sizeof(word));
     case 1: return make_named_file_store(file, words_of[0] * sizeof(word), page_cache::through);
-    case 2: return make_intent_store(intent::capacity);
-    case 3: return make_node_store(0);
+    case 2: return make_memory_store(intent::capacity);
+    case 3: return make_memory_store(memory_kind::of_node(0));
     default: return std::make_shared<stencil::testing::memory_store>();
   }
 }

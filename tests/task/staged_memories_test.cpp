@@ -124,7 +124,7 @@ TEST_P(named_file, a_store_is_as_long_as_its_array_or_longer) {
 TEST(memories, of_an_intent_fetched_into_another) {
   bool is_first = true;
   const auto open = [&](std::size_t) {
-    return std::exchange(is_first, false) ? make_intent_store(intent::capacity) : nullptr;
+    return std::exchange(is_first, false) ? make_memory_store(intent::capacity) : nullptr;
   };
   staging_options options = tiles(4);
   options.fast_memory = intent::bandwidth;

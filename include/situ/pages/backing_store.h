@@ -9,7 +9,6 @@
 // cost: of a read or write, that of the medium; starting one must not wait for it, unless too many are in progress.
 #pragma once
 
-#include <situ/machine/intent.h>
 #include <situ/pages/memory_kind.h>
 
 #include <cstddef>
@@ -50,13 +49,11 @@ class backing_store {
 // Selects whether a file's bytes go through the system's page cache, which keeps a second copy of them, or bypass it.
 enum class page_cache : std::uint8_t { past, through };
 
-// Makes a store in memory of any kind, which a thread of the store copies to and from. Its allocate() throws
-// out_of_memory if there is no room. Throws bad_argument if there is no such node; bad_file, bad_argument or
-// not_supported if an intent has no usable ordering. cost: for a node or an intent, allocate() faults all pages in.
+// Makes a store in memory of any kind (intent::capacity, say, or memory_kind::of_node(1)), which a thread of the store
+// copies to and from. Its allocate() throws out_of_memory if there is no room. Throws bad_argument if there is no such
+// node; bad_file, bad_argument or not_supported if an intent has no usable ordering. cost: for a node or an intent,
+// allocate() faults all pages in.
 [[nodiscard]] std::shared_ptr<backing_store> make_memory_store(const memory_kind& kind);
-// As make_memory_store, for a NUMA node and for an intent (intent::capacity, say).
-[[nodiscard]] std::shared_ptr<backing_store> make_node_store(int node);
-[[nodiscard]] std::shared_ptr<backing_store> make_intent_store(const intent& what);
 // Makes a store of the first `bytes` bytes of a named file. The file is created, or extended with zeroes, if it is
 // shorter; its contents are the store's contents. allocate() returns all of it, once. With page_cache::past the store
 // uses O_DIRECT if the file system can. Four threads of the store read and write. Throws bad_file if the file cannot

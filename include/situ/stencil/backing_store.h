@@ -10,9 +10,7 @@
 namespace situ::stencil {
 
 using situ::backing_store;
-using situ::make_intent_store;
 using situ::make_memory_store;
-using situ::make_node_store;
 
 // Makes a store from a file without a name in a directory, so the file disappears when the program ends in any way; "":
 // TMPDIR or /tmp. The file bypasses the page cache (O_DIRECT) if the file system supports it; reads and writes go
