@@ -2,8 +2,11 @@
 
 #include "os/host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace situ::detail {
 namespace {
@@ -11,6 +14,18 @@ namespace {
 constexpr std::size_t longest_name = 120;
 
 }  // namespace
+
+std::string describe(const collective_call& call) {
+  constexpr std::string_view names[] = {
+      "nothing", "barrier",    "broadcast",  "reduce",  "all_reduce",         "inclusive_scan", "exclusive_scan",
+      "gather",  "all_gather", "all_to_all", "scatter", "neighbour_exchange", "sparse_exchange"};
+  const auto kind = static_cast<std::size_t>(call.kind);
+  if (kind >= std::size(names)) return "an unknown collective";
+  const bool has_root = call.kind == collective_kind::broadcast || call.kind == collective_kind::reduce ||
+                        call.kind == collective_kind::gather || call.kind == collective_kind::scatter;
+  return fmt::format("{}{}{}", names[kind], has_root ? fmt::format(" with root {}", call.root) : "",
+                     call.bytes != 0 ? fmt::format(" of {} bytes", call.bytes) : "");
+}
 
 std::string_view name_in(std::string_view compilers_text) noexcept {
   const std::size_t at = compilers_text.find(" = ");

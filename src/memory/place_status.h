@@ -15,6 +15,7 @@
 //      `sleeping` set, the place has slept all the time in between.
 #pragma once
 
+#include <situ/memory/detail/collective_call.h>
 #include <situ/memory/detail/wait_note.h>
 
 #include <array>
@@ -22,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <string>
 #include <string_view>
 
 #include "pages/placed_table.h"
@@ -48,6 +50,8 @@ struct alignas(64) team_record {
   std::atomic<std::uint32_t> members{0};
 };
 static_assert(sizeof(team_record) == 64);
+// Returns the parts of a call in which members may differ, in words: "broadcast with root 1 of 8 bytes".
+[[nodiscard]] std::string describe(const collective_call& call);
 
 struct name_table {
   static constexpr std::uint32_t most_names = 1024;

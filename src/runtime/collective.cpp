@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
-#include <string_view>
 
 #include "memory/liveness.h"
 #include "memory/place_status.h"
@@ -96,18 +94,6 @@ std::size_t missing_parts(const runtime_state& state, const part_key& key, std::
 }
 
 }  // namespace
-
-std::string describe(const collective_call& call) {
-  constexpr std::string_view names[] = {
-      "nothing", "barrier",    "broadcast",  "reduce",  "all_reduce",         "inclusive_scan", "exclusive_scan",
-      "gather",  "all_gather", "all_to_all", "scatter", "neighbour_exchange", "sparse_exchange"};
-  const auto kind = static_cast<std::size_t>(call.kind);
-  if (kind >= std::size(names)) return "an unknown collective";
-  const bool has_root = call.kind == collective_kind::broadcast || call.kind == collective_kind::reduce ||
-                        call.kind == collective_kind::gather || call.kind == collective_kind::scatter;
-  return fmt::format("{}{}{}", names[kind], has_root ? fmt::format(" with root {}", call.root) : "",
-                     call.bytes != 0 ? fmt::format(" of {} bytes", call.bytes) : "");
-}
 
 void check_members(const team_state& team) {
   if (current->endpoint == nullptr) throw_no_runtime("a collective");

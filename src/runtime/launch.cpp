@@ -9,7 +9,6 @@
 #include "fabric/observe.h"
 #include "memory/liveness.h"
 #include "runtime/launch_monitor.h"
-#include "runtime/stack.h"
 #include "runtime/standstill.h"
 
 #include <situ/base/error_code.h>
@@ -73,18 +72,17 @@ int descriptor_of_place(job& shared) {
   return own;
 }
 
-[[noreturn]] void be_place(std::uint32_t place, job& shared, launch_monitor& monitor,
-                           const std::function<int()>& body) {
+[[noreturn]] void be_place(std::uint32_t place, job& shared, launch_monitor& monitor, const place_runner& run) {
   monitor.close_in_child();
-  end_child(run_place({.place = place, .descriptor = descriptor_of_place(shared)}, shared.control(), body));
+  end_child(run({.place = place, .descriptor = descriptor_of_place(shared)}, shared.control()));
 }
 
-launch_result launch_processes(job& shared, const std::function<int()>& body, const launch_options& options) {
+launch_result launch_processes(job& shared, const place_runner& run, const launch_options& options) {
   launch_monitor monitor{shared.control(), {.grace = options.grace, .time_limit = options.time_limit}, nullptr};
   std::cout.flush();
   std::fflush(nullptr);  // else each child would write the buffered text once more
   for (std::uint32_t place = 0; place < shared.control().place_count; ++place) {
-    os::child process = os::child::fork([&]() -> int { be_place(place, shared, monitor, body); }, SIGKILL);
+    os::child process = os::child::fork([&]() -> int { be_place(place, shared, monitor, run); }, SIGKILL);
     if (!process)
       throw_error(errc::bad_launch, fmt::format("cannot start a process for place {} of {}: {}", place,
                                                 shared.control().place_count, ::strerrordesc_np(errno)));
@@ -99,8 +97,8 @@ launch_result launch_processes(job& shared, const std::function<int()>& body, co
 // The places of a job as threads, from start to end.
 class places_as_threads {
  public:
-  places_as_threads(job& shared, const std::function<int()>& body)
-      : shared_{shared}, body_{body}, outcomes_(count()), ended_(count()) {}
+  places_as_threads(job& shared, const place_runner& run)
+      : shared_{shared}, run_place_{run}, outcomes_(count()), ended_(count()) {}
 
   launch_result run(std::chrono::milliseconds time_limit) {
     const address_space space = address_space::map(shared_, count());
@@ -128,8 +126,7 @@ class places_as_threads {
 
   void be_place(std::uint32_t place, const address_space& space) {
     const pid_t process = ::getpid();
-    const int code =
-        run_place({.place = place, .shared_job = &shared_, .shared_space = &space}, shared_.control(), body_);
+    const int code = run_place_({.place = place, .shared_job = &shared_, .shared_space = &space}, shared_.control());
     if (::getpid() != process) end_child(code);  // a child that the body forked has returned from it
     const std::lock_guard lock{mutex_};
     outcomes_[place].exit_code = code;
@@ -168,7 +165,7 @@ class places_as_threads {
   }
 
   job& shared_;
-  const std::function<int()>& body_;
+  const place_runner& run_place_;
   std::mutex mutex_;
   std::condition_variable end_;
   std::vector<place_outcome> outcomes_;
@@ -179,25 +176,21 @@ class places_as_threads {
 
 }  // namespace
 
-launch_result launch_places(std::uint32_t places, const std::function<int()>& body, const launch_options& options) {
-  if (current->job != nullptr)
-    throw_error(errc::bad_launch, "situ::launch was called from a place; call it outside the life of a situ::runtime");
+launch_result launch_job(std::uint32_t places, const place_runner& run, const launch_options& options) {
   const bool trace = !options.trace_file.empty();
   const bool observed = trace || options.stats;
-  job shared = job::create(
-      {.place_count = places,
-       .memory_budget = options.memory_budget,
-       .stack_bytes =
-           options.stack_bytes == 0 ? 0 : checked_stack_bytes(options.stack_bytes, "launch_options::stack_bytes"),
-       .observation_bytes = observed ? observation_bytes(places, trace) : 0,
-       .memory_intent = options.memory_intent,
-       .memory = options.memory,
-       .stats = options.stats,
-       .trace = trace,
-       .progress = options.progress,
-       .checked = options.checked});
-  launch_result result = options.mode == launch_mode::threads ? places_as_threads{shared, body}.run(options.time_limit)
-                                                              : launch_processes(shared, body, options);
+  job shared = job::create({.place_count = places,
+                            .memory_budget = options.memory_budget,
+                            .stack_bytes = options.stack_bytes,
+                            .observation_bytes = observed ? observation_bytes(places, trace) : 0,
+                            .memory_intent = options.memory_intent,
+                            .memory = options.memory,
+                            .stats = options.stats,
+                            .trace = trace,
+                            .progress = options.progress,
+                            .checked = options.checked});
+  launch_result result = options.mode == launch_mode::threads ? places_as_threads{shared, run}.run(options.time_limit)
+                                                              : launch_processes(shared, run, options);
   if (options.stats) result.statistics = format_statistics(shared.control());
   if (trace) write_trace(shared.control(), options.trace_file);
   return result;

@@ -12,9 +12,12 @@
 
 #include "memory/job.h"
 
-#include <exception>
+#include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace situ::detail {
 
@@ -49,24 +52,15 @@ struct start_ticket {
 void give_start_ticket(const start_ticket& ticket) noexcept;
 std::optional<start_ticket> take_start_ticket() noexcept;
 
-// Runs body as the place of this ticket, in a situ::runtime, on the calling thread. If the body throws, the place is
-// marked lost, with the exception's type and message, before the runtime is destroyed. Returns the exit code.
-int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept;
+// --- situ::launch ----------------------------------------------------------------------------------------------------
 
-// --- How a place's end is told ---------------------------------------------------------------------------------------
+// Makes a place of the calling thread, whose ticket is given, until its body has ended, and returns the exit code. It
+// throws nothing.
+using place_runner = std::function<int(const start_ticket& ticket, job_control& control)>;
 
-// From now until remove_terminate_reason, an uncaught exception makes this place lost, with the exception's type and
-// message as the reason, before the process aborts. A place that ends only because another is lost (place_lost_error)
-// prints one line and exits with code 1, without a core, if its process is its own.
-void install_terminate_reason(place_context& context) noexcept;
-void remove_terminate_reason(place_context& context) noexcept;
-
-// For the destructor of a runtime that is left by unwinding: marks the place lost. The destructor must then not wait
-// for the other places.
-void leave_by_exception(place_context& context, std::string_view what = {}) noexcept;
-
-// Returns "std::runtime_error: disk full"; for an exception that is no std::exception, its type alone.
-std::string describe(const std::exception_ptr& exception);
+// Runs a job of so many places as forks or threads of this process. pre: the calling thread is no place, and the size
+// of stacks is possible. Throws as situ::launch.
+launch_result launch_job(std::uint32_t places, const place_runner& run, const launch_options& options);
 
 // --- `situ run` ------------------------------------------------------------------------------------------------------
 

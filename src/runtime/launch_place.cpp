@@ -1,19 +1,15 @@
-// The data that a place gets from its launcher, and the frame around its body.
+// The data that a place gets from its launcher.
 #include "runtime/launch.h"
 
 #include <situ/base/error_code.h>
-#include <situ/runtime/runtime.h>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
-
-#include "memory/liveness.h"
 
 namespace situ::detail {
 namespace {
@@ -63,26 +59,5 @@ std::optional<start_environment> read_start_environment() {
 void give_start_ticket(const start_ticket& ticket) noexcept { ticket_of_thread = ticket; }
 
 std::optional<start_ticket> take_start_ticket() noexcept { return std::exchange(ticket_of_thread, std::nullopt); }
-
-int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept {
-  give_start_ticket(ticket);
-  // a child that the body forks returns from it, too, and must not act for the place
-  const pid_t process = ::getpid();
-  try {
-    runtime joined;
-    try {
-      const int code = body();
-      if (::getpid() == process) control.slot(ticket.place).exit_code.store(code);
-      return code;
-    } catch (...) {
-      if (::getpid() != process) return EXIT_FAILURE;
-      mark_lost(control, ticket.place, "its body threw " + describe(std::current_exception()));
-    }
-  } catch (...) {
-    mark_lost(control, ticket.place, "could not join the job: " + describe(std::current_exception()));
-  }
-  take_start_ticket();
-  return EXIT_FAILURE;
-}
 
 }  // namespace situ::detail

@@ -16,7 +16,6 @@
 #include "fabric/observe.h"
 #include "os/host.h"
 #include "runtime/launch.h"
-#include "runtime/place_network.h"
 
 namespace situ::detail {
 namespace {
@@ -48,12 +47,12 @@ job_options options_of_own_job(std::uint32_t places, const observation& asked) {
   return made;
 }
 
-own_report::own_report(job_control& control, place_network* network)
+own_report::own_report(job_control& control, cluster::far_place* far)
     : control_{control},
-      network_{network},
+      far_{far},
       trace_file_{control.trace ? trace_file_by_environment() : ""},
       clocks_(control.host_count) {
-  for (std::uint16_t host = 0; network != nullptr && host < clocks_.size(); ++host) {
+  for (std::uint16_t host = 0; far != nullptr && host < clocks_.size(); ++host) {
     if (host == control.host) continue;
     try {
       look_at_clock_of(host);
@@ -71,7 +70,7 @@ void own_report::look_at_clock_of(std::uint16_t host) {
   std::int64_t ahead_ns = 0;
   for (int i = 0; i < trips_of_measurement; ++i) {
     const std::uint64_t asked = steady_ns();
-    const std::uint64_t there = network_->far().time_at(host);
+    const std::uint64_t there = far_->time_at(host);
     const std::uint64_t trip = steady_ns() - asked;
     if (trip >= shortest_ns) continue;
     shortest_ns = trip;
@@ -88,7 +87,7 @@ void own_report::fetch_from(std::uint16_t host) {
     if (homes[place].host != host) continue;
     try {
       fetch_rows(control_, place, [&](shown_part of, std::uint64_t offset, std::span<std::byte> to) {
-        network_->far().look_at(place, of, offset, to);
+        far_->look_at(place, of, offset, to);
       });
     } catch (...) {
       forget_rows(control_, place);
@@ -99,8 +98,8 @@ void own_report::fetch_from(std::uint16_t host) {
 }
 
 void own_report::tell() noexcept {
-  if (network_ != nullptr) network_->far().set_task_waiter(nullptr);
-  for (std::uint16_t host = 0; network_ != nullptr && host < clocks_.size(); ++host) {
+  if (far_ != nullptr) far_->set_task_waiter(nullptr);
+  for (std::uint16_t host = 0; far_ != nullptr && host < clocks_.size(); ++host) {
     if (host == control_.host) continue;
     try {
       fetch_from(host);

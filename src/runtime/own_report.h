@@ -20,7 +20,9 @@
 
 namespace situ::detail {
 
-class place_network;
+namespace cluster {
+class far_place;
+}
 
 // The reports that the environment asks for.
 struct observation {
@@ -34,9 +36,9 @@ struct observation {
 
 class own_report {
  public:
-  // Reads the clocks of other hosts, for a trace. network: null in a job of one host; both outlive this. pre: the job
+  // Reads the clocks of other hosts, for a trace. far: null in a job of one host; both outlive this. pre: the job
   // reports itself, all places have joined, and this is place 0.
-  own_report(job_control& control, place_network* network);
+  own_report(job_control& control, cluster::far_place* far);
   // Writes the report. Called once, when the places have ended their work, or the job is broken. Waits for other hosts'
   // servers only, and for none that is lost. Logs what it cannot fetch or write. From now on the place waits on its
   // wire without running tasks.
@@ -47,7 +49,7 @@ class own_report {
   void look_at_clock_of(std::uint16_t host);
 
   job_control& control_;
-  place_network* const network_;
+  cluster::far_place* const far_;
   const std::string trace_file_;
   std::vector<clock_difference> clocks_;  // one for each host
 };

@@ -11,8 +11,9 @@
 #include <mutex>
 
 #include "memory/job.h"
+#include "os/host.h"
 #include "os/mapping.h"
-#include "runtime/launch.h"
+#include "runtime/terminate.h"
 
 extern "C" void* __libc_stack_end;  // of glibc's loader: the beginning of the first thread's stack
 

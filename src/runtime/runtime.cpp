@@ -9,9 +9,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
@@ -23,20 +20,14 @@
 #include "memory/place_status.h"
 #include "memory/segment.h"
 #include "os/host.h"
-#include "os/worker.h"
-#include "runtime/launch.h"
-#include "runtime/launch_foreign.h"
-#include "runtime/launch_hosts.h"
+#include "runtime/join.h"
 #include "runtime/own_report.h"
 #include "runtime/place_network.h"
 #include "runtime/process.h"
 #include "runtime/runtime_state.h"
 #include "runtime/stack.h"
 #include "runtime/team_state.h"
-
-// The program's main, which each place that is a thread runs. Weak, since a user of the library may have none (a
-// plug-in).
-extern "C" __attribute__((weak)) int situ_program_main(int argc, char** argv) __asm__("main");
+#include "runtime/terminate.h"
 
 // The mark by which `situ run` recognizes a program of Situ (tools/command/program_file.h): a note, which survives
 // strip, in the one object that every such program links.
@@ -80,31 +71,10 @@ std::uint64_t private_bytes(const job_control& control) noexcept {
   return bytes_of_channels(control) + 2 * barrier_block::bytes(control.place_count);
 }
 
-void check_executable(job_control& control) {
-  const std::uint64_t own = executable_id();
-  std::uint64_t first = 0;
-  if (!control.build_id.compare_exchange_strong(first, own) && first != own)
-    throw_error(
-        errc::version_mismatch,
-        "the places of this job run different executables; functions travel by name, so all must run the same build");
-}
-
-// The exit code of a process with places as threads, if main itself returns 0.
-std::atomic<int> failed_thread_code{0};
-
-void end_with_failed_code(int status, void*) {
-  const int code = failed_thread_code.load();
-  if (status != 0 || code == 0) return;
-  std::fflush(nullptr);
-  ::_exit(code);
-}
-
 }  // namespace
 
 struct runtime::implementation {
-  std::optional<job> owned_job;
-  std::optional<neighbour_watch> neighbour;
-  std::optional<address_space> owned_space;
+  std::optional<found_job> found;
   std::optional<place_in_process> in_process;
   place_context context;
   place_context* const before = current;
@@ -116,79 +86,23 @@ struct runtime::implementation {
   std::optional<place_network> network;  // in a job over several hosts
   std::optional<own_report> report;      // of place 0, if the job reports its own counts
   std::unique_ptr<runtime_state> state;
-  std::vector<os::worker> workers;  // the other places of an in-process job
-  std::vector<std::string> arguments;
   const runtime_options options;
   int exceptions_before = std::uncaught_exceptions();
 
-  implementation(int argc, char** argv, const runtime_options& given) : arguments(argv, argv + argc), options{given} {
+  implementation(int argc, char** argv, const runtime_options& given) : options{given} {
     if (current->job != nullptr)
       throw_error(errc::bad_launch, "this place already has a situ::runtime; a place has one at a time");
-    if (const std::optional<start_ticket> ticket = take_start_ticket()) {
-      join_by_ticket(*ticket);
-    } else if (const std::optional<start_environment> environment = read_start_environment()) {
-      join_by_environment(*environment);
-    } else if (const std::optional<foreign_task> task = read_foreign_task()) {
-      owned_job.emplace(task->spans_hosts ? meet_over_hosts(*task) : meet_tasks(*task));
-      // In a job over several hosts, the host's server watches.
-      if (owned_job->control().host_count == 1) neighbour.emplace(owned_job->control(), task->rank);
-      join(*owned_job, task->rank, nullptr);
-    } else {
-      owned_job.emplace(job::create(options_of_own_job(1, observation_by_environment())));
-      join(*owned_job, 0, nullptr);
-    }
+    found.emplace(std::vector<std::string>(argv, argv + argc));
+    join(found->control(), found->place());
   }
 
-  ~implementation() { workers.clear(); }
+  ~implementation() { found->await_other_mains(); }
 
-  void join_by_ticket(const start_ticket& ticket) {
-    if (ticket.shared_job != nullptr) return join(*ticket.shared_job, ticket.place, ticket.shared_space);
-    owned_job.emplace(job::attach(ticket.descriptor));
-    join(*owned_job, ticket.place, nullptr);
-  }
-
-  void join_by_environment(const start_environment& environment) {
-    owned_job.emplace(job::attach(environment.descriptor));
-    if (!environment.in_process) return join(*owned_job, environment.place, nullptr);
-    if (situ_program_main == nullptr)
-      throw_error(errc::bad_launch,
-                  "places as threads each run the program's main, but this program has none that the linker can see");
-    const std::uint32_t places = owned_job->control().place_count;
-    owned_space.emplace(address_space::map(*owned_job, places));
-    owned_job->close_descriptor();
-    ::on_exit(&end_with_failed_code, nullptr);
-    for (std::uint32_t other = 1; other < places; ++other)
-      workers.emplace_back(
-          [this, other] { run_main_as({.place = other, .shared_job = &*owned_job, .shared_space = &*owned_space}); });
-    join(*owned_job, 0, &*owned_space);
-  }
-
-  void run_main_as(const start_ticket& ticket) {
-    give_start_ticket(ticket);
-    std::vector<std::string> copies = arguments;
-    std::vector<char*> pointers;
-    for (std::string& each : copies) pointers.push_back(each.data());
-    pointers.push_back(nullptr);
-    const pid_t process = ::getpid();
-    const int code = situ_program_main(static_cast<int>(copies.size()), pointers.data());
-    if (::getpid() != process) std::exit(code);  // a child that this place has forked: to the child, this is main
-    if (code != 0) failed_thread_code.store(code);
-    job_control& control = ticket.shared_job->control();
-    if (control.slot(ticket.place).state.load() == place_state::absent)
-      mark_lost(control, ticket.place, fmt::format("returned {} from main without joining the job", code));
-  }
-
-  void join(const job& shared, std::uint32_t place, const address_space* shared_space) {
-    job_control& control = shared.control();
-    check_executable(control);
+  void join(job_control& control, std::uint32_t place) {
     settle_as_place(place);
     const std::uint32_t places = control.place_count;
     control.heap_offset.store(segment::heap_offset(control, private_bytes(control)));
-    if (shared_space == nullptr) {
-      owned_space.emplace(address_space::map(shared, 1));
-      owned_job->close_descriptor();
-    }
-    const address_space& space = shared_space == nullptr ? *owned_space : *shared_space;
+    const address_space& space = found->map();
     limits.assign(places, 0);
     context.base = space.base();
     context.slice_shift = control.slice_shift;
@@ -206,7 +120,7 @@ struct runtime::implementation {
     describe_slice(place, slice, slice + context.heap_offset, slice + context.slice_mask + 1);
     announce_modules(control);
     current = &context;
-    in_process.emplace(context, space.bytes(), shared.control_bytes());
+    in_process.emplace(context, space.bytes(), found->shared().control_bytes());
     try {
       build(control, place);
     } catch (...) {
@@ -242,7 +156,7 @@ struct runtime::implementation {
     slot.state.store(place_state::joined, std::memory_order_release);
     SITU_POINT(joined);
     barrier(std::source_location{});  // so that every place is there when the constructor returns
-    if (control.tells_itself() && place == 0) report.emplace(control, network ? &*network : nullptr);
+    if (control.tells_itself() && place == 0) report.emplace(control, network ? &network->far() : nullptr);
   }
 
   // Makes the teams of all places. The world's barrier is stored behind the channels of this host's first slice, where
@@ -328,7 +242,7 @@ struct runtime::implementation {
   }
 
   void dismantle() noexcept {
-    neighbour.reset();
+    found->end_watch();
     remove_terminate_reason(context);
     forget_job(*context.job);
     if (scheduler) scheduler->set_task(nullptr);

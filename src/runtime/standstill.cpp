@@ -1,7 +1,6 @@
 #include "runtime/standstill.h"
 
 #include <situ/base/log.h>
-#include <situ/runtime/detail/collective_call.h>
 
 #include <fmt/format.h>
 
@@ -9,8 +8,8 @@
 #include <utility>
 
 #include "memory/liveness.h"
+#include "memory/place_status.h"
 #include "os/host.h"
-#include "runtime/team_state.h"
 
 namespace situ::detail {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <situ/runtime/detail/collective.h>
-#include <situ/runtime/detail/collective_call.h>
+#include <situ/memory/detail/collective_call.h>
 #include <situ/runtime/team.h>
 
 #include <array>
@@ -76,8 +76,6 @@ struct team_state {
 inline constexpr std::uint64_t world_team_id = 1;
 inline constexpr std::uint64_t leaving_team_id = 2;
 
-// Returns the parts of a call in which members may differ, in words: "broadcast with root 1 of 8 bytes".
-[[nodiscard]] std::string describe(const collective_call& call);
 // Throws place_lost_error if a member is lost.
 void check_members(const team_state& team);
 // Returns the number of a new collective, and shows the call to the other places.

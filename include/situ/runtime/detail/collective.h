@@ -8,7 +8,7 @@
 
 #include <situ/base/detail/assert.h>
 #include <situ/base/detail/test_points.h>
-#include <situ/runtime/detail/collective_call.h>
+#include <situ/memory/detail/collective_call.h>
 #include <situ/runtime/detail/parcel.h>
 #include <situ/runtime/future.h>
 #include <situ/runtime/serialize.h>

@@ -1,6 +1,7 @@
-// Stores the reason of a place that ends by an exception, while the exception is still known.
+#include "runtime/terminate.h"
+
+#include "memory/job.h"
 #include "memory/liveness.h"
-#include "runtime/launch.h"
 #include "runtime/process.h"
 
 #include <situ/base/error.h>
