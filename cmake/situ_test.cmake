@@ -142,7 +142,7 @@ endfunction()
 # situ_modules_again(NAME DEFINITION): the modules from pages to graph as one library, compiled once more with this definition.
 function(situ_modules_again name definition)
   set(sources)
-  foreach(module pages memory fabric cluster runtime graph)
+  foreach(module pages memory fabric cluster launch runtime graph)
     get_target_property(files situ_${module} SOURCES)
     list(TRANSFORM files PREPEND ${PROJECT_SOURCE_DIR}/src/${module}/)
     list(APPEND sources ${files})
@@ -153,7 +153,7 @@ function(situ_modules_again name definition)
   add_library(${name} STATIC EXCLUDE_FROM_ALL ${sources})
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON)  # compiled in a third of the time
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PUBLIC ${definition} PRIVATE $<TARGET_PROPERTY:situ_cluster,COMPILE_DEFINITIONS>)
+  target_compile_definitions(${name} PUBLIC ${definition} PRIVATE $<TARGET_PROPERTY:situ_launch,COMPILE_DEFINITIONS>)
   target_compile_options(${name} PRIVATE -O1)  # compiled in half the time
   target_link_libraries(${name} PUBLIC situ::machine Threads::Threads PRIVATE situ_options fmt::fmt Boost::context)
 endfunction()

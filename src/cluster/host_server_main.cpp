@@ -1,5 +1,5 @@
 // situ_host_server JOB SOCKET: the server of a host in a job over several hosts, as the first task of the host starts
-// it (src/runtime/launch_hosts.cpp). JOB is the descriptor of the job's memory, SOCKET the connection to that task:
+// it (src/launch/foreign_hosts.cpp). JOB is the descriptor of the job's memory, SOCKET the connection to that task:
 // the server sends its address, or the reason why there is none; the task sends a byte once all addresses are known.
 #include <situ/base/error.h>
 #include <situ/base/log.h>

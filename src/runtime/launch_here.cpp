@@ -8,8 +8,8 @@
 
 #include <cstdlib>
 
+#include "launch/launch.h"
 #include "memory/liveness.h"
-#include "runtime/launch.h"
 #include "runtime/stack.h"
 #include "runtime/terminate.h"
 

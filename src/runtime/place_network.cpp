@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/network.h"
+#include "launch/network.h"
 #include "memory/host_loss.h"
 #include "memory/job.h"
 #include "os/host.h"

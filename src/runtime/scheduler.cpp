@@ -16,6 +16,7 @@
 
 #include "base/float_settings.h"
 #include "fabric/observe.h"
+#include "launch/standstill.h"
 #include "memory/liveness.h"
 #include "memory/place_status.h"
 #include "os/host.h"
@@ -23,7 +24,6 @@
 #include "runtime/idle_policy.h"
 #include "runtime/runtime_state.h"
 #include "runtime/settings_of_tasks.h"
-#include "runtime/standstill.h"
 #include "runtime/waiter_lists.h"
 
 namespace situ::detail {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "pages/placer.h"
+#include "launch/launch.h"
 #include "os/host.h"
-#include "runtime/launch.h"
+#include "pages/placer.h"
 
 namespace situ::detail {
 namespace {

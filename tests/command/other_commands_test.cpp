@@ -1,5 +1,5 @@
 // Commands that are programs beside `situ` (tools/situ/other_commands.h).
-#include "runtime/launch_support.h"
+#include "launch/launch_support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // How a wait learns of a loss (docs/design/runtime.md), where the loss falls between two waits, or beside calls that
 // take long: each task is told once, at once, whatever stands in the channels.
-#include "runtime/launch_support.h"
+#include "launch/launch_support.h"
 
 #include <situ/base/error.h>
 #include <situ/graph.h>

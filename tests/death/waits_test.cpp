@@ -1,6 +1,6 @@
 // A place dies while the others wait, in each of the ways there are to wait: every one of them learns it within a
 // second.
-#include "runtime/launch_support.h"
+#include "launch/launch_support.h"
 
 #include <situ/base/error.h>
 #include <situ/graph.h>

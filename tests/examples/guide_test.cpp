@@ -1,6 +1,6 @@
 // The programs of examples/guide, at one place, at several, and at places that are threads: each says what it says
 // where all is well. Most find that out by themselves; jacobi, tree_search and word_count print their result.
-#include "runtime/launch_support.h"
+#include "launch/launch_support.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

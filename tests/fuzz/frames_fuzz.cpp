@@ -9,13 +9,13 @@
 #include <cstring>
 #include <optional>
 
-#include "cluster/host_frames.h"
-#include "cluster/records.h"
 #include "fabric/observe.h"
+#include "launch/host_frames.h"
+#include "launch/records.h"
+#include "launch/shown_rows.h"
 #include "memory/job.h"
 #include "memory/place_status.h"
 #include "os/bytes.h"
-#include "runtime/shown_rows.h"
 
 namespace situ::test {
 namespace {

@@ -14,7 +14,7 @@ struct frames_outcome {
   std::size_t refused = 0;
 };
 
-// What `situ run --hosts` and its agents make of a stream of frames (cluster/host_frames.h), which comes in pieces of
+// What `situ run --hosts` and its agents make of a stream of frames (launch/host_frames.h), which comes in pieces of
 // as many bytes as the input's first says, and of the rows that these bring; aborts on a finding: other frames in other
 // pieces, or something taken that is not what packing it gives. Once the stream ends, or is none, the statistics and
 // the trace are written of what has come.

@@ -1,14 +1,14 @@
 // With closed standard streams the job's memory file was descriptor 0, 1 or 2, and what a place printed was written
 // into slice 0. So were pipes, files and sockets of every kind: none may have these numbers, however the program was
 // started. And a program that closes all descriptors must not meet ours later, nor we what it opened instead.
-#include "runtime/launch_support.h"
+#include "launch/launch_support.h"
 
 #include "fabric/observe.h"
+#include "launch/monitor.h"
+#include "launch/output.h"
 #include "memory/bell.h"
 #include "os/descriptor.h"
 #include "rmem/user_faults.h"
-#include "runtime/launch_monitor.h"
-#include "runtime/launch_output.h"
 #include "stencil/mirrored_ring.h"
 
 #include <situ/base/error.h>

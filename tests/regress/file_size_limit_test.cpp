@@ -1,6 +1,6 @@
 // A job's memory file was made longer than the limit on the size of files (ulimit -f), and SIGXFSZ ended the job with
 // exit code 153 and no word (dotnet/runtime#117819, erlang/otp#11661, asmjit#527).
-#include "runtime/launch_support.h"
+#include "launch/launch_support.h"
 
 #include "memory/job.h"
 

@@ -1,7 +1,7 @@
 // Standard error that was closed or on a full disk aborted `situ` whenever it had something to say, and output that
 // could not be written was lost with exit code 0 (fmtlib/fmt#3637, vsearch#243, jq#773). So were files that a command
 // was asked for.
-#include "runtime/launch_support.h"
+#include "launch/launch_support.h"
 
 #include <situ/pool/pool.h>
 

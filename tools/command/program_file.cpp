@@ -1,6 +1,6 @@
 #include "program_file.h"
 
-#include "runtime/launch.h"
+#include "launch/launch.h"
 
 #include <situ/base/error.h>
 

@@ -4,8 +4,8 @@
 #include "model_sweep.h"
 #include "program_file.h"
 
+#include "launch/launch.h"
 #include "os/child.h"
-#include "runtime/launch.h"
 
 #include <situ/base/error.h>
 

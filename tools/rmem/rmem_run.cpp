@@ -4,13 +4,13 @@
 #include "program_file.h"
 
 #include "base/print.h"
+#include "launch/launch.h"
 #include "os/local_socket.h"
 #include "os/output_file.h"
 #include "os/worker.h"
 #include "preload/remote.h"
 #include "rmem/program_memory.h"
 #include "rmem/protocol.h"
-#include "runtime/launch.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>

@@ -9,7 +9,7 @@ class App;
 }
 
 void add_run_command(CLI::App& app);                     // run.cpp
-void add_host_agent_command(CLI::App& app);              // host_agent.cpp
+void add_host_agent_command(CLI::App& app);              // run.cpp
 void add_new_command(CLI::App& app);                     // new.cpp
 void add_top_command(CLI::App& app);                     // top.cpp
 void add_topo_command(CLI::App& app);                    // topo.cpp

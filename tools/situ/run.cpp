@@ -3,15 +3,16 @@
 #include "commands.h"
 #include "program_file.h"
 #include "run_any.h"
-#include "run_hosts.h"
 
 #include "base/print.h"
 #include "fabric/observe.h"
+#include "launch/foreign.h"
+#include "launch/host_agent.h"
+#include "launch/launch.h"
+#include "launch/run_hosts.h"
+#include "launch/standstill.h"
 #include "os/output_file.h"
-#include "runtime/launch.h"
-#include "runtime/launch_foreign.h"
 #include "runtime/stack.h"
-#include "runtime/standstill.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -31,6 +32,8 @@
 namespace {
 
 using situ::detail::binding;
+using situ::detail::hosts_options;
+using situ::detail::hosts_result;
 using situ::detail::job_control;
 using situ::detail::tell;
 
@@ -156,11 +159,11 @@ bool is_for_any_program(const run_options& options, const std::string& file) {
 }
 
 hosts_options over_hosts(const run_options& options, const std::vector<std::string>& arguments) {
-  hosts_options made{.hosts = parse_hosts(options.hosts),
+  hosts_options made{.hosts = situ::detail::parse_hosts(options.hosts),
                      .remote_shell = options.remote_shell.empty() ? "ssh" : options.remote_shell,
                      .start = {.arguments = arguments,
                                .folder = std::filesystem::current_path().string(),
-                               .variables = variables_to_pass(options.variables),
+                               .variables = situ::detail::variables_to_pass(options.variables),
                                .intent = options.intent,
                                .stack_bytes = stack_bytes(options),
                                .binding = static_cast<std::uint32_t>(options.bind)},
@@ -196,7 +199,7 @@ void run_at_hosts(const run_options& options, const std::vector<std::string>& ar
     throw CLI::RuntimeError(is_timeout ? timeout_exit_code : code);
   };
   try {
-    const hosts_result result = run_over_hosts(over_hosts(options, arguments));
+    const hosts_result result = situ::detail::run_over_hosts(over_hosts(options, arguments));
     bool is_file_lost = false;
     if (result.shown) show_observed(options, result.shown->control(), is_file_lost);
     if (!result.job.ok()) end_with(fmt::format("{} (at {})", result.job.message(), result.at), result.job.exit_code());
@@ -338,4 +341,10 @@ void add_run_command(CLI::App& app) {
   command->formatter(std::make_shared<run_help>());
   command->footer(run_examples);
   command->callback([command, options] { run(*options, command->remaining()); });
+}
+
+void add_host_agent_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("host-agent", "Started by situ run --hosts at each host");
+  command->group("");  // hidden: only the launcher starts it
+  command->callback([] { situ::detail::serve_as_host_agent(&identity_of_file); });
 }

@@ -6,10 +6,10 @@
 
 #include "base/print.h"
 #include "fabric/observe.h"
+#include "launch/standstill.h"
 #include "memory/job.h"
 #include "os/descriptor.h"
 #include "os/host.h"
-#include "runtime/standstill.h"
 
 #include <situ/base/error.h>
 
