@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "launch/launch.h"
+
 namespace situ::detail {
 namespace {
 
@@ -84,6 +86,11 @@ std::optional<foreign_task> read_foreign_task() {
 
 void refuse_tasks(const foreign_task& self, std::string_view why) {
   refuse(self.launcher.c_str(), self.size_variable, why);
+}
+
+std::optional<std::string> other_launcher() {
+  const std::optional<foreign_task> task = read_foreign_task();
+  return task ? std::optional{task->launcher} : std::nullopt;
 }
 
 }  // namespace situ::detail

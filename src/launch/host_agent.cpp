@@ -1,4 +1,9 @@
-#include "launch/host_agent.h"
+// `situ host-agent`: `situ run --hosts` starts it at each host. It is the launcher of the places there, and starts the
+// host's server.
+//
+// Frames (launch/host_frames.h) arrive on its standard input and leave on its standard output: no port is opened, no
+// secret is passed. The end of its input ends everything that it has started.
+#include "launch/run_hosts.h"
 
 #include "cluster/network_choice.h"
 #include "fabric/observe.h"
@@ -13,6 +18,7 @@
 #include "memory/liveness.h"
 #include "os/bytes.h"
 #include "os/descriptor.h"
+#include "os/find_program.h"
 #include "os/host.h"
 #include "os/signals.h"
 
@@ -152,7 +158,7 @@ class host_agent {
   void start(const own_start& own) {
     settle(own.order);
     choose_network(own.order.first_host);
-    const std::string file = find_program(own.order.arguments.front());
+    const std::string file = os::find_program(own.order.arguments.front());
     host_part part{own.options.job, identity_of_file_(file)};
     send(frame_kind::address, pack(part.record()));
     std::optional<host_frame> frame = receive();

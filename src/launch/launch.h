@@ -40,6 +40,10 @@ struct start_environment {
 // it.
 std::optional<start_environment> read_start_environment();
 
+// Returns the launcher that has started this process as one of several tasks, "mpirun (Open MPI)"; nullopt if none of
+// others has, or if SITU_ALONE=1 is in the environment. Throws bad_launch for tasks that cannot become one job.
+[[nodiscard]] std::optional<std::string> other_launcher();
+
 // Returns the kind of memory for the segments of a job whose launch does not set one: the value of SITU_MEMORY, or "".
 [[nodiscard]] std::string memory_by_environment();
 
@@ -88,10 +92,6 @@ struct program_options {
 // Starts arguments[0] with the rest as the places of a job and waits for them. Throws bad_launch if the program cannot
 // be found or started.
 launch_result launch_program(const program_options& options, std::span<const std::string> arguments);
-
-// Returns the file of a program: the name itself if it has a '/', else the file next to this program's binary, else the
-// one in PATH. Throws bad_launch, naming the folders it searched.
-std::string find_program(const std::string& name);
 
 // A NUMA node and all its processors.
 struct node_processors {

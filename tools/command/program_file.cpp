@@ -1,6 +1,6 @@
 #include "program_file.h"
 
-#include "launch/launch.h"
+#include "os/find_program.h"
 
 #include <situ/base/error.h>
 
@@ -122,7 +122,7 @@ std::string interpreter_of(const std::string& script) {
   words >> program;
   if (!program.ends_with("/env")) return program;
   for (std::string word; words >> word;)
-    if (!word.starts_with('-') && word.find('=') == std::string::npos) return situ::detail::find_program(word);
+    if (!word.starts_with('-') && word.find('=') == std::string::npos) return situ::os::find_program(word);
   return {};
 }
 

@@ -4,8 +4,8 @@
 #include "model_sweep.h"
 #include "program_file.h"
 
-#include "launch/launch.h"
 #include "os/child.h"
+#include "os/find_program.h"
 
 #include <situ/base/error.h>
 
@@ -57,7 +57,7 @@ std::string find_modelled(const std::string& name) {
   if (const std::string beside = name + "_modelled";
       name.find('/') != std::string::npos && ::access(beside.c_str(), X_OK) == 0 && is_modelled_program(beside))
     return beside;
-  const std::string file = situ::detail::find_program(name);
+  const std::string file = situ::os::find_program(name);
   if (!is_modelled_program(file))
     situ::throw_error(situ::errc::bad_launch,
                       fmt::format("{} is not built for modelled machines: add situ_add_modelled(TARGET) after its "

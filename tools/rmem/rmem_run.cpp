@@ -4,7 +4,7 @@
 #include "program_file.h"
 
 #include "base/print.h"
-#include "launch/launch.h"
+#include "os/find_program.h"
 #include "os/local_socket.h"
 #include "os/output_file.h"
 #include "os/worker.h"
@@ -412,7 +412,7 @@ void wait_for_others(const page_server& server, const situ::os::passed_signals& 
 }  // namespace
 
 int run_remote_program(const remote_program_options& options, const std::vector<std::string>& arguments) {
-  const std::string file = situ::detail::find_program(arguments.front());
+  const std::string file = situ::os::find_program(arguments.front());
   if (const std::string why = why_not_preloaded(file); !why.empty())
     throw_error(errc::bad_launch, fmt::format("remote memory cannot be brought into this program: {}", why));
   if (options.threshold_bytes < 65536)

@@ -6,11 +6,10 @@
 
 #include "base/print.h"
 #include "fabric/observe.h"
-#include "launch/foreign.h"
-#include "launch/host_agent.h"
 #include "launch/launch.h"
 #include "launch/run_hosts.h"
 #include "launch/standstill.h"
+#include "os/find_program.h"
 #include "os/output_file.h"
 #include "runtime/stack.h"
 
@@ -216,7 +215,7 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   if (!options.hosts.empty()) return run_at_hosts(options, arguments);
   if (!options.variables.empty() || !options.remote_shell.empty())
     throw CLI::ValidationError("--env, --rsh", "are for --hosts; on this machine places have the whole environment");
-  if (const std::string file = situ::detail::find_program(arguments.front()); is_for_any_program(options, file)) {
+  if (const std::string file = situ::os::find_program(arguments.front()); is_for_any_program(options, file)) {
     const int code = run_any_program({.intent = options.intent,
                                       .stats = options.stats,
                                       .only_this = options.no_children,
@@ -226,9 +225,9 @@ void run(const run_options& options, std::vector<std::string> arguments) {
     if (code == 0) return;
     throw CLI::RuntimeError(code);
   }
-  if (const auto task = situ::detail::read_foreign_task())
+  if (const auto launcher = situ::detail::other_launcher())
     situ::throw_error(situ::errc::bad_launch,
-                      task->launcher +
+                      *launcher +
                           " started `situ run` as one of several tasks, each of which would be a job of "
                           "its own: start the program itself so, without `situ run`, or set SITU_ALONE=1");
   if (options.no_children)
