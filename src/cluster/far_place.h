@@ -1,11 +1,11 @@
 // A place's end of the operations that it asks of other hosts: outstanding operations, by tags, and their answers.
 //
-// An operation is cut into pieces of at most most_piece_bytes, of which a few are outstanding at once. Each piece has
-// an entry of the table; its tag is the entry's index and the count of the entry's uses. The caller waits as a task
-// does, if it can; otherwise it takes in answers and does nothing else. A message stays in its window, which is as
-// large as a channel, until the target's server reports that the message has gone into the target's channel. An answer
-// that no caller waits for any more, or that does not fit, is counted and dropped. The place's thread and its
-// registered threads may call all members.
+// An operation is cut into pieces of at most most_piece_bytes, of which a few are outstanding at once (far_pieces.h).
+// Each piece has an entry of the table; its tag is the entry's index and the count of the entry's uses. The caller
+// waits as a task does, if it can; otherwise it takes in answers and does nothing else. A message stays in its window,
+// which is as large as a channel, until the target's server reports that the message has gone into the target's
+// channel. An answer that no caller waits for any more, or that does not fit, is counted and dropped. The place's
+// thread and its registered threads may call all members.
 #pragma once
 
 #include <situ/base/error_code.h>
@@ -103,7 +103,7 @@ class far_place final : public far_hosts, private wire_receiver {
     std::uint32_t status = 0;  // as in answer_head
     std::string text;
   };
-  class pieces;
+  class pieces;  // far_pieces.h
   // This place's end of a channel to a place of another host.
   struct sending {
     std::unique_ptr<channel> ring;
@@ -133,7 +133,6 @@ class far_place final : public far_hosts, private wire_receiver {
   // Sends any message. pre: the lock is held.
   void send_bytes(std::uint32_t target, wire_message kind, std::span<const std::byte> head,
                   std::span<const std::byte> data) noexcept;
-  void move_part(pieces& under_way, access how, const strided_box& part);
 
   std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
                       std::uint64_t bytes) noexcept override;
