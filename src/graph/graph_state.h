@@ -20,9 +20,14 @@ struct graph_state final : place_extension {
   graph_state();
 };
 
-// Returns the calling place's state. pre: inside a runtime.
-[[nodiscard]] graph_state& graph_state_here();
+// Makes the calling place's state if it has none. Throws no_runtime outside a runtime.
+[[nodiscard]] graph_state& make_graph_state_here();
+// Returns the calling place's state. Throws no_runtime outside a runtime.
+[[nodiscard]] inline graph_state& graph_state_here() {
+  const runtime_state* const here = current->runtime;
+  return here != nullptr && here->graph ? static_cast<graph_state&>(*here->graph) : make_graph_state_here();
+}
+// Returns the calling place's agent, made on first use.
 [[nodiscard]] offload_agent& agent_here();
-void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint64_t begin_ns) noexcept;
 
 }  // namespace situ::detail
