@@ -3,15 +3,9 @@
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -25,33 +19,15 @@ namespace {
 constexpr std::uint64_t page = situ::detail::page_bytes;
 constexpr std::uint64_t slice_bytes = std::uint64_t{1} << offset_bits;
 
-// Seals the file, so that no holder can change its size, which would raise a signal in the server, or add seals.
-// against_writes: 0, or F_SEAL_FUTURE_WRITE.
-bool fix_seals(int file, int against_writes) noexcept {
-  constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
-  constexpr int all = size_seals | F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
-  const int has = ::fcntl(file, F_GET_SEALS);  // the seal against execution may be among them
-  return has >= 0 && (has & all) == size_seals && ::fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | against_writes) == 0;
-}
-
 }  // namespace
 
-// The file and mapping of a region. Behind the region's room the file has a page for the notice, if it may be passed.
-// Once the file has been passed, the server makes no call that waits for the inode's lock, or opens the file: another
-// holder could make such a call wait.
-struct memory_table::region_file {
-  situ::detail::file_stretch stretch;
-  situ::detail::pages mapped;  // destroyed before the stretch
-  os::descriptor to_read;      // the file, opened for readers
-  int watch = -1;
-};
-
-struct memory_table::region {
+// A region of the table, with its file.
+struct table_region {
   std::uint64_t address;
   std::uint64_t bytes;
   std::uint64_t session;
   application_index owner;
-  std::uint32_t root = no_slot;
+  std::uint32_t root = capability_slots::none;
   std::uint32_t capabilities = 0;
   bool is_passed = false;  // to the session's connection
   std::uint64_t room;      // bytes of whole pages
@@ -101,29 +77,16 @@ std::uint64_t memory_table::gap_for(std::uint64_t room) const noexcept {
   return 0;
 }
 
-std::uint64_t memory_table::behind_region() const noexcept { return kind_.has_file() ? 0 : notice_bytes; }
-
-// Throws out_of_memory, bad_launch.
-memory_table::region_file memory_table::make_file(std::uint64_t bytes) const {
-  region_file made;
-  made.stretch = {kind_, bytes + behind_region(), "a region of remote memory"};
-  made.mapped = situ::detail::pages{made.stretch.map(0, made.stretch.bytes())};
-  if (made.mapped.empty())
-    throw_error(errc::out_of_memory,
-                fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes)));
-  return made;
-}
-
 // Returns null with the reason, or without one if the capacity does not have room for its pages.
 std::unique_ptr<memory_table::region> memory_table::make_region(std::uint64_t bytes, outcome& why) const {
   auto fresh = std::make_unique<region>();
   try {
-    fresh->file = make_file(bytes);
+    fresh->file = region_file::make(kind_, bytes, server_);
   } catch (const error& none) {
     why = {status::full, std::string{none.message()}};
     return nullptr;
   }
-  fresh->room = fresh->file.stretch.bytes() - behind_region();
+  fresh->room = fresh->file.stretch.bytes() - region_file::bytes_behind(kind_);
   if (fresh->room > capacity_ - used_) return nullptr;
   return fresh;
 }
@@ -169,7 +132,7 @@ std::span<const std::byte> memory_table::memory_at(std::uint64_t address) const 
 }
 std::span<const std::byte> memory_table::memory_of(std::uint64_t number,
                                                    const capability_secret& secret) const noexcept {
-  const slot* const found = find(number, secret);
+  const slot* const found = slots_.find(number, secret);
   if (found == nullptr) return {};
   return {found->of->file.mapped.data() + (found->begin - found->of->address), found->end - found->begin};
 }
@@ -188,13 +151,13 @@ void memory_table::free(std::uint64_t address) noexcept {
 
 outcome memory_table::pass(application_index who, std::uint64_t session, std::uint64_t number,
                            const capability_secret& secret, int& file) {
-  const slot* const found = find(number, secret);
+  const slot* const found = slots_.find(number, secret);
   if (found == nullptr || session == 0 || found->of->session != session || found->of->owner != who ||
       found->of->root != static_cast<std::uint32_t>(number) || found->of->is_passed)
     return {status::denied,
             "a region's memory is for the connection that it ends with, by its first capability, and once"};
   region& of = *found->of;
-  if (kind_.has_file() || !watch(of) || !fix_seals(of.file.stretch.own_file(), 0))
+  if (kind_.has_file() || !watch(of) || !of.file.seal(false))
     return {status::not_supported, "this server's memory is of a kind that cannot be passed, or readers have it"};
   of.is_passed = true;
   file = of.file.stretch.own_file();
@@ -216,16 +179,11 @@ outcome memory_table::pass_to_read(application_index who, const range& whole, st
   return {};
 }
 
-namespace {
-std::string name_of(int file) { return fmt::format("/proc/self/fd/{}", file); }
-}  // namespace
-
 // Returns the number of the owner's files, including files without a region, and those kept for a region to move to.
 std::size_t memory_table::files_of(application_index owner) const noexcept {
   std::size_t all = 0;
   for (const auto& [address, each] : regions_) all += each->owner == owner ? (each->next ? 2U : 1U) : 0U;
-  for (const auto& [watch, each] : passed_) all += each.owner == owner && each.kept_bytes > 0 ? 1U : 0U;
-  return all;
+  return all + passed_.kept_of(owner);
 }
 
 bool memory_table::has_descriptors(std::uint64_t wanted) const noexcept {
@@ -234,15 +192,10 @@ bool memory_table::has_descriptors(std::uint64_t wanted) const noexcept {
   return all + wanted <= most_files_;
 }
 
-// Makes the kernel report when nobody has the region's file any more, neither open (by O_PATH, too), nor mapped, nor in
-// transit in a socket. Returns false if the kernel cannot.
+// Makes the kernel report when nobody has the region's file any more. Returns false if the kernel cannot.
 bool memory_table::watch(region& of) {
-  if (!watches_) watches_ = os::descriptor{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
-  if (of.file.watch >= 0 || !watches_) return of.file.watch >= 0;
-  const int made = ::inotify_add_watch(watches_.number(), name_of(of.file.stretch.own_file()).c_str(), IN_DELETE_SELF);
-  if (made >= 0) passed_[made] = {of.owner, 0};
-  of.file.watch = made;
-  return made >= 0;
+  if (of.file.watch < 0) of.file.watch = passed_.watch(of.file.path(), of.owner);
+  return of.file.watch >= 0;
 }
 
 // Makes the file that the region will move to, and reserves its room.
@@ -258,53 +211,28 @@ outcome memory_table::begin_sharing(region& of) {
   if (!has_descriptors(2)) return {status::not_supported, "there are no file descriptors for readers (RLIMIT_NOFILE)"};
   std::optional<region_file> next;
   try {
-    next = make_file(of.bytes);
+    next = region_file::make(kind_, of.bytes, server_);
   } catch (const error& failure) {
     return {status::not_supported, std::string{failure.message()}};
   }
-  const int own = of.file.stretch.own_file();
-  of.file.to_read = os::descriptor{::open(name_of(own).c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!of.file.to_read || !watch(of) || !fix_seals(own, F_SEAL_FUTURE_WRITE)) return none;
+  if (!of.file.open_to_read() || !watch(of) || !of.file.seal(true)) return none;
   of.next = std::move(next);
   used_ += of.room;
   ++of.sharings;
   return {};
 }
-// Sets the notice, which tells readers that the file no longer holds a region.
+
 void memory_table::end_sharing(region& of) noexcept {
   if (!of.next) return;
-  const situ::detail::pages& mapped = of.file.mapped;
-  std::atomic_ref notice{*reinterpret_cast<std::uint32_t*>(mapped.data() + (mapped.size() - notice_bytes))};
-  // Release: a reader that sees a later change of the region, which now lies elsewhere, sees the notice, too.
-  notice.store(1, std::memory_order_release);
+  of.file.set_notice();
   used_ -= of.room;
   of.next.reset();
 }
 
-namespace {
-
-// Copies pages to memory that is all zeros. pread reads pages that were never touched without allocating them; a load
-// would allocate them.
-void copy_pages(int file, std::span<const std::byte> from, std::byte* to) noexcept {
-  alignas(64) std::array<std::byte, 16 * page> some;
-  for (std::size_t at = 0; at < from.size(); at += some.size()) {
-    const std::size_t bytes = std::min(some.size(), from.size() - at);
-    if (::pread(file, some.data(), bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(bytes))
-      std::memcpy(some.data(), from.data() + at, bytes);
-    for (std::size_t i = 0; i < bytes; i += page) {
-      const std::byte* const each = some.data() + i;
-      const bool is_zero = each[0] == std::byte{0} && std::memcmp(each, each + 1, page - 1) == 0;
-      if (!is_zero) std::memcpy(to + at + i, each, page);
-    }
-  }
-}
-
-}  // namespace
-
 // Moves the region to its next file. No write can come in between, since this thread alone writes. The readers' file
 // keeps its bytes.
 void memory_table::move(region& of) noexcept {
-  copy_pages(of.file.stretch.own_file(), {of.file.mapped.data(), of.room}, of.next->mapped.data());
+  of.file.copy_to(*of.next, of.room);
   region_file other = std::move(*of.next);
   end_sharing(of);
   std::swap(of.file, other);
@@ -314,36 +242,21 @@ void memory_table::move(region& of) noexcept {
 // Counts the file as in use as long as anybody has it.
 void memory_table::retire(region_file old) noexcept {
   if (old.watch < 0) return;
-  passed_file& kept = passed_[old.watch];
-  kept.kept_bytes = old.stretch.bytes() - notice_bytes;
-  used_ += kept.kept_bytes;
+  const std::uint64_t kept = old.stretch.bytes() - notice_bytes;
+  passed_.keep(old.watch, kept);
+  used_ += kept;
   old = {};
   collect();
 }
 
-void memory_table::collect() noexcept {
-  alignas(inotify_event) std::array<char, 4096> told;
-  while (!passed_.empty()) {
-    const ssize_t bytes = ::read(watches_.number(), told.data(), told.size());
-    if (bytes <= 0) return;
-    for (ssize_t at = 0; at < bytes;) {
-      inotify_event each;
-      std::memcpy(&each, told.data() + at, sizeof each);
-      at += static_cast<ssize_t>(sizeof each + each.len);
-      const auto found = (each.mask & IN_DELETE_SELF) != 0 ? passed_.find(each.wd) : passed_.end();
-      if (found == passed_.end()) continue;
-      used_ -= found->second.kept_bytes;
-      passed_.erase(found);
-    }
-  }
-}
+void memory_table::collect() noexcept { used_ -= passed_.collect(); }
 
 std::uint64_t memory_table::holder_at(std::uint64_t address) const noexcept {
   const auto found = regions_.find(address);
   return found != regions_.end() && found->second->is_passed ? found->second->session : 0;
 }
 std::uint64_t memory_table::holder_by(std::uint64_t number, const capability_secret& secret) const noexcept {
-  const slot* const found = find(number, secret);
+  const slot* const found = slots_.find(number, secret);
   const bool is_root = found != nullptr && found->of->root == static_cast<std::uint32_t>(number);
   return is_root && found->of->is_passed ? found->of->session : 0;
 }
@@ -366,17 +279,9 @@ std::vector<memory_table::region_view> memory_table::list(application_index who,
 
 // --- capabilities ---
 
-const memory_table::slot* memory_table::find(std::uint64_t number, const capability_secret& secret) const noexcept {
-  const auto index = static_cast<std::uint32_t>(number);
-  if (index >= slots_.size()) return nullptr;
-  const slot& found = slots_[index];
-  const bool is_it = found.uses % 2 == 1 && found.uses == number >> 32;
-  return is_it && same_secret(found.secret, secret) ? &found : nullptr;
-}
-
 std::byte* memory_table::reach(application_index who, std::uint64_t number, const capability_secret& secret,
                                std::uint64_t address, std::uint64_t bytes, rights use) const noexcept {
-  const slot* const found = find(number, secret);
+  const slot* const found = slots_.find(number, secret);
   if (found == nullptr || !includes(found->may, use)) return nullptr;
   if (found->for_whom != any_application && found->for_whom != who) return nullptr;
   if (address < found->begin || address > found->end || bytes > found->end - address) return nullptr;
@@ -385,14 +290,8 @@ std::byte* memory_table::reach(application_index who, std::uint64_t number, cons
 
 capability memory_table::add(region& of, const range& what, rights may, application_index for_whom,
                              application_index maker, std::uint32_t parent) {
-  if (first_free_ == no_slot) {
-    slots_.emplace_back();
-    add_free(static_cast<std::uint32_t>(slots_.size() - 1));
-  }
-  const std::uint32_t index = first_free_;
-  take_free(index);
+  const std::uint32_t index = slots_.take();
   slot& made = slots_[index];
-  ++made.uses;
   made.may = may;
   made.for_whom = for_whom;
   made.maker = maker;
@@ -403,7 +302,7 @@ capability memory_table::add(region& of, const range& what, rights may, applicat
   fill_random(made.secret);
   if (parent != no_slot) slots_[parent].children.push_back(index);
   ++of.capabilities;
-  return {what.address, what.bytes, may, std::uint64_t{made.uses} << 32 | index, made.secret};
+  return {what.address, what.bytes, may, slots_.number_of(index), made.secret};
 }
 
 outcome memory_table::grant(application_index who, const capability& from, const range& of, rights may,
@@ -420,7 +319,7 @@ outcome memory_table::grant(application_index who, const capability& from, const
 }
 
 outcome memory_table::revoke(application_index who, std::uint64_t number, const capability_secret& secret) {
-  const slot* const found = find(number, secret);
+  const slot* const found = slots_.find(number, secret);
   if (found == nullptr || (found->maker != who && found->of->owner != who))
     return {status::denied, "no such capability, or another application made it"};
   revoke(static_cast<std::uint32_t>(number));
@@ -448,14 +347,8 @@ bool memory_table::end(std::uint32_t index) noexcept {
     }
     const std::uint32_t up = ends.parent;
     has_readers = has_readers || (ends.of->next && ends.sharing == ends.of->sharings);
-    ends.sharing = 0;
     --ends.of->capabilities;
-    ++ends.uses;
-    ends.secret = {};
-    ends.of = nullptr;
-    std::vector<std::uint32_t>{}.swap(ends.children);
-    --capabilities_;
-    add_free(at);
+    slots_.release(at);
     if (at == index) return has_readers;
     at = up;
   }
@@ -466,53 +359,16 @@ bool memory_table::end(std::uint32_t index) noexcept {
 void memory_table::reset(std::uint32_t server) noexcept {
   regions_.clear();
   passed_.clear();
-  watches_.close();
   slots_.clear();
-  first_free_ = no_slot;
-  capabilities_ = 0;
   used_ = 0;
   server_ = server;
   next_address_ = (std::uint64_t{server} << offset_bits) + page;
 }
 
-void memory_table::add_free(std::uint32_t index) noexcept {
-  slots_[index].last_free = no_slot;
-  slots_[index].next_free = first_free_;
-  if (first_free_ != no_slot) slots_[first_free_].last_free = index;
-  first_free_ = index;
-}
-void memory_table::take_free(std::uint32_t index) noexcept {
-  const auto [next, last] = std::pair{slots_[index].next_free, slots_[index].last_free};
-  (last != no_slot ? slots_[last].next_free : first_free_) = next;
-  if (next != no_slot) slots_[next].last_free = last;
-  ++capabilities_;
-}
-
-// Takes the slot of this number, and adds missing slots below it as free ones.
-memory_table::slot& memory_table::take_slot(std::uint64_t number) {
-  const auto index = static_cast<std::uint32_t>(number);
-  while (slots_.size() <= index) {
-    slots_.emplace_back();
-    add_free(static_cast<std::uint32_t>(slots_.size() - 1));
-  }
-  take_free(index);
-  slots_[index].uses = static_cast<std::uint32_t>(number >> 32);
-  return slots_[index];
-}
-
-namespace {
-
-// Returns true for the number of a used slot that a table may have.
-bool is_number(std::uint64_t number) noexcept {
-  return (number >> 32) % 2 == 1 && static_cast<std::uint32_t>(number) < memory_table::most_slots;
-}
-
-}  // namespace
-
 bool memory_table::place_region(const range& where, application_index owner, std::uint64_t session,
                                 std::uint64_t number, const capability_secret& secret) {
   if (where.bytes == 0 || where.bytes > capacity_ - used_ || where.address % page != 0 || where.address == 0 ||
-      server_of(where.address) != server_ || (number != 0 && !is_number(number)))
+      server_of(where.address) != server_ || (number != 0 && !capability_slots::is_number(number)))
     return false;
   outcome why;
   std::unique_ptr<region> fresh = make_region(where.bytes, why);
@@ -522,7 +378,7 @@ bool memory_table::place_region(const range& where, application_index owner, std
   if (next != regions_.begin())
     if (const region& before = *std::prev(next)->second; before.address + before.room + page > where.address)
       return false;
-  if (number != 0 && find_slot(number) != nullptr) return false;
+  if (number != 0 && slots_.find(number) != nullptr) return false;
   fresh->address = where.address;
   fresh->bytes = where.bytes;
   fresh->session = session;
@@ -532,7 +388,7 @@ bool memory_table::place_region(const range& where, application_index owner, std
   region& placed = *(regions_[where.address] = std::move(fresh));
   if (number == 0) return true;
   placed.root = static_cast<std::uint32_t>(number);
-  slot& root = take_slot(number);
+  slot& root = slots_.take(number);
   root.may = rights::all;
   root.for_whom = any_application;
   root.maker = owner;
@@ -545,19 +401,14 @@ bool memory_table::place_region(const range& where, application_index owner, std
   return true;
 }
 
-const memory_table::slot* memory_table::find_slot(std::uint64_t number) const noexcept {
-  const auto index = static_cast<std::uint32_t>(number);
-  return index < slots_.size() && slots_[index].of != nullptr && number_of(index) == number ? &slots_[index] : nullptr;
-}
-
 bool memory_table::place_capability(const capability_view& as) {
-  const slot* const from = find_slot(as.parent);
+  const slot* const from = slots_.find(as.parent);
   const auto index = static_cast<std::uint32_t>(as.number);
-  if (from == nullptr || !is_number(as.number) || (index < slots_.size() && slots_[index].of != nullptr)) return false;
+  if (from == nullptr || !capability_slots::is_number(as.number) || slots_.is_used(index)) return false;
   if (as.of.address < from->begin || as.of.address > from->end || as.of.bytes > from->end - as.of.address) return false;
   if (!includes(from->may, as.may)) return false;
   region& within = *from->of;
-  slot& made = take_slot(as.number);
+  slot& made = slots_.take(as.number);
   made.may = as.may;
   made.for_whom = as.for_whom;
   made.maker = as.maker;
@@ -572,24 +423,9 @@ bool memory_table::place_capability(const capability_view& as) {
 }
 
 bool memory_table::drop_capability(std::uint64_t number) noexcept {
-  if (find_slot(number) == nullptr) return false;
+  if (slots_.find(number) == nullptr) return false;
   revoke(static_cast<std::uint32_t>(number));
   return true;
-}
-
-std::vector<std::uint32_t> memory_table::uses() const {
-  std::vector<std::uint32_t> all;
-  for (const slot& each : slots_) all.push_back(each.uses);
-  return all;
-}
-void memory_table::set_uses(std::span<const std::uint32_t> uses) {
-  slots_.resize(std::max(slots_.size(), uses.size()));
-  first_free_ = no_slot;
-  for (std::size_t i = slots_.size(); i-- > 0;) {
-    if (slots_[i].of != nullptr) continue;
-    if (i < uses.size()) slots_[i].uses = uses[i] + uses[i] % 2;
-    add_free(static_cast<std::uint32_t>(i));
-  }
 }
 
 std::span<std::byte> memory_table::bytes_at(const range& where) const noexcept {
@@ -615,7 +451,7 @@ void memory_table::for_each_region(const std::function<void(const range&, applic
                                                             std::uint64_t, const capability_secret&)>& call) const {
   for (const auto& [address, each] : regions_) {
     const bool has_root = each->root != no_slot;
-    call({address, each->bytes}, each->owner, each->session, has_root ? number_of(each->root) : 0,
+    call({address, each->bytes}, each->owner, each->session, has_root ? slots_.number_of(each->root) : 0,
          has_root ? slots_[each->root].secret : capability_secret{});
   }
 }
@@ -633,8 +469,8 @@ void memory_table::for_each_grant(const std::function<void(const capability_view
             each.may,
             each.for_whom,
             each.maker,
-            number_of(index),
-            number_of(from),
+            slots_.number_of(index),
+            slots_.number_of(from),
             &each.secret});
       open.push_back(index);
     }

@@ -29,16 +29,15 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "os/descriptor.h"
+#include "rmem/application_index.h"
+#include "rmem/capability_slots.h"
+#include "rmem/passed_files.h"
 #include "rmem/protocol.h"
+#include "rmem/region_file.h"
 
 namespace situ::rmem::detail {
-
-using application_index = std::uint32_t;
-inline constexpr application_index any_application = ~0U;
 
 // The result of a call: a status and, if it was refused, a text.
 struct outcome {
@@ -52,7 +51,7 @@ class memory_table {
  public:
   static constexpr std::uint32_t most_regions = 4096;       // of an application
   static constexpr std::uint32_t most_capabilities = 4096;  // of a region
-  static constexpr std::uint32_t most_slots = 1U << 24;     // the limit for slots taken over from another table
+  static constexpr std::uint32_t most_slots = capability_slots::most;
 
   memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind);
   ~memory_table();
@@ -121,8 +120,8 @@ class memory_table {
   [[nodiscard]] bool drop_capability(std::uint64_t number) noexcept;
   // Return the use counts of all slots and the address at which the search for a gap begins. A copy must continue from
   // both.
-  [[nodiscard]] std::vector<std::uint32_t> uses() const;
-  void set_uses(std::span<const std::uint32_t> uses);
+  [[nodiscard]] std::vector<std::uint32_t> uses() const { return slots_.uses(); }
+  void set_uses(std::span<const std::uint32_t> uses) { slots_.set_uses(uses); }
   [[nodiscard]] std::uint64_t next_address() const noexcept { return next_address_; }
   void set_next_address(std::uint64_t address) noexcept { next_address_ = address; }
   // Returns the bytes of a range that lies within one region; empty if no region contains it.
@@ -151,36 +150,14 @@ class memory_table {
   // Releases the files that nobody has any more.
   void collect() noexcept;
   [[nodiscard]] std::size_t region_count() const noexcept { return regions_.size(); }
-  [[nodiscard]] std::size_t capability_count() const noexcept { return capabilities_; }
+  [[nodiscard]] std::size_t capability_count() const noexcept { return slots_.count_in_use(); }
 
  private:
-  struct region;
-  struct region_file;
-  static constexpr std::uint32_t no_slot = ~0U;
-  struct slot {
-    std::uint32_t uses = 0;  // odd: in use
-    std::uint32_t next_free = no_slot;
-    std::uint32_t last_free = no_slot;
-    rights may = rights::none;
-    application_index for_whom = any_application;
-    application_index maker = 0;
-    std::uint32_t parent = no_slot;
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    region* of = nullptr;
-    std::uint32_t sharing = 0;  // the number of the region's sharing in which it was passed; 0: never
-    capability_secret secret{};
-    std::vector<std::uint32_t> children;
-  };
-  struct passed_file {
-    application_index owner;
-    std::uint64_t kept_bytes;  // 0: it still has its region
-  };
+  using region = table_region;
+  using slot = capability_slots::slot;
+  static constexpr std::uint32_t no_slot = capability_slots::none;
 
-  [[nodiscard]] const slot* find(std::uint64_t number, const capability_secret& secret) const noexcept;
   [[nodiscard]] std::unique_ptr<region> make_region(std::uint64_t bytes, outcome& why) const;
-  [[nodiscard]] region_file make_file(std::uint64_t bytes) const;
-  [[nodiscard]] std::uint64_t behind_region() const noexcept;
   [[nodiscard]] std::size_t files_of(application_index owner) const noexcept;
   [[nodiscard]] bool has_descriptors(std::uint64_t wanted) const noexcept;
   outcome begin_sharing(region& of);
@@ -189,13 +166,6 @@ class memory_table {
   void move(region& of) noexcept;
   void retire(region_file old) noexcept;
   void revoke(std::uint32_t index) noexcept;
-  [[nodiscard]] std::uint64_t number_of(std::uint32_t index) const noexcept {
-    return std::uint64_t{slots_[index].uses} << 32 | index;
-  }
-  slot& take_slot(std::uint64_t number);
-  void add_free(std::uint32_t index) noexcept;
-  void take_free(std::uint32_t index) noexcept;
-  [[nodiscard]] const slot* find_slot(std::uint64_t number) const noexcept;
   capability add(region& of, const range& what, rights may, application_index for_whom, application_index maker,
                  std::uint32_t parent);
   bool end(std::uint32_t index) noexcept;
@@ -208,13 +178,10 @@ class memory_table {
   std::uint64_t most_files_ = ~std::uint64_t{0};
   memory_kind kind_;
   std::uint64_t used_ = 0;
-  os::descriptor watches_;                       // inotify, which reports when nobody has a file any more
-  std::unordered_map<int, passed_file> passed_;  // by watch
+  passed_files passed_;
   std::uint64_t next_address_;  // where the search for a gap begins: an address is reused as late as possible
   std::map<std::uint64_t, std::unique_ptr<region>> regions_;  // by address
-  std::vector<slot> slots_;
-  std::uint32_t first_free_ = no_slot;  // head of a list within slots_
-  std::size_t capabilities_ = 0;        // number of slots in use
+  capability_slots slots_;
 };
 
 }  // namespace situ::rmem::detail
