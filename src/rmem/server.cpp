@@ -2,13 +2,11 @@
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
-#include <situ/base/units.h>
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +31,8 @@
 #include "rmem/handshake.h"
 #include "rmem/membership.h"
 #include "rmem/registrar.h"
+#include "rmem/server_connection.h"
+#include "rmem/server_options.h"
 #include "rmem/session.h"
 #include "rmem/sockets.h"
 
@@ -41,8 +41,6 @@ namespace {
 
 using situ::detail::steady_ns;
 
-// The bytes of one client, in and out, that the server moves before it serves the next one.
-constexpr std::size_t most_bytes_a_turn = std::size_t{256} << 10;
 // The number of low-priority actions after each round of clients: accepting a connection, serving a stranger, closing a
 // connection that has hung up. Each takes up to ten times as long as a client's request.
 constexpr int most_low_priority_a_turn = 2;
@@ -54,46 +52,6 @@ constexpr int most_ended_a_turn = 1;
 constexpr std::uint64_t wake_number = 0;
 constexpr std::uint64_t low_priority_number = 1;
 constexpr std::uint64_t listener_numbers = 1'000'000;
-
-void check(const server_options& options) {
-  const auto demand = [](bool holds, const std::string& what) {
-    if (!holds) throw_error(errc::bad_argument, what);
-  };
-  demand(!options.listen.empty(), "a server listens somewhere: give it an endpoint");
-  demand(options.index < 256, fmt::format("a server's index is 0 to 255, not {}", options.index));
-  demand(!options.keys.empty(), "a server without keys has no clients: give it those of its applications");
-  demand(options.most_clients > 1, "a server has room for two clients at least");
-  demand(options.patience.count() > 0, "a server's patience is longer than nothing");
-  for (const application_key& each : options.keys)
-    demand(detail::is_application_name(each.application),
-           fmt::format("\"{}\" is no application's name", each.application));
-  demand(options.names.empty() || std::any_of(options.keys.begin(), options.keys.end(),
-                                              [](const application_key& each) { return each.is_operator; }),
-         "a server links its name by the key of an operator: give it one");
-  demand(options.names.empty() || options.capacity_bytes > 0, "a server that links its name has memory");
-  demand(options.replicas <= detail::most_replicas,
-         fmt::format("memory lies at {} servers at most, not {}", detail::most_replicas, options.replicas));
-  demand((options.replicas == 0 && !options.is_spare) || !options.names.empty(),
-         "replicas are kept by a name server: say which");
-  demand(!options.is_spare || options.replicas == 0, "a spare server has as many beside it as others have asked for");
-  demand(options.lease.count() >= 100 && options.lease.count() <= 60'000, "a lease is 100 ms to a minute");
-  const auto is_everywhere = [](const std::string& at) {
-    return at.starts_with("0.0.0.0:") || at.starts_with("[::]:");
-  };
-  demand(options.names.empty() || !options.advertised.empty() || !is_everywhere(options.listen[0]),
-         fmt::format("{} leads no client to this host: say what its name shall lead to (advertised, --advertise)",
-                     options.listen[0]));
-  const std::uint64_t most = situ::detail::usable_memory_bytes();
-  if (!options.memory.has_file() && options.capacity_bytes > most)
-    throw_error(errc::out_of_memory,
-                fmt::format("a server of {} does not fit this machine, or its control group, which has {}",
-                            format_bytes(options.capacity_bytes), format_bytes(most)));
-}
-
-// The endpoint that the name server gives to clients.
-std::string advertised(const server_options& options) {
-  return options.advertised.empty() ? options.listen[0] : options.advertised;
-}
 
 }  // namespace
 
@@ -107,34 +65,7 @@ class server::impl {
   [[nodiscard]] statistics counted() const { return service_.counted(); }
 
  private:
-  struct connection {
-    connection(std::unique_ptr<detail::party> with, os::descriptor socket)
-        : with{std::move(with)}, socket{std::move(socket)} {}
-    [[nodiscard]] bool is_awaited() const noexcept { return bytes.is_owed || taking.is_owed; }
-    // The other end owes something: the current step of it, and since when.
-    struct open_debt {
-      bool is_owed = false;
-      std::uint64_t step = 0;
-      std::uint64_t since_ns = 0;
-      void look(const detail::party::debt& now, std::uint64_t now_ns) noexcept {
-        if (!is_owed || step != now.step) since_ns = now_ns;
-        is_owed = now.is_owed;
-        step = now.step;
-      }
-      [[nodiscard]] bool is_older(std::uint64_t ns, std::uint64_t now_ns) const noexcept {
-        return is_owed && now_ns - since_ns >= ns;
-      }
-    };
-    std::unique_ptr<detail::party> with;
-    // The socket closes before the session frees its regions. So a reader that has mapped a region can tell, from the
-    // closed connection, that the bytes no longer count.
-    os::descriptor socket;
-    std::uint32_t events = 0;
-    bool is_low_priority = false;  // it is in low_priority_, not in epoll_
-    bool has_hung_up = false;      // the other end has closed the connection, or its half of it
-    open_debt bytes;
-    open_debt taking;
-  };
+  using connection = detail::server_connection;
 
   void watch(const os::descriptor& by, int what, std::uint64_t number, std::uint32_t events, int how);
   void wait_for(connection& one, std::uint64_t number, std::uint32_t events, bool is_low_priority);
@@ -157,9 +88,6 @@ class server::impl {
   template <class Call>
   void do_or_close(std::uint64_t number, Call&& call);
   void exchange(connection& one, std::uint64_t number);
-  bool take_from(connection& one, std::size_t& bytes);
-  void end(connection& one, int why);
-  bool give_to(connection& one, std::size_t& bytes);
   void settle(connection& one, std::uint64_t number);
   void close(std::uint64_t number);
   void end_silent_ones();
@@ -193,7 +121,7 @@ class server::impl {
 };
 
 server::impl::impl(server_options options)
-    : options_{(check(options), std::move(options))},
+    : options_{(detail::check(options), std::move(options))},
       service_{options_.index, options_.capacity_bytes, options_.memory, options_.keys, options_.most_clients},
       plan_{detail::plan_descriptors(options_.most_clients)},
       admission_{plan_.strangers},
@@ -222,7 +150,7 @@ server::impl::impl(server_options options)
   std::uint64_t node = 0;
   while (node == 0) detail::fill_random(std::as_writable_bytes(std::span{&node, 1}));
   service_.become_replica(node, options_.is_spare ? detail::any_server : options_.index, options_.replicas,
-                          advertised(options_));
+                          detail::advertised(options_));
 }
 
 server::impl::~impl() { end(); }
@@ -290,7 +218,7 @@ void server::impl::run() {
   if (service_.member() != nullptr) {
     member.emplace(options_.names, *by, [this](auto what) { post(std::move(what)); }, calls_of_member());
   } else if (!options_.names.empty()) {
-    named.emplace(options_.names, *by, detail::server_name(options_.index), advertised(options_));
+    named.emplace(options_.names, *by, detail::server_name(options_.index), detail::advertised(options_));
   }
   std::array<epoll_event, 64> events{};
   const int look_ms = static_cast<int>(std::clamp<std::int64_t>(options_.patience.count() / 4, 1, 1000));
@@ -518,90 +446,16 @@ void server::impl::do_or_close(std::uint64_t number, Call&& call) {
   }
 }
 
-// Reads, works and writes until the socket would block or the client has had its bytes of this turn.
+// Serves the connection for a turn, and waits for what comes next.
 void server::impl::exchange(connection& one, std::uint64_t number) {
-  std::size_t bytes = 0;
-  bool goes_on = true;
-  while (goes_on && bytes < most_bytes_a_turn) {
-    const std::size_t before = bytes;
-    goes_on = give_to(one, bytes) && take_from(one, bytes) && bytes != before;
-    if (!one.socket) return close(number);
-  }
-  if (!give_to(one, bytes) && !one.socket) return close(number);
+  if (!one.exchange(service_)) return close(number);
   settle(one, number);
 }
 
-// Returns false if there is nothing more to read. Closes the socket if the connection is over.
-bool server::impl::take_from(connection& one, std::size_t& bytes) {
-  const std::span<std::byte> room = one.with->room();
-  if (room.empty()) return true;
-  const ssize_t got = ::recv(one.socket.number(), room.data(), room.size(), 0);
-  if (got > 0) {
-    bytes += static_cast<std::size_t>(got);
-    // The lease is checked against the time at which the bytes were read: the thread may have been stopped before.
-    if (service_.member() != nullptr) service_.set_now(steady_ns());
-    one.with->received(static_cast<std::size_t>(got));
-    return static_cast<std::size_t>(got) == room.size();  // a short read was all that there was
-  }
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  end(one, got < 0 ? errno : 0);
-  return false;
-}
-
-// The connection is over, by the error `why`, or by the client if it is 0. The kernel's patience (TCP_USER_TIMEOUT) may
-// end before the server's.
-void server::impl::end(connection& one, int why) {
-  if (why == ETIMEDOUT && one.is_awaited()) {
-    ++service_.counters().timeouts;
-  } else if (one.with->is_within_message()) {
-    ++service_.counters().cut_messages;
-  }
-  one.socket.close();
-}
-
-bool server::impl::give_to(connection& one, std::size_t& bytes) {
-  for (;;) {
-    const detail::party::pieces out = one.with->output();
-    std::array<iovec, 2> parts{};
-    std::size_t count = 0;
-    std::size_t all = 0;
-    for (const auto& each : out) {
-      if (each.empty()) continue;
-      parts[count++] = {const_cast<std::byte*>(each.data()), each.size()};
-      all += each.size();
-    }
-    if (all == 0) {
-      if (one.with->has_ended()) one.socket.close();
-      return static_cast<bool>(one.socket);
-    }
-    if (bytes >= most_bytes_a_turn) return false;
-    const int passed = one.with->passing();
-    const ssize_t gone = os::send_message(one.socket, std::span{parts}.first(count), passed);
-    if (gone < 0) {
-      if (errno != EAGAIN) end(one, errno);
-      return false;
-    }
-    if (passed >= 0) one.with->passed();
-    bytes += static_cast<std::size_t>(gone);
-    one.with->sent(static_cast<std::size_t>(gone));
-    if (static_cast<std::size_t>(gone) < all) return false;
-  }
-}
-
-// Chooses the events to wait for. While the socket takes no output, the server reads nothing from it, so it does not
-// ask for input: epoll would report it at once.
 void server::impl::settle(connection& one, std::uint64_t number) {
-  const detail::party::pieces out = one.with->output();
-  const bool has_output = !out[0].empty() || !out[1].empty();
-  const bool takes_input = !has_output && !one.with->room().empty();
-  const std::uint32_t events = has_output    ? std::uint32_t{EPOLLOUT}
-                               : takes_input ? std::uint32_t{EPOLLIN | EPOLLRDHUP}
-                                             : 0U;
-  wait_for(one, number, events, one.has_hung_up || !one.with->is_logged_in());
+  wait_for(one, number, one.wanted_events(), one.has_hung_up || !one.with->is_logged_in());
   const bool was_awaited = one.is_awaited();
-  const std::uint64_t now = steady_ns();
-  one.bytes.look(one.with->owes_bytes(), now);
-  one.taking.look(one.with->owes_taking(), now);
+  one.look(steady_ns());
   if (one.is_awaited() && !was_awaited) ++awaited_;
   if (!one.is_awaited() && was_awaited) --awaited_;
   if (one.with->is_logged_in()) {
@@ -641,7 +495,7 @@ void server::impl::end_silent_ones() {
     }
     const std::uint64_t number = each->first;
     const connection& one = *(each++)->second;
-    if (!one.bytes.is_older(patience_ns, now) && !one.taking.is_older(patience_ns, now)) continue;
+    if (!one.is_silent(patience_ns, now)) continue;
     ++service_.counters().timeouts;
     ++ended;
     close(number);
