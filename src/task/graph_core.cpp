@@ -17,9 +17,7 @@ bool uses(const std::vector<staged_tile>& tiles, const staging& of) {
   return std::any_of(tiles.begin(), tiles.end(), [&](const staged_tile& each) { return each.of == &of; });
 }
 
-constexpr std::uint32_t most_taken = 16;         // most fresh units taken at once
 constexpr int looks_before_sleep = 2000;         // about 20 us
-constexpr int looks_before_far = 200;            // about 2 us: reading 64 KiB from another node costs as much extra
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
 constexpr std::uint32_t first_records = 64;      // of the window; more once these are all under way
 constexpr std::size_t most_parts = 64;           // most parts of a reduction before they are combined
@@ -107,7 +105,6 @@ void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access
 graph_core::graph_core(const task_graph_options& options, std::function<void()> await_end, std::optional<task_nodes> on)
     : window_{options.window},
       units_{nullptr},
-      threads_order_{can_order_all_threads()},
       is_checked_{options.checked},
       grain_{options.granularity_bytes},
       await_end_{std::move(await_end)} {
@@ -121,31 +118,16 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
   make_records(std::min(window_, first_records));
   const std::uint32_t count = options.threads != 0 ? options.threads : allowed_processors();
   if (!on) on = count > 1 ? nodes_of_thread() : task_nodes{};
-  deal_homes(*on, count);
+  ready_.deal(*on, count, units_.get(), window_);
+  if (ready_.has_homes()) homes_of_units_ = std::make_unique<unit_homes>(*on);
   try {
     for (std::uint32_t i = 1; i < count; ++i)
       workers_.emplace_back([this, i] { work(i); },
-                            homes_of_units_ != nullptr ? &on->nodes[threads_[i]->home_number].processors : nullptr);
+                            ready_.has_homes() ? &on->nodes[ready_.part(i).home_number].processors : nullptr);
   } catch (...) {
     stop();
     throw;
   }
-}
-
-// Removes nodes that get no thread from `on`. The last home is for units without one.
-void graph_core::deal_homes(task_nodes& on, std::uint32_t count) {
-  const bool has_several = on.nodes.size() > 1;
-  const std::vector<std::uint32_t> dealt =
-      has_several ? threads_of_nodes(on, count) : std::vector<std::uint32_t>(count);
-  homes_.resize(has_several ? on.nodes.size() + 1 : 1);
-  for (auto& each : homes_) each = std::make_unique<ready_home>(window_);
-  for (const std::uint32_t node : dealt) {
-    threads_.push_back(std::make_unique<thread_part>(window_, static_cast<std::uint16_t>(node), *homes_[node]));
-    homes_[node]->share += 2;
-  }
-  if (!has_several) return;
-  homes_.back()->share = 2 * count;
-  homes_of_units_ = std::make_unique<unit_homes>(on);
 }
 
 graph_core::~graph_core() {
@@ -191,7 +173,7 @@ work_unit& graph_core::free_unit() {
       looks = 0;
       continue;
     }
-    looks = std::min(looks + 1, looks_before_far);
+    looks = std::min(looks + 1, ready_units::looks_before_far);
     if (await_end_)
       await_end_();
     else
@@ -355,23 +337,13 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
   }
   edges_ += found;
   const std::uint32_t all = found + tiles;
-  if (all == 0 || unit.waits_for.fetch_sub(work_unit::being_added - all, std::memory_order_acq_rel) ==
-                      work_unit::being_added - all) {
-    ready_home& at = homes_of_units_ == nullptr ? threads_[0]->home : home_of(unit);
-    at.fresh.push(static_cast<std::uint32_t>(&unit - units_.get()));
-    wake_somebody(at);
-  }
+  if (all == 0 ||
+      unit.waits_for.fetch_sub(work_unit::being_added - all, std::memory_order_acq_rel) == work_unit::being_added - all)
+    ready_.push_fresh(unit);
   if (no_room) std::rethrow_exception(no_room);
 }
 
 // --- running --------------------------------------------------------------------------------------------------------
-
-void graph_core::push_late(work_unit& unit) noexcept {
-  ready_home& at = home_of(unit);
-  unit.next_late = at.late.load(std::memory_order_relaxed);
-  while (!at.late.compare_exchange_weak(unit.next_late, &unit, std::memory_order_acq_rel, std::memory_order_relaxed)) {}
-  wake_somebody(at);
-}
 
 void graph_core::fail(const work_unit& unit, std::exception_ptr failure) noexcept {
   const std::scoped_lock lock{failure_mutex_};
@@ -390,7 +362,7 @@ void graph_core::end(work_unit& unit, const std::exception_ptr& failure) noexcep
 }
 
 void graph_core::run(work_unit& unit, std::uint32_t thread) {
-  thread_part& part = *threads_[thread];
+  ready_units::thread_part& part = ready_.part(thread);
   bool failed = unit.run != nullptr && unit.is_cancelled.load(std::memory_order_relaxed);
   if (failed) {
     part.never_run.store(part.never_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -415,7 +387,7 @@ void graph_core::run(work_unit& unit, std::uint32_t thread) {
 
 // Ends a unit: frees its record, and makes those units ready that waited for it last.
 void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept {
-  thread_part& part = *threads_[thread];
+  ready_units::thread_part& part = ready_.part(thread);
   if (unit.destroy != nullptr) unit.destroy(unit);
   if (const auto tiles = std::move(unit.staged))
     for (std::size_t i = 0; i < tiles->size(); ++i) {
@@ -434,124 +406,27 @@ void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noex
     if (failed) after.is_cancelled.store(true, std::memory_order_relaxed);
     if (after.waits_for.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       after.made_ready_by = thread;
-      if (after.home == part.home_number || after.home == no_home) {
-        part.own.push(static_cast<std::uint32_t>(&after - units_.get()));
-        ++ready;
-      } else {
-        push_late(after);
-      }
+      if (ready_.push(part, after)) ++ready;
     }
   }
   part.ended.store(part.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (ready > 1) wake_somebody(part.home);
-  wake_owner();
-}
-
-// Takes the oldest 1/share of the late units, but at least one: returns the first, and pushes the others to the
-// thread's own queue. The rest are given back.
-std::uint32_t graph_core::take_late(thread_part& part, ready_home& from, std::uint32_t share) {
-  work_unit* next = from.late.exchange(nullptr, std::memory_order_acquire);
-  if (share > 1) next = give_back_late(from, next, share);
-  while (next != nullptr) {
-    work_unit& unit = *next;
-    next = next->next_late;  // before another thread takes the unit, and it ends
-    part.own.push(static_cast<std::uint32_t>(&unit - units_.get()));  // so the oldest comes first
-  }
-  return part.own.pop();
-}
-
-// Gives back all but the oldest units of the list, and returns those. The first of the list stays its first.
-work_unit* graph_core::give_back_late(ready_home& to, work_unit* first, std::uint32_t share) noexcept {
-  std::uint32_t count = 0;
-  for (const work_unit* each = first; each != nullptr; each = each->next_late) ++count;
-  if (count < 2) return first;
-  work_unit* last = first;
-  for (std::uint32_t rest = count - std::max(count / share, 1U); rest > 1; --rest) last = last->next_late;
-  work_unit* const kept = last->next_late;
-  last->next_late = to.late.load(std::memory_order_relaxed);
-  while (!to.late.compare_exchange_weak(last->next_late, first, std::memory_order_acq_rel, std::memory_order_relaxed)) {
-  }
-  wake_somebody(to);  // a thread that has looked in between has not seen them
-  return kept;
-}
-
-// Steals from the threads of its node, or from all others.
-std::uint32_t graph_core::steal(std::uint32_t thread, bool far) noexcept {
-  const auto count = static_cast<std::uint32_t>(threads_.size());
-  for (std::uint32_t i = 1; i < count; ++i) {
-    thread_part& victim = *threads_[(thread + i) % count];
-    if ((&victim.home != &threads_[thread]->home) != far) continue;
-    if (const std::uint32_t unit = victim.own.steal(); unit != no_unit) return unit;
-  }
-  return no_unit;
-}
-
-std::uint32_t graph_core::take_waiting(std::uint32_t thread, int looks) {
-  if (homes_of_units_ != nullptr) return take_at_homes(thread, looks);
-  thread_part& part = *threads_[thread];
-  const std::uint32_t unit = take_from(part, part.home, 1);
-  return unit != no_unit ? unit : steal(thread, false);
-}
-
-std::uint32_t graph_core::take_at_homes(std::uint32_t thread, int looks) {
-  thread_part& part = *threads_[thread];
-  for (ready_home* const from : {&part.home, homes_.back().get()}) {
-    const std::uint32_t unit = take_from(part, *from, from == &part.home ? 1 : from->share);
-    if (unit == no_unit) continue;
-    wake_for_more(part, *from);
-    return unit;
-  }
-  if (const std::uint32_t unit = steal(thread, false); unit != no_unit || looks < looks_before_far) return unit;
-  return take_far(thread);
-}
-
-__attribute__((always_inline)) inline std::uint32_t graph_core::take_from(thread_part& part, ready_home& from,
-                                                                          std::uint32_t late_share) {
-  if (from.late.load(std::memory_order_relaxed) != nullptr)
-    if (const std::uint32_t unit = take_late(part, from, late_share); unit != no_unit) return unit;
-  std::uint32_t some[most_taken];
-  const std::uint32_t taken = from.fresh.take(some, most_taken, from.share);
-  if (taken == 0) return no_unit;
-  for (std::uint32_t i = taken; i-- > 1;) part.own.push(some[i]);  // the oldest comes first
-  return some[0];
-}
-
-// Takes a single unit, so that the threads of that home still have the others.
-std::uint32_t graph_core::take_far(std::uint32_t thread) {
-  thread_part& part = *threads_[thread];
-  for (const auto& other : homes_) {
-    if (other.get() == &part.home) continue;
-    std::uint32_t one = no_unit;
-    if (other->late.load(std::memory_order_relaxed) != nullptr) one = take_late(part, *other, UINT32_MAX);
-    if (one == no_unit && other->fresh.take(&one, 1, 1) == 0) continue;
-    wake_for_more(part, *other);
-    return one;
-  }
-  return steal(thread, true);
+  if (ready > 1) ready_.wake_helper(part);
+  ready_.wake_owner();
 }
 
 bool graph_core::run_one(std::uint32_t thread, int looks) {
-  std::uint32_t taken = threads_[thread]->own.pop();
-  if (taken == no_unit) taken = take_waiting(thread, looks);
+  ready_units::thread_part& part = ready_.part(thread);
+  std::uint32_t taken = part.own.pop();
+  if (taken == no_unit) taken = ready_.take(thread, looks);
   if (taken == no_unit) return false;
-  if (const std::uint32_t next = threads_[thread]->own.peek(); next != no_unit) fetch_record(record(next));
+  if (const std::uint32_t next = part.own.peek(); next != no_unit) fetch_record(record(next));
   work_unit& unit = record(taken);
-  if (unit.made_ready_by != thread) {
-    std::atomic<std::uint64_t>& count = threads_[thread]->taken;
-    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  if (unit.home != threads_[thread]->home_number && unit.home != no_home) {
-    std::atomic<std::uint64_t>& count = threads_[thread]->far;
-    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  if (unit.made_ready_by != thread)
+    part.taken.store(part.taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (unit.home != part.home_number && unit.home != no_home)
+    part.far.store(part.far.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   run(unit, thread);
   return true;
-}
-
-bool graph_core::has_ready() const noexcept {
-  for (const auto& each : homes_)
-    if (!each->fresh.is_empty() || each->late.load(std::memory_order_seq_cst) != nullptr) return true;
-  return std::any_of(threads_.begin(), threads_.end(), [](const auto& each) { return !each->own.is_empty(); });
 }
 
 void graph_core::has_tiles(work_unit& unit, const std::exception_ptr& failure) noexcept {
@@ -561,61 +436,11 @@ void graph_core::has_tiles(work_unit& unit, const std::exception_ptr& failure) n
   }
   if (unit.waits_for.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   unit.made_ready_by = no_unit;
-  push_late(unit);
-  wake_owner();
+  ready_.push_late(unit);
+  ready_.wake_owner();
 }
 
-// --- sleeping -------------------------------------------------------------------------------------------------------
-
-// The waker pushes a unit, then reads `sleepers`; a sleeper counts itself, then looks for a unit. One of the two sees
-// the other, since the sleeper orders all threads between its two steps.
-void graph_core::wake_somebody(ready_home& near) noexcept {
-  if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (near.sleepers.load(std::memory_order_relaxed) != 0) {
-    near.bell.fetch_add(1, std::memory_order_release);
-    wake_on_word(near.bell, 1);
-  } else if (homes_of_units_ != nullptr) {
-    wake_far();
-  }
-}
-
-// Wakes a thread of another node to help, because the threads of the unit's home are awake.
-void graph_core::wake_far() noexcept {
-  for (const auto& each : homes_) {
-    if (each->sleepers.load(std::memory_order_relaxed) == 0) continue;
-    each->bell.fetch_add(1, std::memory_order_release);
-    wake_on_word(each->bell, 1);
-    return;
-  }
-}
-
-// If there are more units at the home from which a thread has just taken, wakes one sleeper to help, which wakes the
-// next in the same way. While a burst of units is added all threads may sleep, and then only the bell of the units'
-// home rings.
-void graph_core::wake_for_more(const thread_part& part, const ready_home& from) noexcept {
-  if (!from.fresh.is_empty() || !part.own.is_empty()) wake_far();
-}
-
-// Wakes the adding thread, which sleeps until a unit has ended or is ready.
-void graph_core::wake_owner() noexcept {
-  if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!owner_sleeps_.load(std::memory_order_relaxed)) return;
-  ready_home& home = threads_[0]->home;
-  home.bell.fetch_add(1, std::memory_order_release);
-  wake_on_word(home.bell, INT32_MAX);
-}
-
-template <class Done>
-void graph_core::sleep_unless(ready_home& home, Done done) noexcept {
-  const std::uint32_t heard = home.bell.load(std::memory_order_acquire);
-  home.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (threads_order_)
-    order_all_threads();
-  else
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!done() && !has_ready()) wait_on_word(home.bell, heard, -1);
-  home.sleepers.fetch_sub(1, std::memory_order_relaxed);
-}
+// --- working --------------------------------------------------------------------------------------------------------
 
 void graph_core::work(std::uint32_t thread) {
   int looks = 0;
@@ -626,7 +451,7 @@ void graph_core::work(std::uint32_t thread) {
     } else if (++looks < looks_before_sleep) {
       pause();
     } else {
-      sleep_unless(threads_[thread]->home, is_over);
+      ready_.sleep_unless(thread, is_over);
       looks = 0;
     }
   }
@@ -642,9 +467,7 @@ void graph_core::work_until(Done done) {
     } else if (++looks < looks_before_sleep) {
       pause();
     } else {
-      owner_sleeps_.store(true, std::memory_order_seq_cst);
-      sleep_unless(threads_[0]->home, done);
-      owner_sleeps_.store(false, std::memory_order_relaxed);
+      ready_.owner_sleeps_unless(done);
       looks = 0;
     }
   }
@@ -652,29 +475,20 @@ void graph_core::work_until(Done done) {
 
 void graph_core::stop() noexcept {
   is_stopping_.store(true, std::memory_order_release);
-  for (const auto& each : homes_) {
-    each->bell.fetch_add(1, std::memory_order_release);
-    wake_on_word(each->bell, INT32_MAX);
-  }
+  ready_.wake_all();
   workers_.clear();  // waits for the threads
-}
-
-std::uint64_t graph_core::ended() const noexcept {
-  std::uint64_t sum = 0;
-  for (const auto& each : threads_) sum += each->ended.load(std::memory_order_acquire);
-  return sum;
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 void graph_core::settle_all() {
-  work_until([this] { return ended() == added_; });
+  work_until([this] { return ready_.ended() == added_; });
 }
 
 void graph_core::wait() {
   check_thread("wait()");
   while (!reductions_.empty()) close_reductions(reductions_.back().target);
-  work_until([this] { return ended() == added_; });
+  work_until([this] { return ready_.ended() == added_; });
   accesses_.clear();
   if (homes_of_units_ != nullptr) homes_of_units_->forget();
   if (!has_failed_.load(std::memory_order_acquire)) return;
@@ -698,11 +512,7 @@ void graph_core::wait_for(std::span<const declared_access> accesses) {
 
 task_graph_statistics graph_core::statistics() const {
   task_graph_statistics sum{.units = added_, .edges = edges_};
-  for (const auto& each : threads_) {
-    sum.never_run += each->never_run.load(std::memory_order_relaxed);
-    sum.taken += each->taken.load(std::memory_order_relaxed);
-    sum.far += each->far.load(std::memory_order_relaxed);
-  }
+  ready_.add_to(sum);
   return sum;
 }
 

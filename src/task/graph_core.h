@@ -18,9 +18,9 @@
 #include "os/host.h"
 #include "task/access_map.h"
 #include "task/homes.h"
+#include "task/ready_units.h"
 #include "task/shared_workers.h"
 #include "task/staging.h"
-#include "task/unit_queues.h"
 
 namespace situ::detail {
 
@@ -54,33 +54,9 @@ class graph_core {
   [[nodiscard]] task_graph_statistics statistics() const;
   [[nodiscard]] std::uint64_t grain() const noexcept { return grain_; }
   [[nodiscard]] bool is_checked() const noexcept { return is_checked_; }
-  [[nodiscard]] std::uint32_t thread_count() const noexcept { return static_cast<std::uint32_t>(threads_.size()); }
+  [[nodiscard]] std::uint32_t thread_count() const noexcept { return ready_.thread_count(); }
 
  private:
-  // A queue of ready units for any thread of a node, on which those threads sleep. There is one if units have no homes;
-  // otherwise one for each node, and one more for units without a home, from which all threads take and on which none
-  // sleeps.
-  struct ready_home {
-    explicit ready_home(std::uint32_t room) : fresh{room} {}
-    fresh_units fresh;
-    alignas(64) std::atomic<work_unit*> late{nullptr};  // made ready by other threads, the last one first
-    alignas(64) std::atomic<std::uint32_t> sleepers{0};
-    std::atomic<std::uint32_t> bell{0};
-    std::uint32_t share = 0;  // a thread takes 1/share of the fresh units: twice its threads
-  };
-  // The counters and ready units of a thread. Only the thread writes them, except `own`, from which others steal.
-  struct alignas(128) thread_part {
-    thread_part(std::uint32_t window, std::uint16_t node, ready_home& of_node)
-        : home{of_node}, home_number{node}, own{window} {}
-    ready_home& home;
-    std::uint16_t home_number;
-    own_units own;
-    alignas(64) std::atomic<std::uint64_t> ended{0};
-    std::atomic<std::uint64_t> never_run{0};
-    std::atomic<std::uint64_t> taken{0};
-    std::atomic<std::uint64_t> far{0};
-  };
-
   [[nodiscard]] work_unit& record(std::uint32_t i) const noexcept { return units_.get()[i]; }
   [[nodiscard]] unit_name name_of(const work_unit& unit) const noexcept {
     return {static_cast<std::uint32_t>(&unit - units_.get()), unit.generation};
@@ -94,32 +70,12 @@ class graph_core {
 
   void work(std::uint32_t thread);
   // Runs one ready unit; returns false if there is none. looks: how many looks before found none; a thread takes units
-  // of other homes only after looks_before_far of them.
+  // of other homes only after ready_units::looks_before_far of them.
   bool run_one(std::uint32_t thread, int looks);
-  [[nodiscard]] std::uint32_t take_waiting(std::uint32_t thread, int looks);
-  [[nodiscard]] std::uint32_t take_at_homes(std::uint32_t thread, int looks);
-  [[nodiscard]] std::uint32_t take_late(thread_part& part, ready_home& from, std::uint32_t share);
-  [[nodiscard]] work_unit* give_back_late(ready_home& to, work_unit* first, std::uint32_t share) noexcept;
-  [[nodiscard]] std::uint32_t take_from(thread_part& part, ready_home& from, std::uint32_t late_share);
-  [[nodiscard]] std::uint32_t take_far(std::uint32_t thread);
-  [[nodiscard]] std::uint32_t steal(std::uint32_t thread, bool far) noexcept;
-  void deal_homes(task_nodes& on, std::uint32_t count);
   void run(work_unit& unit, std::uint32_t thread);
-  void push_late(work_unit& unit) noexcept;
-  [[nodiscard]] ready_home& home_of(const work_unit& unit) const noexcept {
-    return unit.home == no_home ? *homes_.back() : *homes_[unit.home];
-  }
   void fail(const work_unit& unit, std::exception_ptr failure) noexcept;
   void settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept;
-  [[nodiscard]] bool has_ready() const noexcept;
-  void wake_somebody(ready_home& near) noexcept;
-  void wake_far() noexcept;
-  void wake_for_more(const thread_part& part, const ready_home& from) noexcept;
-  void wake_owner() noexcept;
-  template <class Done>
-  void sleep_unless(ready_home& home, Done done) noexcept;
   void stop() noexcept;
-  [[nodiscard]] std::uint64_t ended() const noexcept;
   // Runs units until `done`; sleeps while none is ready.
   template <class Done>
   void work_until(Done done);
@@ -134,10 +90,8 @@ class graph_core {
   std::uint32_t window_;
   std::uint32_t in_use_ = 0;  // records made so far, a power of two; of the adding thread
   std::unique_ptr<work_unit, free_records> units_;
-  std::vector<std::unique_ptr<ready_home>> homes_;
-  std::unique_ptr<unit_homes> homes_of_units_;         // null: there is one home for all
-  bool threads_order_;                                 // order_all_threads() works, so the waker needs no fence
-  std::vector<std::unique_ptr<thread_part>> threads_;  // index 0: the adding thread's
+  std::unique_ptr<unit_homes> homes_of_units_;  // null: there is one home for all
+  ready_units ready_;
 
   // The following members belong to the adding thread.
   alignas(64) std::uint64_t added_ = 0;
@@ -155,8 +109,7 @@ class graph_core {
   access_map accesses_;
   std::thread::id owner_ = std::this_thread::get_id();
 
-  alignas(64) std::atomic<bool> owner_sleeps_{false};
-  std::atomic<bool> is_stopping_{false};
+  alignas(64) std::atomic<bool> is_stopping_{false};
   std::atomic<bool> has_failed_{false};
   std::mutex failure_mutex_;
   std::exception_ptr failure_;
