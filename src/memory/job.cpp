@@ -1,11 +1,9 @@
 #include "memory/job.h"
 
-#include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
 #include "base/file_size.h"
-#include "memory/liveness.h"
 #include "os/host.h"
 #include "os/mapping.h"
 #include "os/mapping_error.h"
@@ -24,7 +22,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -179,40 +176,6 @@ std::uint64_t budget_of(const job_options& options, const page_file& file, std::
   const std::uint64_t room = file.capacity_bytes() - std::min(file.capacity_bytes(), beside);
   const std::uint64_t most = std::max<std::uint64_t>(room / 64 * 62, 1);  // 1/35 is metadata
   return asked == 0 ? most : std::min(asked, most);
-}
-
-// Tries to map at one base: the slices of this host, and the addresses of the others without access. Returns an empty
-// mapping, with errno, if other memory is mapped there.
-os::mapping try_base(const job& job, std::uintptr_t base, std::uint64_t bytes) {
-  job_control& control = job.control();
-  constexpr int access = PROT_READ | PROT_WRITE;
-  void* const begin = reinterpret_cast<void*>(base);
-  const bool is_whole = control.places_here == control.place_count;
-  if (is_whole) return os::mapping::at_free(begin, bytes, access, os::backing::shared(job.descriptor()).uncommitted());
-  os::mapping range = os::mapping::at_free(begin, bytes, PROT_NONE, os::backing::zeros());
-  if (!range) return range;
-  const std::uint32_t shift = control.slice_shift;
-  for (const slice_run& run : slice_runs(control)) {
-    void* const wanted = reinterpret_cast<void*>(base + (std::uintptr_t{run.first_place} << shift));
-    const std::uint64_t offset = std::uint64_t{run.first_index} << shift;
-    if (!os::map_over(wanted, std::uint64_t{run.places} << shift, access,
-                      os::backing::shared(job.descriptor(), offset).uncommitted()))
-      return {};
-  }
-  return range;
-}
-
-// Waits until every place has voted in a round.
-void await_votes(job_control& control, std::uint32_t round) {
-  constexpr std::int64_t look_up_ns = 50'000'000;  // a loss does not touch the word slept on
-  std::atomic<std::uint32_t>& votes = control.votes[round];
-  for (;;) {
-    const std::uint32_t seen = votes.load(std::memory_order_acquire);
-    if (seen >= control.place_count) return;
-    if (SITU_LOSS_CHECK(votes) && control.failure_epoch.load(std::memory_order_acquire) != 0)
-      throw_place_lost(control, job_control::no_place);
-    wait_on_word(votes, seen, look_up_ns);
-  }
 }
 
 }  // namespace
@@ -435,48 +398,6 @@ job job::look_at(os::descriptor file) {
 void job::close_descriptor() noexcept {
   file_.close();
   sign_.close();
-}
-
-std::optional<address_space> address_space::map_at(const job& job, std::uintptr_t base) {
-  const job_control& control = job.control();
-  const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
-  os::mapping range = try_base(job, base, bytes);
-  if (!range) return {};
-  // Most of the range is never touched, and a core dump would walk all of it before the launcher learns of the death.
-  ::madvise(range.begin(), bytes, MADV_DONTDUMP);
-  return address_space{std::move(range)};
-}
-
-address_space address_space::map(const job& job, std::uint32_t votes) {
-  job_control& control = job.control();
-  const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
-  int refused = EEXIST;  // why this process could not map; EEXIST stands for another process's failure
-  for (std::uint32_t round = 0; round < job_control::address_rounds; ++round) {
-    const std::uint64_t base = control.candidates[round];
-    std::optional<address_space> space = map_at(job, base);
-    if (!space) refused = errno;
-    SITU_POINT(base_mapped);
-    if (!space) control.rejections[round].fetch_add(votes);
-    if (control.votes[round].fetch_add(votes) + votes >= control.place_count)
-      wake_on_word(control.votes[round], INT_MAX);
-    SITU_POINT(vote_cast);
-    await_votes(control, round);
-    if (control.rejections[round].load() != 0) continue;
-    if (control.memory_node != job_control::no_node)
-      for (const slice_run& run : slice_runs(control))
-        prefer_node_for_file(control.memory_node,
-                             reinterpret_cast<void*>(base + (std::uintptr_t{run.first_place} << control.slice_shift)),
-                             std::uint64_t{run.places} << control.slice_shift);
-    return std::move(*space);
-  }
-  throw_error(errc::bad_launch,
-              refused == EEXIST
-                  ? fmt::format("no range of {} GiB of addresses is free in every process of the job; ask "
-                                "for fewer places, and see that no limit on address space is set in the "
-                                "others (ulimit -v)",
-                                bytes >> 30)
-                  : fmt::format("the {} GiB of addresses of the job's places cannot be mapped: {}", bytes >> 30,
-                                why_not_mapped(refused)));
 }
 
 }  // namespace situ::detail
