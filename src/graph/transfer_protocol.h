@@ -1,5 +1,5 @@
-// What the two ends of a graph's transfer say to each other (situ/graph/transfer.h): the words in the call's message,
-// and what the receiver asks the sender for by calls.
+// The protocol between the two ends of a graph's transfer (situ/graph/transfer.h): the words in the call's message, and
+// the calls by which the receiver asks the sender.
 //
 //   message:   how | bytes | the image (message.h)
 //   pull:      how | taken_flag, or 0 | failure epoch:32, with may_fetch_bit | roots, with the numbers of their types

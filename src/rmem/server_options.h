@@ -1,4 +1,4 @@
-// What a server of remote memory may be told to do.
+// Checks and defaults of a server's options.
 #pragma once
 
 #include <situ/rmem/server.h>
