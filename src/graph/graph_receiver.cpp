@@ -135,7 +135,7 @@ void graph_receiver::pull(std::span<graph_root> roots) {
     return;
   } catch (const error& e) {
     if (e.code() != errc::bad_address || (words_[1] & may_fetch_bit) == 0) throw;
-  } catch (const values_met&) {  // in objects of a derived class, of which the sender did not know
+  } catch (const values_met&) {  // the sender did not know of these: they are in objects of a derived class
   }
   how_ = transfer::message;
   const std::vector<std::byte> bytes =
@@ -207,7 +207,7 @@ void graph_receiver::have_copied(std::span<graph_root> roots) {
   }
   if (copy.error_text[0] != '\0') throw_error(static_cast<errc>(copy.error_code), copy.error_text);
   if (units.after_copy != nullptr) units.after_copy(graph.objects, graph.copy_bytes);
-  invalidate(made.get(), sizeof(arena));  // was read during the copy, and its line also holds the first object
+  invalidate(made.get(), sizeof(arena));  // it was read during the copy, and its line also holds the first object
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
   memory_ = std::move(made);
 }
@@ -233,7 +233,7 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
     throw;
   }
   if (units.after_copy != nullptr) units.after_copy(graph.objects, graph.copy_bytes);
-  invalidate(made.get(), sizeof(arena));  // was read during the copy, and its line also holds the first object
+  invalidate(made.get(), sizeof(arena));  // it was read during the copy, and its line also holds the first object
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
   memory_ = std::move(made);
 }

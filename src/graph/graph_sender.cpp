@@ -54,10 +54,10 @@ bool offload_begins_at_once() { return graph_units_in_use().dispatching != nullp
 
 struct graph_sender::implementation {
   transfer how = transfer::message;
-  // mostly one root, so it is not cleared
+  // Most calls have one root, so the array is not cleared.
   alignas(graph_root) std::array<std::byte, most_roots * sizeof(graph_root)> root_store;
   std::span<const graph_root> roots;
-  // message, until it is written; other transfers may not hold one: they wait, and plans are large
+  // The plan of a message, until the message is written. Other transfers wait, and hold none: plans are large.
   std::optional<borrowed_plan> borrowed;
   flag_lease flag;                 // pull, and a result that a unit sends
   offload_lease lease;             // offload, until lend()
@@ -191,7 +191,7 @@ void graph_sender::write_for_unit(wire_writer& writer) const {
   }
   self.walk->is_result = self.is_result;
   if (is_in_channel_to(self.reader, room)) return self.walk->begin(self.roots, room);
-  // a large call: it is sent when its buffer is full, so the unit's result must be there before
+  // A large call is sent when its buffer is full, so the unit's result must be there before.
   self.walk->begin(self.roots, nullptr);
   while (!self.walk->is_over.load(std::memory_order_acquire)) give_way();
   std::memcpy(room, self.walk->words(), 2 * sizeof(std::uint64_t));
@@ -245,7 +245,7 @@ void graph_sender::wait_until_taken() {
 // --- what the receiver asks for ---
 
 std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint64_t>& words) {
-  // the task that offered the graph may have freed it
+  // If a place was lost, the task that offered the graph may have freed it.
   if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);
   std::vector<graph_root> roots;
   for (const std::uint64_t word : words) {
