@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "cluster/far_pieces.h"
-#include "memory/host_loss.h"
+#include "cluster/host_loss.h"
 #include "memory/liveness.h"
 #include "os/bytes.h"
 #include "os/host.h"

@@ -2,6 +2,7 @@
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
+#include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
 
 #include <fmt/format.h>
@@ -18,7 +19,8 @@
 #include <ctime>
 #include <utility>
 
-#include "memory/host_loss.h"
+#include "cluster/host_loss.h"
+#include "cluster/host_words.h"
 #include "memory/liveness.h"
 #include "os/bytes.h"
 #include "os/host.h"
@@ -78,7 +80,7 @@ host_server::host_server(const job& shared, network_wire& wire, os::descriptor s
   }
   for (std::uint16_t h = 0; h < control_.host_count; ++h) {
     if (h == control_.host) continue;
-    const host_address& address = control_.address_of(h);
+    const host_address& address = address_of(control_, h);
     hosts_[h].server = wire_.connect(std::span{address.text}.first(address.bytes));
   }
   for (const int each : {wire_.descriptor(), bell_.descriptor()})
@@ -248,7 +250,7 @@ void host_server::serve_from(address_space space) {
   context_.place_count = control_.place_count;
   context_.place = control_.place_count;  // no place of the job
   context_.sender_fences = control_.sender_fences;
-  context_.awaited_words = reinterpret_cast<const std::byte*>(&control_.slot(0).awaited);
+  context_.awaited_words = awaited_words_of(control_);
   context_.job = &control_;
   space_ = std::move(space);
   operations_.emplace(context_, control_.homes(), control_.host, wire_);
@@ -334,7 +336,7 @@ void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes
     }
     case host_news::bye:
       hosts_[from].has_ended = true;
-      if (!is_leaving() && !control_.is_host_leaving(from)) alive_.has_left(from, now());
+      if (!is_leaving() && !is_host_leaving(control_, from)) alive_.has_left(from, now());
       return;
     default: return;
   }
@@ -364,9 +366,9 @@ hosts_alive::time host_server::now() noexcept {
 // Returns true if all hosts have come to the end of the job. From then on no host waits for another, and they end in
 // any order.
 bool host_server::is_leaving() {
-  if (!control_.is_host_leaving(control_.host)) return false;
+  if (!is_host_leaving(control_, control_.host)) return false;
   for (std::uint16_t h = 0; h < control_.host_count; ++h)
-    if (!control_.is_host_leaving(h)) return false;
+    if (!is_host_leaving(control_, h)) return false;
   return true;
 }
 
@@ -375,7 +377,7 @@ void host_server::ended(wire_peer from) noexcept {
   for (std::uint16_t h = 0; h < control_.host_count; ++h) {
     if (h == control_.host || hosts_[h].server != from || hosts_[h].is_gone) continue;
     hosts_[h].link_ended = true;
-    if (control_.is_host_leaving(h)) {
+    if (is_host_leaving(control_, h)) {
       lose_host(h, reason_for(h));
     } else {
       alive_.link_ended(h, now());
@@ -422,7 +424,7 @@ void host_server::end_here() noexcept {
 // If all of the host's places have come to the end of the job, the host has left in order, and only the news of it is
 // missing.
 void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcept {
-  const bool has_left = hosts_[host].has_ended || control_.is_host_leaving(host);
+  const bool has_left = hosts_[host].has_ended || is_host_leaving(control_, host);
   hosts_[host].has_ended = hosts_[host].is_gone = true;
   if (operations_)
     for (const wire_peer each : operations_->lose_host(host)) wire_.give_up(each);
@@ -436,10 +438,10 @@ void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcep
 }
 
 void host_server::arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept {
-  signal_word<std::uint64_t>& word = control_.round_of(which, host);
+  signal_word<std::uint64_t>& word = round_of(control_, which, host);
   if (word.look() < round) word.set(round, std::memory_order_seq_cst);
   for (std::uint16_t h = 0; h < control_.host_count; ++h)
-    if (control_.round_of(which, h).look(std::memory_order_seq_cst) < round) return;
+    if (round_of(control_, which, h).look(std::memory_order_seq_cst) < round) return;
   for (const own_place& each : own_) wake_after_change(control_.slot(each.place));
 }
 

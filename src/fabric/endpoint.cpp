@@ -489,14 +489,18 @@ void endpoint::wake(std::uint32_t place) noexcept { detail::wake(job_->slot(plac
 void wake_awaiting(std::uintptr_t address) noexcept {
   const place_context& context = *current;
   place_slot& slot = context.job->slot(static_cast<std::uint32_t>((address - context.base) >> context.slice_shift));
-  if ((slot.awaited.load(std::memory_order_relaxed) & awaited_bit(address)) != 0) wake(slot);
+  if ((slot.awaited.words().lines.load(std::memory_order_relaxed) & awaited_bit(address)) != 0) wake(slot);
+}
+
+const std::byte* awaited_words_of(job_control& control) noexcept {
+  return reinterpret_cast<const std::byte*>(&control.slot(0).awaited.words().lines);
 }
 
 void endpoint::prepare_sleep(std::uint64_t awaited) noexcept {
   place_slot& own = job_->slot(context_.place);
   by_bell_ = context_.far != nullptr && context_.far->is_outstanding();
   own.sleeping.store(by_bell_ ? asleep_by_bell : asleep_on_word, std::memory_order_seq_cst);
-  if (awaited != 0) own.awaited.store(awaited, std::memory_order_seq_cst);
+  if (awaited != 0) own.awaited.words().lines.store(awaited, std::memory_order_seq_cst);
   SITU_POINT(sleep_announced);
   if (!fences_) order_processes();
 }
@@ -504,7 +508,7 @@ void endpoint::prepare_sleep(std::uint64_t awaited) noexcept {
 void endpoint::cancel_sleep() noexcept {
   place_slot& own = job_->slot(context_.place);
   own.sleeping.store(0, std::memory_order_relaxed);
-  own.awaited.store(0, std::memory_order_relaxed);
+  own.awaited.words().lines.store(0, std::memory_order_relaxed);
 }
 
 bool endpoint::sleep(std::int64_t timeout_ns) noexcept {

@@ -129,7 +129,7 @@ void write_name(module_entry& entry, std::string_view path) noexcept {
 
 // Returns the first entry with this number, or null.
 module_entry* find_number(job_control& control, std::uint64_t number) noexcept {
-  for (module_entry& each : control.modules) {
+  for (module_entry& each : control.modules.words().entries) {
     const std::uint64_t identity = each.identity.load(std::memory_order_acquire);
     if (identity == 0) return nullptr;
     if (module_number(identity) == number) return &each;
@@ -140,7 +140,7 @@ module_entry* find_number(job_control& control, std::uint64_t number) noexcept {
 // Ensures that the module is in the table. Returns the entry that has the module's number, its own unless it is
 // refused; null if the table is full.
 module_entry* claim(job_control& control, std::uint64_t identity, std::string_view path) noexcept {
-  for (module_entry& each : control.modules) {
+  for (module_entry& each : control.modules.words().entries) {
     std::uint64_t present = each.identity.load(std::memory_order_acquire);
     const bool made =
         present == 0 && each.identity.compare_exchange_strong(present, identity, std::memory_order_acq_rel);
@@ -157,7 +157,7 @@ bool has_its_number(job_control& control, std::uint64_t identity, std::string_vi
 
 // Returns the entry of the refused module that a name with refused_number stands for, or null.
 module_entry* find_refused(job_control& control, std::uint64_t function) noexcept {
-  for (module_entry& each : control.modules) {
+  for (module_entry& each : control.modules.words().entries) {
     const std::uint64_t identity = each.identity.load(std::memory_order_acquire);
     if (identity == 0) return nullptr;
     if ((identity & UINT32_MAX) == (function & UINT32_MAX) && find_number(control, module_number(identity)) != &each)
@@ -228,7 +228,7 @@ void announce_modules(job_control& control) {
     if (holder == nullptr)
       throw_error(errc::not_supported,
                   fmt::format("functions of more than {} modules are named in this job; {} is one too many",
-                              std::size(control.modules), file_name(each.path)));
+                              named_modules::most, file_name(each.path)));
     if (holder->identity.load() != each.identity)
       throw_error(errc::version_mismatch, describe_clash(shown(each.path, each.identity), shown(*holder)));
   }
@@ -248,8 +248,7 @@ std::string describe_missing_function(std::uint64_t function) {
   if (number == refused_number) {
     module_entry* const refused = find_refused(control, function);
     if (refused == nullptr)
-      return fmt::format("a function of a module beyond the {} whose functions a job can name",
-                         std::size(control.modules));
+      return fmt::format("a function of a module beyond the {} whose functions a job can name", named_modules::most);
     return describe_clash(shown(*refused), shown(*find_number(control, module_number(refused->identity.load()))));
   }
   const module_entry* const entry = find_number(control, number);

@@ -2,10 +2,10 @@
 // code.
 //
 // A function_id has 16 bits for a module, so a module's number is a hash, and two modules may have the same number.
-// The place that first names code of a module therefore writes the meaning of the number into job_control::modules,
-// once a job:
+// The place that first names code of a module therefore writes the meaning of the number into named_modules, once
+// a job:
 //
-//   place 0 names code of x.so          job_control::modules                 place 1 gets a call to 7 : 0x1139
+//   place 0 names code of x.so          named_modules                        place 1 gets a call to 7 : 0x1139
 //   number 7, identity 0xab...  ------> { 0xab..., "x.so" }, ...  ---------> 7 is 0xab...: is that module loaded here?
 //
 // Invariants
@@ -17,6 +17,7 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,20 @@
 namespace situ::detail {
 
 struct job_control;
+
+// A module (a shared library) that messages name functions of. Entries are only added.
+struct module_entry {
+  std::atomic<std::uint64_t> identity{0};  // 0: empty, as all that follow
+  std::atomic<std::uint32_t> is_named{0};
+  char name[116]{};  // file name; written once, before is_named
+};
+static_assert(sizeof(module_entry) == 128);
+
+// In the control block of the job.
+struct named_modules {
+  static constexpr std::size_t most = 256;
+  module_entry entries[most]{};
+};
 
 // A module as the loader has it now.
 struct loaded_module {

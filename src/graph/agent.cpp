@@ -17,8 +17,8 @@
 #include <new>
 #include <string_view>
 
+#include "graph/change_gate.h"
 #include "graph/graph_state.h"
-#include "memory/liveness.h"
 #include "os/host.h"
 
 namespace situ::detail {
@@ -69,7 +69,8 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
 // bit set when it asks.
 void tell_of_free_entry(job_control& control, std::uint32_t place, const offload_entry& freed) noexcept {
   place_slot& owner = control.slot(place);
-  if ((owner.freed_entries.fetch_or(std::uint32_t{1} << freed.asked.index) & offload_queue::is_awaited) != 0)
+  if ((owner.graph.words().freed_entries.fetch_or(std::uint32_t{1} << freed.asked.index) & offload_queue::is_awaited) !=
+      0)
     wake_after_change(owner);
 }
 
@@ -93,7 +94,7 @@ offload_agent::offload_agent(place_context& context) : control_{*context.job}, p
   queue_ = ptr<offload_queue>{new (room.local()) offload_queue};
   for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) queue_.local()->entries[i].asked.index = i;
   uses_.fill(use_of(offload_entry{}.state.look()));
-  control_.slot(place_).freed_entries.store(0);  // bits of an earlier agent
+  control_.slot(place_).graph.words().freed_entries.store(0);  // bits of an earlier agent
   write_back(room.local(), sizeof(offload_queue));
   units_ = make_graph_units(staged_);
   worker_ = os::worker{[this] { run(); }};
@@ -249,7 +250,7 @@ void offload_agent::take_up_freed() noexcept {
     for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) look_at(i);
     return;
   }
-  std::atomic<std::uint32_t>& named = control_.slot(place_).freed_entries;
+  std::atomic<std::uint32_t>& named = control_.slot(place_).graph.words().freed_entries;
   if ((named.load(std::memory_order_acquire) & all) == 0) return;
   for (std::uint32_t left = named.exchange(0) & all; left != 0; left &= left - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
@@ -280,12 +281,13 @@ void offload_agent::look_at(std::uint32_t i) noexcept {
 bool offload_agent::is_given_back(const offload_entry& entry, std::uint64_t use) noexcept {
   if (current->endpoint->failure_epoch() != 0) return use_of(entry.state.look()) != use;
   const std::uint32_t i = entry.asked.index;
-  return uses_[i] != use || (control_.slot(place_).freed_entries.load(std::memory_order_acquire) >> i & 1) != 0;
+  return uses_[i] != use ||
+         (control_.slot(place_).graph.words().freed_entries.load(std::memory_order_acquire) >> i & 1) != 0;
 }
 
 // Makes the next freeing of an entry wake this place.
 void offload_agent::await_freed() noexcept {
-  std::atomic<std::uint32_t>& named = control_.slot(place_).freed_entries;
+  std::atomic<std::uint32_t>& named = control_.slot(place_).graph.words().freed_entries;
   if ((named.load(std::memory_order_relaxed) & offload_queue::is_awaited) == 0)
     named.fetch_or(offload_queue::is_awaited);
 }

@@ -14,7 +14,7 @@
 //   copy -> done, failed              by the agent
 //   done, failed -> free              by the receiver
 //
-// The end that frees an entry sets its bit in a word of the owner's slot (place_slot::freed_entries). From these bits,
+// The end that frees an entry sets its bit in a word of the owner's slot (graph_signals::freed_entries). From these bits,
 // and its own count of each entry's uses, the owner knows which entries are free and which leases are over, without
 // reading an entry.
 //
@@ -102,7 +102,7 @@ struct offload_queue {
   // the machine.
   signal_word<std::uint32_t> bell;
   static constexpr std::uint32_t asleep = 1;
-  // A bit of place_slot::freed_entries, in addition to those of entries: the owner is to be woken when an entry is
+  // A bit of graph_signals::freed_entries, in addition to those of entries: the owner is to be woken when an entry is
   // freed.
   static constexpr std::uint32_t is_awaited = std::uint32_t{1} << 31;
   static_assert(entry_count < 31);

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "memory/liveness.h"
+#include "graph/change_gate.h"
 
 namespace situ::detail {
 

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cluster/host_words.h"
 #include "cluster/server_greeting.h"
 #include "launch/network.h"
 #include "os/bytes.h"
@@ -143,7 +144,7 @@ host_part::~host_part() = default;
 job& host_part::meet(std::span<const host_record> records) {
   check_records(records);
   for (std::uint16_t host = 0; server_ && host < records.size(); ++host) {
-    host_address& to = made_->control().address_of(host);
+    host_address& to = address_of(made_->control(), host);
     const std::vector<std::byte>& address = records[host].address;
     std::copy(address.begin(), address.end(), to.text);
     to.bytes = static_cast<std::uint32_t>(address.size());

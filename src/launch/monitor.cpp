@@ -1,6 +1,7 @@
 #include "launch/monitor.h"
 
 #include "memory/liveness.h"
+#include "launch/body_result.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
@@ -189,7 +190,7 @@ void launch_monitor::tell_first_loss() {
 // code that the place stored.
 void launch_monitor::record_unknown(const child& ended) {
   for (std::uint32_t place = ended.first_place; place < ended.first_place + ended.places; ++place) {
-    const std::int32_t code = control_.slot(place).exit_code.load();
+    const std::int32_t code = control_.slot(place).result.words().get();
     outcomes_[place].exit_code = code >= 0 ? code : EXIT_FAILURE;
     mark_lost(control_, place,
               "ended without leaving the job; how is unknown, because this program ignores SIGCHLD or reaps all its "

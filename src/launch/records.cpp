@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "cluster/host_set.h"
-#include "memory/job.h"
+#include "cluster/host_words.h"
 #include "os/bytes.h"
 
 namespace situ::detail::cluster {

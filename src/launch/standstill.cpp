@@ -10,6 +10,7 @@
 #include "memory/liveness.h"
 #include "memory/place_status.h"
 #include "os/host.h"
+#include "launch/survivors_words.h"
 
 namespace situ::detail {
 namespace {
@@ -51,7 +52,7 @@ std::vector<awaited_place> awaited_in_survivors(job_control& control, const seen
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
     const place_slot& slot = control.slot(place);
     if (slot.state.load(std::memory_order_acquire) == place_state::joined &&
-        slot.survivors_round.load(std::memory_order_relaxed) < wait.number)
+        slot.survivors.words().round.load(std::memory_order_relaxed) < wait.number)
       found.push_back({place, "has not come"});
   }
   return found;

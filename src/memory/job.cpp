@@ -24,6 +24,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <limits>
 #include <new>
 #include <utility>
@@ -43,11 +44,19 @@ struct footer {
   std::uint64_t control_offset = 0;
 };
 
-constexpr std::uint64_t layout_now =
-    (std::uint64_t{sizeof(job_control)} << 32) | sizeof(place_status) << 12 | sizeof(place_slot);
+// A hash of the sizes of all structures in the file, rooms of other modules included (64-bit FNV-1a, by words).
+constexpr std::uint64_t hash_of_sizes(std::initializer_list<std::uint64_t> sizes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::uint64_t each : sizes) hash = (hash ^ each) * 0x100000001b3;
+  return hash;
+}
+constexpr std::uint64_t layout_now = hash_of_sizes(
+    {sizeof(job_control), sizeof(place_status), sizeof(place_slot), sizeof(place_home), host_room_bytes,
+     decltype(place_slot::awaited)::bytes, decltype(place_slot::graph)::bytes, decltype(place_slot::result)::bytes,
+     decltype(place_slot::survivors)::bytes, decltype(job_control::modules)::bytes});
 
-// The slots follow the control block on the next line, then homes; statuses, rows and addresses start on a new page
-// each; the footer ends the last page.
+// The slots follow the control block on the next line, then homes; statuses, rows and the hosts' room start on a new
+// page each; the footer ends the last page.
 constexpr std::uint64_t slots_offset =
     (sizeof(job_control) + alignof(place_slot) - 1) & ~std::uint64_t{alignof(place_slot) - 1};
 
@@ -63,16 +72,15 @@ constexpr std::uint64_t statuses_offset(std::uint32_t places, std::uint32_t host
 constexpr std::uint64_t rows_offset(std::uint32_t places, std::uint32_t hosts) {
   return statuses_offset(places, hosts) + std::uint64_t{places} * status_bytes;
 }
-constexpr std::uint64_t addresses_offset(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
+constexpr std::uint64_t host_room_offset(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
   return rows_offset(places, hosts) + places * row_bytes;
 }
-constexpr std::uint64_t rounds_offset(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
-  return addresses_offset(places, hosts, row_bytes) + (hosts > 1 ? whole_pages(hosts * sizeof(host_address)) : 0);
+constexpr std::uint64_t bytes_for_hosts(std::uint32_t hosts) {
+  return hosts > 1 ? hosts * std::uint64_t{host_room_bytes} : 0;
 }
 // Returns the bytes of everything after the slices, including the page of the footer.
 constexpr std::uint64_t least_control_bytes(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
-  const std::uint64_t rounds = hosts > 1 ? whole_pages(host_barriers * hosts * sizeof(signal_word<std::uint64_t>)) : 0;
-  return rounds_offset(places, hosts, row_bytes) + rounds + page_bytes;
+  return host_room_offset(places, hosts, row_bytes) + whole_pages(bytes_for_hosts(hosts)) + page_bytes;
 }
 
 // Returns the shift of the slice size: 64 GiB, halved until all slices fit 2^45 bytes: a quarter of the 47 bits of
@@ -208,16 +216,10 @@ std::uint32_t job_control::first_place_of(std::uint16_t of_host) noexcept {
   return detail::first_place_of(homes(), of_host);
 }
 
-host_address& job_control::address_of(std::uint16_t of_host) noexcept {
+std::span<std::byte> job_control::host_room() noexcept {
   std::byte* const first =
-      reinterpret_cast<std::byte*>(this) + addresses_offset(place_count, host_count, observation_bytes);
-  return reinterpret_cast<host_address*>(first)[of_host];
-}
-
-signal_word<std::uint64_t>& job_control::round_of(host_barrier which, std::uint16_t of_host) noexcept {
-  std::byte* const first =
-      reinterpret_cast<std::byte*>(this) + rounds_offset(place_count, host_count, observation_bytes);
-  return reinterpret_cast<signal_word<std::uint64_t>*>(first)[static_cast<std::uint32_t>(which) * host_count + of_host];
+      reinterpret_cast<std::byte*>(this) + host_room_offset(place_count, host_count, observation_bytes);
+  return {first, bytes_for_hosts(host_count)};
 }
 
 std::vector<slice_run> slice_runs(job_control& control) {

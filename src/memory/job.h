@@ -5,13 +5,15 @@
 //
 //   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | home x N | status x N |
 //                                           page                                      page
-//     observation row x N | addresses of hosts | rounds of barriers | footer |
-//     page                  page                                      page ends the file
+//     observation row x N | room of the hosts | footer |
+//     page                  page                page ends the file
 //
 // A job over several hosts has such a file on each host. It holds the slices of that host's places only, but all other
 // parts cover all places of the job: slots of places on other hosts are mirrors, which this host's server writes and
 // which name no process (docs/design/cluster.md). The slots are followed by the server's own slot. After the rows
-// follow the address of each host's server and the barrier rounds of each host.
+// follows room for what the hosts tell each other (cluster/host_words.h).
+//
+// Modules above keep words of their own in the slots and in the control block: see module_room.
 //
 // The kind of the file's memory can be chosen (page_file.h); on a device, whose size is fixed, there may be a gap
 // before the control block. Slices are sparse: a page exists once it is touched. The size of a memory file is sealed,
@@ -32,6 +34,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,69 +54,78 @@ enum class place_state : std::uint32_t {
   gone,  // left after another place was lost, without waiting for the rest; no longer answers
 };
 
+// Returns whether others must no longer wait for the place. False for `left`: no place waits any more then.
+[[nodiscard]] constexpr bool has_ended(place_state state) noexcept {
+  return state == place_state::lost || state == place_state::gone;
+}
+
+// Room in the job's file for the words of a module above. The module declares `Words` in a header of its own, and
+// nothing here reads them. They are zero at first, and end without a destructor. A module that needs more changes
+// `most_bytes`, which changes the layout that processes of other builds refuse.
+template <class Words, std::size_t most_bytes, std::size_t alignment = most_bytes>
+class module_room {
+ public:
+  static constexpr std::size_t bytes = most_bytes;
+  // Returns the words. pre: `Words` is complete; one that does not fit does not compile. cost: none.
+  [[nodiscard]] Words& words() noexcept {
+    check();
+    return *reinterpret_cast<Words*>(room_);
+  }
+  [[nodiscard]] const Words& words() const noexcept {
+    check();
+    return *reinterpret_cast<const Words*>(room_);
+  }
+
+ private:
+  static constexpr void check() noexcept {
+    static_assert(sizeof(Words) == most_bytes && alignof(Words) <= alignment);
+    static_assert(std::is_standard_layout_v<Words> && std::is_trivially_destructible_v<Words>);
+  }
+  alignas(alignment) std::byte room_[most_bytes]{};
+};
+
+struct awaited_words;    // fabric/detail/awaited.h
+struct named_modules;    // fabric/modules.h
+struct graph_signals;    // graph/change_gate.h
+struct survivors_words;  // launch/survivors_words.h
+struct body_result;      // launch/body_result.h
+
 // Values of place_slot::sleeping while the place sleeps.
 inline constexpr std::uint32_t asleep_on_word = 1;  // on the word `sleeping`, a futex
 inline constexpr std::uint32_t asleep_by_bell = 2;  // on its network and its bell
 
 // The state of a place that other places read. On separate lines, because senders read `sleeping` with every message.
-// The first line holds signals only, like that of a signal_word: to wake a place takes one line.
+// The first line holds signals only, like that of a signal_word: to wake a place takes one line. So the signals of
+// other modules have their room on it.
 struct alignas(64) place_slot {
   // asleep_on_word or asleep_by_bell while the place sleeps, else 0. The sleeper sets it; a thread that makes work for
   // the place clears it and then wakes the place.
   std::atomic<std::uint32_t> sleeping{0};
-  // The processor that the last waker ran on (runtime/idle_policy.h).
+  // The processor that the last waker ran on.
   std::atomic<std::uint32_t> woken_from{~std::uint32_t{0}};
-  // While the place sleeps: the lines of the words that it awaits (fabric/detail/awaited.h), as bits; else 0. The
-  // owner writes it.
-  std::atomic<std::uint64_t> awaited{0};
-  // Counts changes of words in other segments that tasks of this place await. The changing thread increments the
-  // bucket of the word (change_gate in memory/liveness.h).
-  static constexpr std::size_t change_buckets = 8;
-  std::atomic<std::uint32_t> changes[change_buckets]{};
-  // The entries of the place's offload queue that were freed since its last look, as bits, and a bit that says whether
-  // the place awaits one (offload_queue in graph/agent.h). So the place need not poll the entries, and is woken only
-  // for an entry that it awaits.
-  std::atomic<std::uint32_t> freed_entries{0};
   // The key of the place's bell; 0: it has none. The owner writes it.
   std::atomic<std::uint64_t> bell{0};
+  module_room<awaited_words, 8> awaited;
+  module_room<graph_signals, 36, 4> graph;
 
   alignas(64) std::atomic<place_state> state{place_state::absent};
   std::atomic<std::int32_t> pid{0};      // 0: the place is a thread of a process that another slot names
   std::atomic<std::uint64_t> extent{0};  // bytes open from heap_offset on; the owner writes it; only grows
   std::atomic<std::uint32_t> reason_claimed{0};
-  // The result of situ::launch's body, for a launcher that cannot ask the kernel; -1: none yet.
-  std::atomic<std::int32_t> exit_code{-1};
+  module_room<body_result, 4> result;
   char reason[488]{};  // written once, before state becomes lost
 
   // 1 + the place whose objects this place or its agent is copying; 0: none. See reading_guard.
   alignas(64) std::atomic<std::uint32_t> read_by_place{0};
   std::atomic<std::uint32_t> read_by_agent{0};
 
-  // For survivors() (runtime/survivors.cpp): the round that the place has reached; the blocks that it provides for the
-  // teams of even and odd rounds; and | round : 63 | lives : 1 |, on which places agree.
-  std::atomic<std::uint64_t> survivors_round{0};
-  std::atomic<std::uint64_t> survivors_blocks[2]{};
-  std::atomic<std::uint64_t> fate{0};
-
+  module_room<survivors_words, 32, 8> survivors;
   std::atomic<std::uint64_t> promised_bytes{0};  // of its segment, not touched yet: promises.h
 };
 static_assert(sizeof(place_slot) == place_slot_bytes && offsetof(place_slot, state) == signal_line_bytes);
 
-// A module (a shared library) that messages name functions of; see fabric/modules.h. Entries are only added.
-struct module_entry {
-  std::atomic<std::uint64_t> identity{0};  // 0: empty, as all that follow
-  std::atomic<std::uint32_t> is_named{0};
-  char name[116]{};  // file name; written once, before is_named
-};
-static_assert(sizeof(module_entry) == 128);
-
-// The address of a host's server, in the form of the network; written before any process attaches.
-struct host_address {
-  static constexpr std::uint32_t most_bytes = 1020;
-  std::uint32_t bytes = 0;
-  std::byte text[most_bytes]{};
-};
-static_assert(sizeof(host_address) == 1024);
+// The room that a job over several hosts has for each of its hosts (cluster/host_words.h).
+inline constexpr std::size_t host_room_bytes = 1152;
 
 // Returns the first place of a host. pre: `host` is a host of these homes. cost: linear in the places.
 [[nodiscard]] std::uint32_t first_place_of(std::span<const place_home> homes, std::uint16_t host) noexcept;
@@ -161,7 +173,7 @@ struct job_control {
   std::atomic<std::uint32_t> votes[address_rounds]{};
   std::atomic<std::uint32_t> rejections[address_rounds]{};
 
-  module_entry modules[256];
+  module_room<named_modules, 256 * 128, 8> modules;
   shared_budget budgets[32];
   promise_sums promised;
 
@@ -180,17 +192,10 @@ struct job_control {
   }
   // Returns the first place of a host; its slice holds the barriers of that host's places. pre: a host of the job.
   [[nodiscard]] std::uint32_t first_place_of(std::uint16_t of_host) noexcept;
-  // Returns the address of a host's server. pre: there are several hosts, and this is one.
-  [[nodiscard]] host_address& address_of(std::uint16_t of_host) noexcept;
-  // Returns the word with the last round of a barrier that all places of that host have reached. The last place to
-  // arrive writes it; for another host, this host's server does. The rounds of a host are adjacent. pre: as above.
-  [[nodiscard]] signal_word<std::uint64_t>& round_of(host_barrier which, std::uint16_t of_host) noexcept;
+  // Returns host_room_bytes for each host, zeroed at first; it starts on a page. Empty if all places are on one host.
+  [[nodiscard]] std::span<std::byte> host_room() noexcept;
   // Returns whether place 0 reports the counts of all places; else a launcher does.
   [[nodiscard]] bool tells_itself() const noexcept { return leaving_rounds != 1; }
-  // Returns whether all places of that host have reached the end of the job. pre: as above.
-  [[nodiscard]] bool is_host_leaving(std::uint16_t of_host) noexcept {
-    return round_of(host_barrier::leaving, of_host).look() >= leaving_rounds;
-  }
   // Returns the published status of a place (place_status.h); zeroed at first, on pages of its own.
   [[nodiscard]] place_status& status(std::uint32_t place) noexcept;
   // Returns the room for one place's statistics and trace; fabric/observe.h defines the layout. Empty unless the job

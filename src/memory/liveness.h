@@ -19,11 +19,6 @@ class place_lost_error;
 
 namespace situ::detail {
 
-// Returns whether others must no longer wait for the place. False for `left`: no place waits any more then.
-[[nodiscard]] constexpr bool has_ended(place_state state) noexcept {
-  return state == place_state::lost || state == place_state::gone;
-}
-
 // Marks a place as lost (the first reason stands) and wakes every place; does nothing to a place that has left in
 // order. If the place is marked already, makes sure that the others are notified. Any process of the job and its
 // launcher may call it. cost: a system call for each sleeping place.
@@ -87,42 +82,6 @@ inline void wake_after_change(place_slot& slot) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   wake(slot);
 }
-
-// Returns the index of a word's counter in place_slot::changes. Words of an array are a power of two of lines apart,
-// so the line number alone would put them all into one bucket.
-[[nodiscard]] inline std::size_t change_bucket(const void* word) noexcept {
-  const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(word) / signal_line_bytes;
-  return (line + line / place_slot::change_buckets) % place_slot::change_buckets;
-}
-// Wakes a place after a change of a word in another segment, which a task of the place awaits behind a change_gate.
-inline void wake_after_change(place_slot& slot, const void* word) noexcept {
-  slot.changes[change_bucket(word)].fetch_add(1);
-  wake_after_change(slot);
-}
-
-// Keeps a task that awaits a word in another segment from reading it in each turn: each read is a remote access, and
-// many waiting tasks would saturate the memory with them. The gate opens for the first read, and again once a word of
-// that bucket has changed. It does not open for the end of a place, which ends waits in another way.
-class change_gate {
- public:
-  // Makes the gate for a word that a task of `place` awaits.
-  change_gate(job_control& control, std::uint32_t place, const void* word) noexcept
-      : changes_{control.slot(place).changes[change_bucket(word)]} {}
-  // Returns whether to read the word. Call it before that read.
-  [[nodiscard]] bool is_open() noexcept {
-    const std::uint32_t now = changes_.load(std::memory_order_acquire);
-    return std::exchange(seen_, now) != now;
-  }
-  // Opens the gate, since the word may have changed further.
-  void open() noexcept { seen_ = never_seen; }
-  // Closes the gate, before a request to another place: nothing changes until that place has answered.
-  void close() noexcept { (void)is_open(); }
-
- private:
-  static constexpr std::uint64_t never_seen = ~std::uint64_t{0};
-  const std::atomic<std::uint32_t>& changes_;
-  std::uint64_t seen_ = never_seen;
-};
 
 // Marks that a place leaves a job in which another place is lost, and wakes every place, so that none waits for it. A
 // lost place stays lost.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/host_words.h"
 #include "memory/liveness.h"
 
 namespace situ::detail {
@@ -30,9 +31,9 @@ team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t
     if (i != index && control.is_here(members[i])) others_.push_back(&control.slot(members[i]));
   if (over_hosts) {
     choose_way_up(control.homes()[members[index]].index, control.places_here);
-    awaited_ = &control.round_of(*over_hosts, 0);
+    awaited_ = &round_of(control, *over_hosts, 0);
     awaited_count_ = control.host_count;
-    announced_ = &control.round_of(*over_hosts, control.host);
+    announced_ = &round_of(control, *over_hosts, control.host);
   } else if (members.size() > most_flags || control.oversubscribed) {
     choose_way_up(index, static_cast<std::uint32_t>(members.size()));
     awaited_ = announced_ = &block.release;

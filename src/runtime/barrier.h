@@ -10,8 +10,8 @@
 //
 // In a job over several hosts, the barrier of all places has a block at each host and a tree of the members at that
 // host. The last member of the tree does not write `release`: it writes the host's round into the control block
-// (job_control::round_of) and notifies the other hosts. A member waits until the rounds of all hosts are there. The
-// last member at a host, or the host's server, whichever completes the rounds, wakes the members.
+// (cluster/host_words.h) and notifies the other hosts. A member waits until the rounds of all hosts are there. The last
+// member at a host, or the host's server, whichever completes the rounds, wakes the members.
 //
 // Invariants
 //   1. Rounds are numbered from 1. A line holds the last round its member announced (flags), or arrivals so far

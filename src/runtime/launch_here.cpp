@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "launch/body_result.h"
 #include "launch/launch.h"
 #include "memory/liveness.h"
 #include "runtime/stack.h"
@@ -26,7 +27,7 @@ int run_place(const start_ticket& ticket, job_control& control, const std::funct
     runtime joined;
     try {
       const int code = body();
-      if (::getpid() == process) control.slot(ticket.place).exit_code.store(code);
+      if (::getpid() == process) control.slot(ticket.place).result.words().set(code);
       return code;
     } catch (...) {
       if (::getpid() != process) return EXIT_FAILURE;

@@ -18,8 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/host_loss.h"
+#include "cluster/host_words.h"
 #include "launch/network.h"
-#include "memory/host_loss.h"
 #include "memory/job.h"
 #include "os/host.h"
 
@@ -78,7 +79,7 @@ place_network::place_network(place_context& context)
   std::vector<cluster::wire_peer> servers(control.host_count, ~cluster::wire_peer{0});
   for (std::uint16_t host = 0; host < control.host_count; ++host) {
     if (host == control.host) continue;
-    const host_address& address = control.address_of(host);
+    const host_address& address = address_of(control, host);
     servers[host] = wire_->connect(std::span{address.text}.first(address.bytes));
   }
   far_.emplace(context, control.homes(), control.host, *wire_, std::move(servers));

@@ -2,6 +2,7 @@
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/runtime/task.h>
 #include <situ/runtime/team.h>
@@ -114,7 +115,7 @@ struct runtime::implementation {
     context.place = place;
     context.observed = control.stats || control.trace;
     context.sender_fences = control.sender_fences;
-    context.awaited_words = reinterpret_cast<const std::byte*>(&control.slot(0).awaited);
+    context.awaited_words = detail::awaited_words_of(control);
     context.job = &control;
     const auto* const slice = reinterpret_cast<const std::byte*>(context.base + place * (context.slice_mask + 1));
     describe_slice(place, slice, slice + context.heap_offset, slice + context.slice_mask + 1);

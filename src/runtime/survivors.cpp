@@ -1,6 +1,6 @@
 // survivors(): the live places agree on the set of them, in words that each has in the control block.
 //
-//   place p comes:   survivors_round(p) = n             (and then waits until all that live have come)
+//   place p comes:   round(p) = n                       (and then waits until all that live have come)
 //   anybody:         for each q:  fate(q) = n, lives?   by compare-and-swap: the first decides
 //   everybody:       reads all fates of round n: the same
 //
@@ -28,6 +28,7 @@
 
 #include "memory/liveness.h"
 #include "runtime/runtime_state.h"
+#include "launch/survivors_words.h"
 #include "runtime/team_state.h"
 
 namespace situ {
@@ -56,7 +57,7 @@ void await_all(std::uint64_t round, const std::source_location& where) {
   const auto all_have_come = [&control, round, next = std::uint32_t{0}]() mutable {
     for (; next < control.place_count; ++next) {
       const place_slot& slot = control.slot(next);
-      if (lives(slot) && slot.survivors_round.load() < round) return false;
+      if (lives(slot) && slot.survivors.words().round.load() < round) return false;
     }
     return true;
   };
@@ -71,10 +72,10 @@ std::vector<std::uint32_t> decide(std::uint64_t round) {
   std::vector<std::uint32_t> members;
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
     place_slot& slot = control.slot(place);
-    std::uint64_t fate = slot.fate.load();
+    std::uint64_t fate = slot.survivors.words().fate.load();
     if (fate >> 1 < round) {
       const std::uint64_t mine = round << 1 | (lives(slot) ? 1 : 0);
-      if (slot.fate.compare_exchange_strong(fate, mine)) fate = mine;
+      if (slot.survivors.words().fate.compare_exchange_strong(fate, mine)) fate = mine;
       SITU_POINT(fate_decided);
     }
     if (fate >> 1 != round) return {};  // the others have gone on: to them this place has ended
@@ -111,13 +112,14 @@ void await_members(team_state& team, std::uint32_t ends) {
 team make_rest(std::uint64_t round, const std::vector<std::uint32_t>& members, std::uint32_t index) {
   runtime_state& state = *current->runtime;
   place_slot& own = current->job->slot(current->place);
-  auto* const blocks = reinterpret_cast<std::byte*>(current->job->slot(members[0]).survivors_blocks[round % 2].load());
+  auto* const blocks =
+      reinterpret_cast<std::byte*>(current->job->slot(members[0]).survivors.words().blocks[round % 2].load());
   auto& block = *reinterpret_cast<barrier_block*>(blocks);
   const auto size = static_cast<std::uint32_t>(members.size());
   if (index == 0)
     block.holders.add(std::uint64_t{size} - current->place_count);
   else
-    deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(own.survivors_blocks[round % 2].load())});
+    deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(own.survivors.words().blocks[round % 2].load())});
   const std::uint64_t id = first_team_id + 2 * round;
   auto& at_the_end = *reinterpret_cast<barrier_block*>(blocks + barrier_block::bytes(current->place_count));
   team rest{std::make_shared<team_state>(id, members, index, block, true)};
@@ -146,8 +148,8 @@ team survivors(std::source_location where) {
   const ptr<std::byte> blocks = make_blocks();
   place_slot& own = current->job->slot(current->place);
   const std::uint64_t round = ++state.survivors_round;
-  own.survivors_blocks[round % 2].store(blocks.address());
-  own.survivors_round.store(round);
+  own.survivors.words().blocks[round % 2].store(blocks.address());
+  own.survivors.words().round.store(round);
   SITU_POINT(survivors_awaited);
   await_all(round, where);
   const std::vector<std::uint32_t> members = decide(round);

@@ -80,7 +80,7 @@ wire_form form_of(std::uint32_t source, std::uint32_t number, std::uint32_t argu
 class server final : public host_wire {
  public:
   server() {
-    places.context(3).awaited_words = reinterpret_cast<const std::byte*>(&places.control().slot(0).awaited);
+    places.context(3).awaited_words = awaited_words_of(places.control());
     operations_.emplace(places.context(3), homes, std::uint16_t{1}, *this);
     for (wire_peer p = 0; p < 4; ++p) operations_->add_peer(p, homes[p].host);
     messages.emplace(places.control(), homes, std::uint16_t{1}, *this, *operations_);

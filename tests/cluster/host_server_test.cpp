@@ -1,5 +1,6 @@
 // A host's server alone: the other host is what this test says in its name.
 #include "cluster/host_server.h"
+#include "cluster/host_words.h"
 
 #include <gtest/gtest.h>
 
@@ -38,8 +39,8 @@ class a_server : public testing::Test, private wire_receiver {
   static constexpr wire_peer server_end = 0, other_server = 1, other_place = 2;
 
   void SetUp() override {
-    control.address_of(1).bytes = 1;
-    control.address_of(1).text[0] = static_cast<std::byte>(other_server);
+    address_of(control, 1).bytes = 1;
+    address_of(control, 1).text[0] = static_cast<std::byte>(other_server);
     for (const std::uint32_t place : {0U, 1U}) {
       processes[place] = ::fork();
       if (processes[place] == 0) {
@@ -209,15 +210,15 @@ TEST_F(a_server, marks_a_place_whose_process_ends) {
 TEST_F(a_server, wakes_its_places_once_all_hosts_have_come) {
   agree();
   arrive(1);
-  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 1; }));
-  EXPECT_EQ(control.round_of(host_barrier::leaving, 1).look(), 0U);
+  EXPECT_TRUE(soon([&] { return round_of(control, host_barrier::world, 1).look() == 1; }));
+  EXPECT_EQ(round_of(control, host_barrier::leaving, 1).look(), 0U);
   control.slot(0).sleeping.store(1);
-  control.round_of(host_barrier::world, 0).set(1);
+  round_of(control, host_barrier::world, 0).set(1);
   arrive(1);  // again: nothing is counted twice
   EXPECT_TRUE(soon([&] { return control.slot(0).sleeping.load() == 0; }));
   control.slot(0).sleeping.store(1);
   arrive(2);
-  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 2; }));
+  EXPECT_TRUE(soon([&] { return round_of(control, host_barrier::world, 1).look() == 2; }));
   std::this_thread::sleep_for(10ms);
   EXPECT_EQ(control.slot(0).sleeping.load(), 1U);  // this host has not come to it
   control.slot(0).sleeping.store(0);
@@ -226,9 +227,9 @@ TEST_F(a_server, wakes_its_places_once_all_hosts_have_come) {
 TEST_F(a_server, takes_a_barrier_that_comes_before_the_last_vote) {
   arrive(1);
   std::this_thread::sleep_for(20ms);
-  EXPECT_EQ(control.round_of(host_barrier::world, 1).look(), 0U);
+  EXPECT_EQ(round_of(control, host_barrier::world, 1).look(), 0U);
   agree();
-  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 1; }));
+  EXPECT_TRUE(soon([&] { return round_of(control, host_barrier::world, 1).look() == 1; }));
 }
 
 // As many as two places can have under way.
@@ -236,7 +237,7 @@ TEST_F(a_server, answers_all_that_comes_before_the_last_vote) {
   for (std::uint64_t round = 1; round <= 2 * most_outstanding; ++round) arrive(round);
   std::this_thread::sleep_for(20ms);
   agree();
-  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 2 * most_outstanding; }));
+  EXPECT_TRUE(soon([&] { return round_of(control, host_barrier::world, 1).look() == 2 * most_outstanding; }));
 }
 
 TEST_F(a_server, brings_messages_and_sleeps_until_there_is_room) {
@@ -281,7 +282,7 @@ TEST_F(a_server, takes_a_host_for_left_that_had_come_to_the_end) {
   say_state(2, place_state::joined, {});
   say_state(3, place_state::joined, {});
   arrive(1, host_barrier::leaving);
-  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::leaving, 1).look() == 1; }));
+  EXPECT_TRUE(soon([&] { return round_of(control, host_barrier::leaving, 1).look() == 1; }));
   EXPECT_TRUE(soon([&] { return control.slot(3).state.load() == place_state::joined; }));
   wire.lose(other_server);
   EXPECT_TRUE(soon([&] { return control.slot(3).state.load() == place_state::left; }));
@@ -326,8 +327,8 @@ TEST(a_server_of_three, answers_at_the_end_however_long_it_takes) {
   test::test_network network{4, {}};
   test::numbered_wire wire{network.end_of(1)};
   for (const std::uint16_t host : {0, 2}) {
-    control.address_of(host).bytes = 1;
-    control.address_of(host).text[0] = static_cast<std::byte>(host);
+    address_of(control, host).bytes = 1;
+    address_of(control, host).text[0] = static_cast<std::byte>(host);
   }
   std::thread thread{[&] {
     host_server server{shared, wire};
@@ -347,14 +348,14 @@ TEST(a_server_of_three, answers_at_the_end_however_long_it_takes) {
   for (const std::uint16_t host : {0, 2}) say(host, host_news::votes, 1);
   EXPECT_TRUE(soon([&] { return control.votes[0].load() == 3; }));
   for (const std::uint16_t host : {0, 1, 2})
-    control.round_of(host_barrier::leaving, host).set(1, std::memory_order_seq_cst);
+    round_of(control, host_barrier::leaving, host).set(1, std::memory_order_seq_cst);
   std::this_thread::sleep_for(800ms);  // more than four beats
   operation_head head{.what = static_cast<std::uint8_t>(far_operation::barrier), .source = 0};
   head.address = control.candidates[0];
   head.second = static_cast<std::uint64_t>(host_barrier::world);
   head.third = 1;
   network.send_as(place_of_first, 1, wire_message::operation, os::bytes_of(head), {});
-  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 0).look() == 1; }));
+  EXPECT_TRUE(soon([&] { return round_of(control, host_barrier::world, 0).look() == 1; }));
   control.slot(1).state.store(place_state::left);
   for (const std::uint16_t host : {0, 2}) say(host, host_news::bye, 0);
   thread.join();

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cluster/host_words.h"
 #include "memory/job.h"
 #include "memory/segment.h"
 
@@ -94,16 +95,16 @@ TEST(job_over_hosts, slices_are_mapped_in_as_few_runs_as_there_are) {
 
 TEST(job_over_hosts, who_attaches_finds_the_same) {
   const job made = job_at(1);
-  made.control().address_of(0).bytes = 3;
-  made.control().address_of(1).bytes = 4;
+  address_of(made.control(), 0).bytes = 3;
+  address_of(made.control(), 1).bytes = 4;
   made.control().slot(5).sleeping.store(9);  // the server's
   const job other = job::attach(::fcntl(made.descriptor(), F_DUPFD_CLOEXEC, 3));
   EXPECT_TRUE(std::equal(homes.begin(), homes.end(), other.control().homes().begin()));
   EXPECT_EQ(other.control().host, 1);
   EXPECT_EQ(other.control().first_place_of(0), 0U);
   EXPECT_EQ(other.control().first_place_of(1), 2U);
-  EXPECT_EQ(other.control().address_of(0).bytes, 3U);
-  EXPECT_EQ(other.control().address_of(1).bytes, 4U);
+  EXPECT_EQ(address_of(other.control(), 0).bytes, 3U);
+  EXPECT_EQ(address_of(other.control(), 1).bytes, 4U);
   EXPECT_EQ(other.control().slot(5).sleeping.load(), 9U);
   EXPECT_EQ(other.control().slot(4).sleeping.load(), 0U);
   EXPECT_EQ(other.control().homes()[0], (place_home{0, 0}));

@@ -1,5 +1,6 @@
 // What the servers of three hosts do where one of them is not heard any more: on the tests' network, in one process.
 #include "cluster/host_server.h"
+#include "cluster/host_words.h"
 
 #include <gtest/gtest.h>
 
@@ -15,9 +16,9 @@
 #include <string>
 #include <thread>
 
+#include "cluster/host_loss.h"
 #include "cluster/numbered_wire.h"
 #include "cluster/test_network.h"
-#include "memory/host_loss.h"
 #include "memory/liveness.h"
 
 #include "support/places.h"
@@ -43,8 +44,8 @@ job job_at(std::uint16_t host) {
   const std::vector<place_home> homes{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}};
   job made = job::create({.place_count = 6, .homes = homes, .host = host});
   for (std::uint16_t h = 0; h < hosts; ++h) {
-    made.control().address_of(h).bytes = 1;
-    made.control().address_of(h).text[0] = static_cast<std::byte>(h);
+    address_of(made.control(), h).bytes = 1;
+    address_of(made.control(), h).text[0] = static_cast<std::byte>(h);
   }
   for (std::uint32_t place = 2U * host; place < 2U * host + 2; ++place)
     made.control().slot(place).state.store(place_state::joined);
@@ -171,7 +172,7 @@ TEST_F(losses, a_link_that_ends_is_told_at_once) {
 TEST_F(losses, who_has_come_to_the_end_is_not_missed) {
   for (auto& each : all)
     for (std::uint16_t h = 0; h < hosts; ++h)
-      each->control().round_of(host_barrier::leaving, h).set(1, std::memory_order_seq_cst);
+      round_of(each->control(), host_barrier::leaving, h).set(1, std::memory_order_seq_cst);
   network.cut(1);
   std::this_thread::sleep_for(within);
   for (auto& each : all) EXPECT_EQ(each->control().failure_epoch.load(), 0U);

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "graph/agent.h"
-#include "memory/liveness.h"
+#include "graph/change_gate.h"
 
 namespace {
 
@@ -14,7 +14,7 @@ using namespace situ::detail;
 
 TEST(offload_queue, entries_share_their_change_counters_evenly) {
   const auto queue = std::make_unique<offload_queue>();
-  std::array<int, place_slot::change_buckets> entries{};
+  std::array<int, graph_signals::change_buckets> entries{};
   for (const offload_entry& each : queue->entries) ++entries[change_bucket(&each)];
   EXPECT_EQ(*std::min_element(entries.begin(), entries.end()), 2);
   EXPECT_EQ(*std::max_element(entries.begin(), entries.end()), 2);

@@ -1,5 +1,6 @@
 // The offload agent where things go wrong: a reader dies, a graph cannot be measured, a call is not taken, a caller
 // leaves at once. Its 16 entries come back each time. Runs a second time with SITU_OFFLOAD_STAGED=1.
+#include "graph/change_gate.h"
 #include "support/places.h"
 
 #include <situ/base/log.h>
@@ -65,7 +66,7 @@ TEST_P(offload, is_staged_if_asked) {
 TEST_P(offload, entries_that_are_given_back_are_named_until_none_is_left) {
   run([] {
     if (here().index() == 0 && place_count() > 1) {
-      const std::atomic<std::uint32_t>& named = detail::current->job->slot(0).freed_entries;
+      const std::atomic<std::uint32_t>& named = detail::current->job->slot(0).graph.words().freed_entries;
       item* const head = make_items(3);
       for (int call = 0; call < 2 * entries + 1; ++call) {
         EXPECT_EQ(at(offload_to(1), [](item* l) { return sum(l); }, head), 3U);

@@ -2,6 +2,7 @@
 #include "support/places.h"
 
 #include "memory/job.h"
+#include "launch/body_result.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -89,7 +90,7 @@ TEST_P(forks, a_child_that_returns_from_the_body_does_not_leave_in_its_parents_n
                  EXPECT_EQ(wait_for(child), 7);
                  EXPECT_EQ(shared().values[0], 0) << "somebody passed the barrier";
                  EXPECT_EQ(detail::current->job->slot(0).state.load(), detail::place_state::joined);
-                 EXPECT_EQ(detail::current->job->slot(0).exit_code.load(), -1);
+                 EXPECT_EQ(detail::current->job->slot(0).result.words().get(), -1);
                }
                barrier();
                ++shared().values[0];

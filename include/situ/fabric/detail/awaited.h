@@ -18,12 +18,22 @@
 #include <situ/memory/detail/place_context.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace situ::detail {
 
 // Under a millisecond, with the kernel's slack of 50 us for timers.
 inline constexpr std::int64_t awaited_look_ns = 800'000;
+
+// In the slot of each place.
+struct awaited_words {
+  // While the place sleeps: the lines of the words that it awaits, as bits; else 0. The owner writes it.
+  std::atomic<std::uint64_t> lines{0};
+};
+
+// Returns what place_context::awaited_words is for a place of this job.
+[[nodiscard]] const std::byte* awaited_words_of(job_control& control) noexcept;
 
 // The bit of a word's line in `awaited`; neighbouring lines have different bits.
 [[nodiscard]] constexpr std::uint64_t awaited_bit(std::uintptr_t address) noexcept {

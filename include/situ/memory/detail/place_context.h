@@ -51,7 +51,7 @@ struct alignas(64) place_context {
   // number of ends of places reported to the running task; the scheduler switches it with the task
   std::uint32_t told_of = 0;
   std::uint32_t track = 0;  // the running stack, for a trace: 0 is main's; the scheduler switches it with the task
-  // place_slot::awaited of place 0; the next ones follow every place_slot_bytes
+  // place_slot::awaited of place 0 (awaited_words_of); the next ones follow every place_slot_bytes
   const std::byte* awaited_words = nullptr;
 
   // If this place cannot write the heap metadata of the block's owner, sends the block back to the owner and returns

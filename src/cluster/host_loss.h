@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "memory/job.h"
-
 namespace situ::detail {
+
+struct job_control;
 
 // Marks all places of `host` that have not ended as lost, in one step for this host's places: a place told of one of
 // these losses is told of all. If `host` is another host, nothing more is expected from its server. pre: the job has

@@ -1,9 +1,10 @@
-#include "memory/host_loss.h"
+#include "cluster/host_loss.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
+#include "cluster/host_words.h"
 #include "memory/liveness.h"
 
 namespace situ::detail {
@@ -40,11 +41,11 @@ void mark_host_lost(job_control& control, std::uint16_t host, std::string_view r
 // Sets the address's length to 0. A valid length is never 0: the creator writes it before any process attaches, and
 // later only this function changes it.
 void forget_server(job_control& control, std::uint16_t host) noexcept {
-  std::atomic_ref{control.address_of(host).bytes}.store(0, std::memory_order_release);
+  std::atomic_ref{address_of(control, host).bytes}.store(0, std::memory_order_release);
 }
 
 bool has_server(job_control& control, std::uint16_t host) noexcept {
-  return std::atomic_ref{control.address_of(host).bytes}.load(std::memory_order_acquire) != 0;
+  return std::atomic_ref{address_of(control, host).bytes}.load(std::memory_order_acquire) != 0;
 }
 
 }  // namespace situ::detail
