@@ -12,7 +12,6 @@
 
 #include <situ/memory/allocate.h>
 
-#include "memory/job.h"
 #include "memory/segment.h"
 #include "os/child.h"
 

@@ -34,7 +34,6 @@
 #include "cluster/operations.h"
 #include "cluster/protocol.h"
 #include "cluster/wire.h"
-#include "memory/job.h"
 
 namespace situ::detail::cluster {
 

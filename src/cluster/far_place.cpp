@@ -3,6 +3,7 @@
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,6 @@
 
 #include "cluster/far_pieces.h"
 #include "cluster/host_loss.h"
-#include "memory/liveness.h"
 #include "os/bytes.h"
 #include "os/host.h"
 

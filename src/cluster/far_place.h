@@ -24,8 +24,11 @@
 
 #include "cluster/protocol.h"
 #include "cluster/wire.h"
-#include "fabric/observe.h"
 #include "memory/bell.h"
+
+namespace situ::detail {
+enum class shown_part : std::uint64_t;  // fabric/observe.h
+}
 
 namespace situ::detail::cluster {
 

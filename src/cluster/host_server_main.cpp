@@ -3,6 +3,7 @@
 // the server sends its address, or the reason why there is none; the task sends a byte once all addresses are known.
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -23,8 +24,6 @@
 #include "cluster/host_server.h"
 #include "cluster/server_greeting.h"
 #include "cluster/ucx_wire.h"
-#include "memory/job.h"
-#include "memory/liveness.h"
 #include "os/child.h"
 #include "os/descriptor.h"
 

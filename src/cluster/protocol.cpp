@@ -1,8 +1,9 @@
 #include "cluster/protocol.h"
 
+#include <situ/base/error_code.h>
 #include <situ/fabric/detail/endpoint.h>
-
-#include "memory/job.h"
+#include <situ/memory/detail/place_home.h>
+#include <situ/memory/detail/place_state.h>
 
 namespace situ::detail::cluster {
 namespace {

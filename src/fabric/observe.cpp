@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "memory/place_status.h"
+#include "os/host.h"
 
 namespace situ::detail {
 namespace {
@@ -106,6 +106,11 @@ std::vector<shown_range> shown_after_first(job_control& control, std::uint32_t p
   for (const shown_part each : {shown_part::names, shown_part::placed})
     found.push_back({each, 0, shown_bytes(control, place, each).size()});
   return found;
+}
+
+std::uint64_t observed_span::begin(const place_context& context) noexcept {
+  note_span(context);
+  return steady_ns();
 }
 
 void note_span(const place_context& context) noexcept {

@@ -6,6 +6,7 @@
 #include <situ/fabric/rma.h>
 #include <situ/fabric/shared_span.h>
 #include <situ/fabric/signal.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,6 @@
 #include <string_view>
 
 #include "fabric/observe.h"
-#include "memory/liveness.h"
 #include "memory/segment.h"
 
 namespace situ::detail {

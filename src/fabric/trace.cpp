@@ -8,7 +8,6 @@
 //   counters     "ph":"C": bytes sent, and bytes open in the segment
 #include "fabric/observe.h"
 
-#include "memory/place_status.h"
 #include "os/descriptor.h"
 #include "os/output_file.h"
 

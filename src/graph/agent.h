@@ -51,7 +51,6 @@
 #include <utility>
 
 #include "graph/graph_units.h"
-#include "memory/liveness.h"
 #include "os/host.h"
 #include "os/worker.h"
 

@@ -11,9 +11,8 @@
 #pragma once
 
 #include "memory/heap.h"
-#include "pages/intent_placer.h"
-#include "pages/placed_table.h"
 #include "memory/segment_promises.h"
+#include "pages/intent_placer.h"
 
 #include <cstddef>
 #include <cstdint>

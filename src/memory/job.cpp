@@ -8,7 +8,6 @@
 #include "os/mapping.h"
 #include "os/mapping_error.h"
 #include "pages/huge_pages.h"
-#include "pages/page_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -207,6 +206,8 @@ std::span<place_home> job_control::homes() noexcept {
   std::byte* const first = reinterpret_cast<std::byte*>(this) + homes_offset(place_count, host_count);
   return {reinterpret_cast<place_home*>(first), place_count};
 }
+
+bool is_here(job_control& control, std::uint32_t place) noexcept { return control.is_here(place); }
 
 std::uint32_t first_place_of(std::span<const place_home> homes, std::uint16_t host) noexcept {
   const auto found = std::find(homes.begin(), homes.end(), place_home{host, 0});

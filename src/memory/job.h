@@ -19,13 +19,14 @@
 // before the control block. Slices are sparse: a page exists once it is touched. The size of a memory file is sealed,
 // so no place can truncate it while others use it. The footer holds the offset of the control block, for a process
 // that has only the descriptor. Thread-safe: everything shared is atomic; the comment of a field names its writer. The
-// ends of places are handled in liveness.h.
+// ends of places are handled in memory/detail/losses.h.
 #pragma once
 
 #include <situ/base/detail/signal_word.h>
 #include <situ/machine/intent.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/memory/detail/place_home.h>
+#include <situ/memory/detail/place_state.h>
 
 #include <atomic>
 #include <cstddef>
@@ -45,19 +46,6 @@
 #include "pages/promises.h"
 
 namespace situ::detail {
-
-enum class place_state : std::uint32_t {
-  absent,  // not yet joined
-  joined,
-  left,  // left the job in order, with all others
-  lost,  // died, exited early, or left by an exception; `reason` says which
-  gone,  // left after another place was lost, without waiting for the rest; no longer answers
-};
-
-// Returns whether others must no longer wait for the place. False for `left`: no place waits any more then.
-[[nodiscard]] constexpr bool has_ended(place_state state) noexcept {
-  return state == place_state::lost || state == place_state::gone;
-}
 
 // Room in the job's file for the words of a module above. The module declares `Words` in a header of its own, and
 // nothing here reads them. They are zero at first, and end without a destructor. A module that needs more changes

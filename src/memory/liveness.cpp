@@ -109,6 +109,16 @@ std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept
   }
 }
 
+bool is_lost(job_control& control, std::uint32_t place) noexcept {
+  return control.slot(place).state.load(std::memory_order_acquire) == place_state::lost;
+}
+
+bool has_ended(job_control& control, std::uint32_t place) noexcept {
+  return has_ended(control.slot(place).state.load(std::memory_order_acquire));
+}
+
+const std::atomic<std::uint32_t>& ended_places(job_control& control) noexcept { return control.failure_epoch; }
+
 reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
                              std::uint32_t source, std::uint32_t epoch)
     : mark_{control.slot(self).*mark, source} {

@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "memory/job.h"
-#include "pages/promises.h"
 
 namespace situ::detail {
 

@@ -6,20 +6,20 @@
 #include <situ/fabric/am.h>
 #include <situ/fabric/detail/access.h>
 #include <situ/fabric/detail/far.h>
+#include <situ/fabric/detail/observed.h>
 #include <situ/fabric/rma.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
 
 #include <fmt/format.h>
 
 #include "base/float_settings.h"
 #include "fabric/modules.h"
-#include "fabric/observe.h"
-#include "memory/liveness.h"
-#include "memory/place_status.h"
 #include "os/host.h"
 #include "runtime/failure.h"
 #include "runtime/finish.h"
 #include "runtime/runtime_state.h"
+#include "runtime/status_writer.h"
 
 namespace situ::detail {
 
@@ -312,7 +312,7 @@ void arrived_call::answer_error(std::exception_ptr failure) noexcept {
                                              current->place, context_.source, record.type_name, record.what));
   }
   // The tasks of a place that is being lost fail because of the loss; its callers hear of the loss itself.
-  if (current->job->slot(current->place).state.load(std::memory_order_relaxed) == place_state::lost) return;
+  if (is_lost(*current->job, current->place)) return;
   try {
     failure_record record = record_of(failure);
     add_call(record, context_, context_.source);

@@ -2,6 +2,7 @@
 #include <situ/runtime/detail/collective.h>
 
 #include <situ/base/error_code.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/detail/collective_values.h>
 
@@ -10,9 +11,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "memory/liveness.h"
-#include "memory/place_status.h"
 #include "runtime/runtime_state.h"
+#include "runtime/status_writer.h"
 #include "runtime/team_state.h"
 
 namespace situ::detail {
@@ -100,8 +100,7 @@ void check_members(const team_state& team) {
   if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0)
     return;
   for (const std::uint32_t member : team.members)
-    if (SITU_LOSS_CHECK(members) && has_ended(current->job->slot(member).state.load(std::memory_order_acquire)))
-      throw_loss_of(*current->job, member);
+    if (SITU_LOSS_CHECK(members) && has_ended(*current->job, member)) throw_loss_of(*current->job, member);
 }
 
 void throw_if_mismatched(const team_state& team) {

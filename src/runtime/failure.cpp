@@ -1,6 +1,7 @@
 #include "runtime/failure.h"
 
 #include <situ/base/error.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/runtime/task.h>
 
@@ -10,8 +11,7 @@
 
 #include <typeinfo>
 
-#include "memory/liveness.h"
-#include "memory/place_status.h"
+#include "runtime/status_writer.h"
 
 namespace situ::detail {
 namespace {
@@ -112,8 +112,7 @@ void write_failure(wire_writer& writer, const failure_record& record) noexcept {
 
 std::exception_ptr as_remote(const failure_record& record) {
   const std::uint32_t lost = record.lost_place;
-  if (lost < current->place_count &&
-      current->job->slot(lost).state.load(std::memory_order_acquire) == place_state::lost)
+  if (lost < current->place_count && is_lost(*current->job, lost))
     return std::make_exception_ptr(place_lost_error{lost, lost_reason(*current->job, lost)});
   if (record.is_cancelled) return cancelled_error();
   return std::make_exception_ptr(remote_error{record.place, record.type_name, record.what, record.calls});

@@ -12,11 +12,12 @@
 #include <string_view>
 
 #include "base/fault_text.h"
-#include "memory/liveness.h"
+#include "memory/job.h"
 #include "os/fault_chain.h"
 #include "runtime/stack.h"
 
 #include <situ/fabric/detail/function_id.h>
+#include <situ/memory/detail/losses.h>
 
 namespace situ::detail {
 namespace {

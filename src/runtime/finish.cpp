@@ -2,12 +2,12 @@
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/task.h>
 
 #include <fmt/format.h>
 
-#include "memory/liveness.h"
 #include "runtime/failure.h"
 #include "runtime/runtime_state.h"
 

@@ -1,10 +1,9 @@
 #include <situ/runtime/future.h>
 
 #include <situ/base/error.h>
+#include <situ/memory/detail/losses.h>
 
 #include <deque>
-
-#include "memory/liveness.h"
 
 namespace situ::detail {
 

@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "memory/job.h"
 #include "memory/liveness.h"
 
 namespace situ::detail {

@@ -21,7 +21,6 @@
 #include "cluster/host_loss.h"
 #include "cluster/host_words.h"
 #include "launch/network.h"
-#include "memory/job.h"
 #include "os/host.h"
 
 namespace situ::detail {

@@ -4,6 +4,7 @@
 #include <situ/base/log.h>
 #include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/task.h>
 #include <situ/runtime/team.h>
 
@@ -16,17 +17,15 @@
 #include <vector>
 
 #include "fabric/modules.h"
-#include "fabric/observe.h"
 #include "launch/join.h"
 #include "launch/own_report.h"
-#include "memory/liveness.h"
-#include "memory/place_status.h"
 #include "memory/segment.h"
 #include "os/host.h"
 #include "runtime/place_network.h"
 #include "runtime/process.h"
 #include "runtime/runtime_state.h"
 #include "runtime/stack.h"
+#include "runtime/status_writer.h"
 #include "runtime/team_state.h"
 #include "runtime/terminate.h"
 

@@ -6,6 +6,8 @@
 #include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/fabric/detail/far.h>
+#include <situ/fabric/detail/observed.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/runtime/future.h>
 
@@ -15,15 +17,14 @@
 #include <utility>
 
 #include "base/float_settings.h"
-#include "fabric/observe.h"
 #include "launch/standstill.h"
-#include "memory/liveness.h"
-#include "memory/place_status.h"
+#include "memory/job.h"
 #include "os/host.h"
 #include "runtime/fiber_pool.h"
 #include "runtime/idle_policy.h"
 #include "runtime/runtime_state.h"
 #include "runtime/settings_of_tasks.h"
+#include "runtime/status_writer.h"
 #include "runtime/waiter_lists.h"
 
 namespace situ::detail {

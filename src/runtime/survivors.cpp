@@ -19,6 +19,7 @@
 #include <situ/base/detail/coherence.h>
 #include <situ/base/error.h>
 #include <situ/memory/allocate.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/task.h>
 #include <situ/runtime/team.h>
 
@@ -26,7 +27,6 @@
 #include <utility>
 #include <vector>
 
-#include "memory/liveness.h"
 #include "runtime/runtime_state.h"
 #include "launch/survivors_words.h"
 #include "runtime/team_state.h"
@@ -86,7 +86,7 @@ std::vector<std::uint32_t> decide(std::uint64_t round) {
 
 void wake_all() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // endpoint.h: publish, then look at `sleeping`
-  for (std::uint32_t place = 0; place < current->place_count; ++place) wake(current->job->slot(place));
+  for (std::uint32_t place = 0; place < current->place_count; ++place) current->endpoint->wake(place);
 }
 
 // Notes that the job goes on, for the launcher and for later waits, which have heard of these ends.

@@ -1,6 +1,7 @@
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/fabric/detail/observed.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/collective.h>
@@ -12,10 +13,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fabric/observe.h"
-#include "memory/liveness.h"
-#include "memory/place_status.h"
 #include "runtime/runtime_state.h"
+#include "runtime/status_writer.h"
 #include "runtime/team_state.h"
 
 namespace situ {

@@ -2,6 +2,7 @@
 
 #include <situ/base/error.h>
 #include <situ/memory/allocate.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/collective.h>
 #include <situ/spread/distribution.h>
 
@@ -12,9 +13,6 @@
 #include <exception>
 #include <optional>
 #include <utility>
-
-#include "memory/liveness.h"
-#include "runtime/runtime_state.h"
 
 namespace situ::detail {
 namespace {
@@ -28,7 +26,7 @@ constexpr std::size_t large_part_bytes = std::size_t{16} << 20;
 array_part::array_part(std::size_t elements, std::size_t element_bytes, std::size_t alignment,
                        void (*make)(void* part, std::size_t elements), const team& members)
     : exceptions_before_{std::uncaught_exceptions()},
-      failure_epoch_{&current->job->failure_epoch},
+      failure_epoch_{&ended_places(*current->job)},
       members_{members.split(0, members.index())} {
   for (std::uint32_t i = 0; i < members_.size(); ++i) places_.push_back(members_.member(i));
   ptr<std::byte> own;
@@ -75,7 +73,7 @@ array_part::~array_part() {
 
 void array_part::check_there_slow(std::uint32_t member) const {
   const std::uint32_t owner = places_[member].index();
-  if (has_ended(current->job->slot(owner).state.load(std::memory_order_acquire))) throw_loss_of(*current->job, owner);
+  if (has_ended(*current->job, owner)) throw_loss_of(*current->job, owner);
 }
 
 std::vector<ghost_reach> find_reaches(const cut_axis& axis, std::uint32_t place, std::ptrdiff_t from, std::ptrdiff_t to,

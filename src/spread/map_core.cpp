@@ -3,6 +3,8 @@
 #include <situ/base/error_code.h>
 #include <situ/fabric/detail/function_id.h>
 #include <situ/fabric/rma.h>
+#include <situ/memory/detail/losses.h>
+#include <situ/memory/detail/place_home.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/collective.h>
 
@@ -11,8 +13,6 @@
 
 #include <array>
 #include <exception>
-
-#include "memory/liveness.h"
 
 namespace situ::detail {
 namespace {
@@ -73,10 +73,11 @@ map_core::map_core(std::uint64_t type, std::size_t buffer_bytes, std::uint32_t b
     : exceptions_before_{std::uncaught_exceptions()},
       members_{members},
       id_{next_object_id(members, type)},
+      ended_places_{ended_places(*current->job)},
       outbox_{id_, &map_core::run_batch, this, buffer_bytes, buffers, members} {
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     places_.push_back(members.member(i).index());
-    is_far_.push_back(!current->job->is_here(places_.back()));
+    is_far_.push_back(!is_here(*current->job, places_.back()));
     has_far_ = has_far_ || is_far_.back();
   }
   for (const std::uintptr_t root : all_gather(reinterpret_cast<std::uintptr_t>(&table_.root()), members))
@@ -130,11 +131,9 @@ bool map_core::read(const key_view& key, word_buffer& value) {
   }
   if (outbox_.is_pending(owner)) [[unlikely]]
     outbox_.settle(owner);
-  job_control& control = *current->job;
   for (std::uint32_t looks = 1;; ++looks) {
-    if (control.failure_epoch.load(std::memory_order_relaxed) != 0 &&
-        has_ended(control.slot(owner).state.load(std::memory_order_acquire))) [[unlikely]]
-      throw_loss_of(control, owner);
+    if (ended_places_.load(std::memory_order_relaxed) != 0 && has_ended(*current->job, owner)) [[unlikely]]
+      throw_loss_of(*current->job, owner);
     const read_outcome outcome = read_entry(root_of(key.hash), key, value);
     if (outcome != read_outcome::changing) return outcome == read_outcome::found;
     _mm_pause();

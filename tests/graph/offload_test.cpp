@@ -1,6 +1,5 @@
 // The offload agent where things go wrong: a reader dies, a graph cannot be measured, a call is not taken, a caller
 // leaves at once. Its 16 entries come back each time. Runs a second time with SITU_OFFLOAD_STAGED=1.
-#include "graph/change_gate.h"
 #include "support/places.h"
 
 #include <situ/base/log.h>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "graph/change_gate.h"
 #include "graph/graph_state.h"
 
 namespace situ {

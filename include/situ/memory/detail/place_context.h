@@ -28,10 +28,10 @@ namespace detail {
 
 struct job_control;    // memory: the block all places of a host share
 class segment;         // memory: this place's slice
-class status_writer;   // memory: the status that this place publishes
 class endpoint;        // fabric: this place's end of its channels
 class far_hosts;       // fabric: places of other hosts
 class scheduler;       // runtime: fibers and ready tasks
+class status_writer;   // runtime: the status that this place publishes
 struct runtime_state;  // runtime: teams, finish scopes, pending calls
 
 inline constexpr std::size_t place_slot_bytes = 640;  // sizeof(place_slot) (memory/job.h)

@@ -15,6 +15,11 @@ struct place_home {
 };
 static_assert(sizeof(place_home) == 4);
 
+struct job_control;
+
+// Returns whether the place is on this host. pre: it is a place of the job.
+[[nodiscard]] bool is_here(job_control& control, std::uint32_t place) noexcept;
+
 // The barriers that all places of a job over several hosts cross.
 enum class host_barrier : std::uint8_t { world, leaving };
 inline constexpr std::uint32_t host_barriers = 2;

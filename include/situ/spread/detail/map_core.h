@@ -8,6 +8,7 @@
 #include <situ/spread/detail/map_table.h>
 #include <situ/spread/detail/outbox.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -79,6 +80,7 @@ class map_core {
   bool has_far_ = false;
   map_table table_;
   object_id id_;
+  const std::atomic<std::uint32_t>& ended_places_;  // of the job
   outbox outbox_;
 };
 

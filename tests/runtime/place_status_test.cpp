@@ -1,6 +1,6 @@
 // What a place shows of itself, read back as a launcher reads it.
-#include "memory/place_status.h"
 #include "memory/job.h"
+#include "runtime/status_writer.h"
 
 #include <gtest/gtest.h>
 
