@@ -1,4 +1,5 @@
 // The receiving end of graphs in calls and results.
+#include <situ/fabric/detail/observed.h>
 #include <situ/graph/transfer.h>
 
 #include <situ/graph/detail/graph_call.h>
@@ -18,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "fabric/observe.h"
 #include "graph/agent.h"
 #include "graph/graph_state.h"
 #include "graph/message.h"

@@ -18,12 +18,14 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/job.h"
 #include "os/descriptor.h"
 #include "os/host.h"
 #include "os/worker.h"
 
 namespace situ::detail {
+
+class job;
+struct job_control;
 
 struct foreign_task {
   std::string launcher;  // "mpirun (Open MPI)"

@@ -13,7 +13,6 @@
 #pragma once
 
 #include "launch/foreign.h"
-#include "memory/job.h"
 
 namespace situ::detail {
 

@@ -15,7 +15,6 @@
 #include "launch/shown_rows.h"
 #include "launch/standstill.h"
 #include "launch/start.h"
-#include "memory/liveness.h"
 #include "os/bytes.h"
 #include "os/descriptor.h"
 #include "os/find_program.h"
@@ -24,6 +23,7 @@
 
 #include <situ/base/error.h>
 #include <situ/fabric/detail/function_id.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

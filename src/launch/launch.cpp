@@ -9,10 +9,10 @@
 #include "fabric/observe.h"
 #include "launch/monitor.h"
 #include "launch/standstill.h"
-#include "memory/liveness.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // The tasks of another launcher meet, and watch each other.
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,7 +28,6 @@
 #include "launch/launch.h"
 #include "launch/own_report.h"
 #include "launch/standstill.h"
-#include "memory/liveness.h"
 #include "os/host.h"
 #include "os/local_socket.h"
 #include "os/worker.h"

@@ -1,10 +1,10 @@
 #include "launch/monitor.h"
 
-#include "memory/liveness.h"
 #include "launch/body_result.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -14,8 +14,6 @@
 // One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
 #pragma once
 
-#include "memory/job.h"
-
 #include <situ/launch/launch_result.h>
 
 #include <chrono>

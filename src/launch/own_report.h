@@ -16,13 +16,14 @@
 #include <vector>
 
 #include "launch/shown_rows.h"
-#include "memory/job.h"
 
 namespace situ::detail {
 
 namespace cluster {
 class far_place;
 }
+struct job_control;
+struct job_options;
 
 // The reports that the environment asks for.
 struct observation {

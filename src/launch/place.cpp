@@ -2,6 +2,7 @@
 #include "launch/launch.h"
 
 #include <situ/base/error_code.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fmt/format.h>
 

@@ -8,7 +8,6 @@
 #include "launch/records.h"
 #include "launch/shown_rows.h"
 #include "launch/start.h"
-#include "memory/job.h"
 #include "os/bytes.h"
 #include "os/child.h"
 #include "os/descriptor.h"

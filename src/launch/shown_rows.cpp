@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "fabric/observe.h"
-#include "memory/place_status.h"
 #include "os/bytes.h"
 
 namespace situ::detail {

@@ -13,10 +13,10 @@
 #include <span>
 #include <vector>
 
-#include "fabric/observe.h"
-#include "memory/job.h"
-
 namespace situ::detail {
+
+enum class shown_part : std::uint64_t;  // fabric/observe.h
+struct job_control;
 
 // Calls `send` with pieces of at most 1 MiB.
 void send_rows(job_control& control, std::uint32_t place, const std::function<void(std::vector<std::byte>)>& send);

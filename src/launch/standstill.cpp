@@ -1,13 +1,13 @@
 #include "launch/standstill.h"
 
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "memory/liveness.h"
 #include "memory/place_status.h"
 #include "os/host.h"
 #include "launch/survivors_words.h"

@@ -15,7 +15,6 @@
 #include "launch/launch.h"
 #include "launch/monitor.h"
 #include "launch/output.h"
-#include "memory/job.h"
 #include "os/signals.h"
 
 namespace situ::detail {

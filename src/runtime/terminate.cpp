@@ -1,11 +1,11 @@
 #include "runtime/terminate.h"
 
 #include "memory/job.h"
-#include "memory/liveness.h"
 #include "runtime/process.h"
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
 
 #include <cxxabi.h>
 #include <fmt/format.h>
