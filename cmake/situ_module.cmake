@@ -1,4 +1,4 @@
-# situ_module(NAME [APART] [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): one static library `situ_NAME`, alias `situ::NAME`.
+# situ_module(NAME [APART] [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...] [FRIEND_OF modules...]): one static library `situ_NAME`, alias `situ::NAME`.
 # Static, so that the thread-local place pointer is a plain %fs-relative load (docs/decisions/0001-one-memory-file.md).
 # A private link to a library of headers alone is not exported: who uses an installed Situ needs none of those.
 # APART: installed, but not part of situ::situ, because few programs need it and what it links.
@@ -56,8 +56,18 @@ endmacro()
 
 set(SITU_HEADER_ONLY_LIBRARIES tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json CLI11::CLI11 Boost::headers)
 
+# situ_friend_of(MODULES...): the sources of this folder include private headers of these modules. tests/docs/check_layers.py compares.
+function(situ_friend_of)
+  foreach(module ${ARGN})
+    if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${module})
+      message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}: a friend of ${module}, which is no module")
+    endif()
+  endforeach()
+endfunction()
+
 function(situ_module name)
-  cmake_parse_arguments(arg "APART" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "APART" "" "SOURCES;LINKS;PRIVATE_LINKS;FRIEND_OF" ${ARGN})
+  situ_friend_of(${arg_FRIEND_OF})
   set(private_links $<BUILD_INTERFACE:situ_options>)
   foreach(library ${arg_PRIVATE_LINKS})
     if(library IN_LIST SITU_HEADER_ONLY_LIBRARIES)
