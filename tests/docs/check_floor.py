@@ -27,7 +27,7 @@ NAMES = ("dup2 exec[lv]p?e? fork memfd_create mmap mprotect mremap munmap pipe2?
 SHARED = "accept4?|bind|close|listen|signal|socket|system"
 # Neither a member's (file.close) nor another namespace's.
 CALL = re.compile(rf"(?:^|[^\w.>:])(?:(?:::)?(?:{NAMES})|::(?:{SHARED}))\(")
-INCLUDE = re.compile(r'\s*#include "(\w+)/')
+INCLUDE = re.compile(r'\s*#include "((\w+)/[^"]+)"')
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -52,9 +52,9 @@ def count(root):
             for line in file:
                 include = INCLUDE.match(line)
                 if include:
-                    used = include[1]
-                    beside = os.path.exists(os.path.join(root, os.path.dirname(path), used))  # a folder of its own, of that name
-                    crossings[path] += used in modules and used not in FOR_ALL and used != module_of(path) and not beside
+                    used = include[2]
+                    private = os.path.exists(os.path.join(root, "src", include[1]))  # else a header of its own folder of that name
+                    crossings[path] += used in modules and used not in FOR_ALL and used != module_of(path) and private
                     continue
                 code = TEXT.sub('""', line.split("//")[0])
                 if not path.startswith(FLOOR):
@@ -115,8 +115,8 @@ def self_test():
         "src/preload/hooks.cpp": "::mmap(0);\n",
         "src/pool/pool.cpp": '#include "os/worker.h"\n#include "pool/pool_file.h"\n#include "memory/job.h"\n'
                              "::close(a); fork();  // ::close(c)\nclose(b);\nfile.close(); each->close(); log(\"::close(d)\"); other::close(e);\nvoid close();\n",
-        "tools/a.cpp": '#include "memory/job.h"\n#include "command/command_line.h"\nif (::fork() == 0) ::execve(a);\n',
-        "src/memory/job.cpp": "",
+        "tools/a.cpp": '#include "memory/job.h"\n#include "memory/places_fixture.h"\n#include "command/command_line.h"\nif (::fork() == 0) ::execve(a);\n',
+        "src/memory/job.h": "",
         "tests/docs/floor.txt": "calls 4\ncrossings 2\nexcept tools/a.cpp 2 It shows\texec.\n# calls 5\n",
     }
     with tempfile.TemporaryDirectory() as root:

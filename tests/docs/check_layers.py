@@ -73,6 +73,8 @@ def check_friends(root):
                             continue
                         if not os.path.exists(os.path.join(root, "src", header[1])):
                             continue  # a folder of the tool's own, of that name
+                        if path.startswith("src/preload/"):
+                            continue  # see check_preload
                         names_it = list_of(root, path)
                         used.setdefault(names_it, set()).add(header[2])
                         if header[2] not in named_friends(root, names_it):
