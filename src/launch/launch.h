@@ -40,8 +40,8 @@ struct start_environment {
 // it.
 std::optional<start_environment> read_start_environment();
 
-// Returns the launcher that has started this process as one of several tasks, "mpirun (Open MPI)"; nullopt if none of
-// others has, or if SITU_ALONE=1 is in the environment. Throws bad_launch for tasks that cannot become one job.
+// Returns the launcher that has started this process as one of several tasks, "mpirun (Open MPI)"; nullopt if no other
+// launcher has, or if SITU_ALONE=1 is in the environment. Throws bad_launch for tasks that cannot become one job.
 [[nodiscard]] std::optional<std::string> other_launcher();
 
 // Returns the kind of memory for the segments of a job whose launch does not set one: the value of SITU_MEMORY, or "".
