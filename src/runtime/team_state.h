@@ -1,8 +1,8 @@
 // The state of a place for one of its teams.
 #pragma once
 
-#include <situ/runtime/detail/collective.h>
 #include <situ/memory/detail/collective_call.h>
+#include <situ/runtime/detail/collective.h>
 #include <situ/runtime/team.h>
 
 #include <array>
