@@ -16,7 +16,7 @@
 #include "os/bytes.h"
 #include "rmem/handshake.h"
 #include "rmem/link.h"
-#include "rmem/pager.h"
+#include "rmem/page_store.h"
 #include "rmem/views.h"
 
 namespace situ::rmem {

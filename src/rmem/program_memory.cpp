@@ -23,7 +23,6 @@ using situ::detail::page_bytes;
 
 constexpr std::uint64_t least_local_pages = 256;
 constexpr std::uint64_t most_going_at_once = 32;
-constexpr std::uint64_t most_opened_at_once = 32;
 constexpr std::uint64_t most_ahead = 128;
 constexpr int faults_in_a_turn = 32;
 
@@ -40,38 +39,42 @@ bool is_zero(const std::byte* page) {
 
 constexpr std::array<std::byte, page_bytes> zeros{};
 
+std::vector<std::uint64_t> pages_of(page_store::pages which) {
+  std::vector<std::uint64_t> pages;
+  for (const page_store::held& each : which) pages.push_back(each.page);
+  return pages;
+}
+
 }  // namespace
 
-program_memory::program_memory(client through, const capability& of, std::uint64_t local_bytes)
-    : client_{std::move(through)},
-      of_{of},
-      servers_{client_.map(of)},
-      pages_{of.bytes / page_bytes},
-      budget_pages_{local_bytes / page_bytes},
-      file_{memory_file("situ-rmem", pages_ * page_bytes)},
-      own_{file_.descriptor(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
-      frame_of_page_{zeroed<std::uint32_t>(pages_)},
-      owner_of_page_{zeroed<std::uint32_t>(pages_)},
-      is_stored_{zeroed<bool>(pages_)},
-      ahead_{prefetch::majority, static_cast<std::uint32_t>(std::min(most_ahead, budget_pages_ / 8))} {
-  if (budget_pages_ < least_local_pages)
+page_cache::settings program_memory::settings_of(std::uint64_t local_bytes) {
+  const std::uint64_t budget_pages = local_bytes / page_bytes;
+  if (budget_pages < least_local_pages)
     throw_error(
         errc::bad_argument,
         fmt::format("a program's remote memory needs a budget of {} or more here, for the pages that come and go "
                     "together; not {}",
                     format_bytes(least_local_pages * page_bytes), format_bytes(local_bytes)));
-  const auto most_frames = static_cast<std::uint32_t>(std::min(budget_pages_, pages_));
-  frames_.resize(most_frames);
-  for (frame_number each = most_frames; each-- > 0;) empty_frames_.push_back(each);
-  policy_ = make_replacement_policy(replacement::s3_fifo, most_frames);
+  return {.budget_pages = budget_pages,
+          .most_ahead = static_cast<std::uint32_t>(std::min(most_ahead, budget_pages / 8)),
+          .least_evicted_at_once = most_going_at_once,
+          .mark = page_cache::middle::by_stream};
+}
+
+program_memory::program_memory(client through, const capability& of, std::uint64_t local_bytes)
+    : of_{of},
+      servers_{through.map(of)},
+      pages_{of.bytes / page_bytes},
+      file_{memory_file("situ-rmem", pages_ * page_bytes)},
+      own_{file_.descriptor(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
+      owner_of_page_{zeroed<std::uint32_t>(pages_)},
+      is_stored_{zeroed<bool>(pages_)},
+      cache_{*this, std::move(through), of, settings_of(local_bytes)},
+      slots_(cache_.frames().size()) {
   free_.add(0, pages_);
   counts_.is_mapped = servers_.has_value();
 }
 
-program_memory::frame* program_memory::frame_at(std::uint64_t page) noexcept {
-  const std::uint32_t number = frame_of_page_[page];
-  return number == 0 ? nullptr : &frames_[number - 1];
-}
 program_memory::process* program_memory::owner_of(std::uint64_t page) noexcept {
   const auto found = processes_.find(owner_of_page_[page]);
   return found == processes_.end() ? nullptr : &found->second;
@@ -107,10 +110,7 @@ void program_memory::leave(process_number which) {
   processes_.erase(found);
   if (!gone.held.empty()) --holders_;
   gone.owned.for_each_run([&](std::uint64_t first, std::uint64_t end) {
-    for (std::uint64_t page = first; page < end; ++page) {
-      owner_of_page_[page] = 0;
-      if (frame* const each = frame_at(page)) each->is_mapped = each->is_open = false;
-    }
+    disown(first, end);
     release_unused(first, end);
   });
   gone.held.for_each_run([&](std::uint64_t first, std::uint64_t end) { release_unused(first, end); });
@@ -137,12 +137,7 @@ void program_memory::mapped(process_number which, std::uint64_t first, std::uint
 void program_memory::give_back(process_number which, std::uint64_t first, std::uint64_t pages) {
   process& its = processes_.at(which);
   const std::uint64_t end = first + pages;
-  its.owned.for_each_run_in(first, end, [&](std::uint64_t from, std::uint64_t to) {
-    for (std::uint64_t page = from; page < to; ++page) {
-      owner_of_page_[page] = 0;
-      if (frame* const each = frame_at(page)) each->is_mapped = each->is_open = false;
-    }
-  });
+  its.owned.for_each_run_in(first, end, [&](std::uint64_t from, std::uint64_t to) { disown(from, to); });
   page_set both;
   for (page_set* each : {&its.owned, &its.held})
     each->for_each_run_in(first, end, [&](std::uint64_t from, std::uint64_t to) { both.add(from, to); });
@@ -151,6 +146,14 @@ void program_memory::give_back(process_number which, std::uint64_t first, std::u
   its.held.remove(first, end);
   if (held_some && its.held.empty()) --holders_;
   both.for_each_run([&](std::uint64_t from, std::uint64_t to) { release_unused(from, to); });
+}
+
+void program_memory::disown(std::uint64_t first, std::uint64_t end) {
+  for (std::uint64_t page = first; page < end; ++page) {
+    owner_of_page_[page] = 0;
+    frame* const each = cache_.frame_at(page);
+    if (each != nullptr) each->is_open = slots_[cache_.number_of(*each)].is_mapped = false;
+  }
 }
 
 // Frees the pages that no process owns or holds, and makes them blank.
@@ -183,26 +186,20 @@ void program_memory::make_blank(process_number which, std::uint64_t first, std::
 
 // Drops the pages' bytes. pre: no process needs them.
 void program_memory::drop(std::uint64_t first, std::uint64_t end) {
-  std::vector<std::uint64_t> in_file;
+  std::vector<page_store::held> here;
   for (std::uint64_t page = first; page < end; ++page) {
     is_stored_[page] = false;
-    frame* const each = frame_at(page);
-    if (each == nullptr) continue;
-    if (each->aside == nullptr) in_file.push_back(page);
-    const auto number = static_cast<frame_number>(each - frames_.data());
-    policy_->gone(number);
-    *each = {};
-    frame_of_page_[page] = 0;
-    empty_frames_.push_back(number);
+    if (const frame* const each = cache_.frame_at(page)) here.push_back(cache_.held_by(*each));
   }
-  punch(in_file);
+  drop(here);
+  for (const page_store::held& each : here) cache_.forget(cache_[each.frame]);
 }
 
 void program_memory::freeze(process_number which) {
   process& its = processes_.at(which);
   its.is_frozen = true;
   std::vector<std::uint64_t> open;
-  for (frame& each : frames_) {
+  for (frame& each : cache_.frames()) {
     if (!each.is_open || owner_of_page_[each.page] != which) continue;
     each.is_open = false;
     open.push_back(each.page);
@@ -241,71 +238,17 @@ void program_memory::serve(process_number which) {
 }
 
 void program_memory::serve_own(process& of, std::uint64_t page, bool is_write) {
-  frame* const found = frame_at(page);
-  if (found == nullptr) return serve_missing(of, page, is_write);
-  if (found->is_mapped) {
-    if (is_write && !found->is_open) return open_from(of, page);
+  const frame* const found = cache_.frame_at(page);
+  if (found == nullptr || !is_mapped(cache_.number_of(*found))) {
+    if (cache_.touch(page, is_write)) cache_.fetch_ahead(page);
+  } else if (!is_write || found->is_open) {
     // Another thread's touch has had it mapped, or the kernel has unmapped it.
-    return map(of, std::array{page}, found->is_open);
+    (void)cache_.map(std::array{page});
+  } else if (of.is_frozen) {
+    of.waiting.push_back(page);
+  } else {
+    cache_.open_from(page);
   }
-  ++counts_.seen;
-  policy_->touched(static_cast<frame_number>(found - frames_.data()));
-  if (found->aside != nullptr) {
-    std::memcpy(own_page(page), found->aside.get(), page_bytes);
-    found->aside = nullptr;
-  }
-  const bool was_mark = std::exchange(found->is_mark, false);
-  map(of, std::array{page}, is_write);
-  if (was_mark) fetch_ahead(of, page);
-}
-
-// Returns the pages to fetch in addition: absent, and all blank or all stored.
-std::vector<std::uint64_t> program_memory::coming_along(const process& of, std::uint64_t page, bool is_mark) {
-  const page_run run = ahead_.after(page, is_mark);
-  std::vector<std::uint64_t> pages;
-  for (std::int64_t i = 0; i < run.count; ++i) {
-    const auto each = static_cast<std::uint64_t>(run.first + i * run.distance);
-    if (each < pages_ && each != page && owner_of_page_[each] == of.number && frame_at(each) == nullptr &&
-        (pages.empty() || is_stored_[each] == is_stored_[pages.front()]))
-      pages.push_back(each);
-  }
-  return pages;
-}
-
-void program_memory::serve_missing(process& of, std::uint64_t page, bool is_write) {
-  std::vector<std::uint64_t> pages = coming_along(of, page, false);
-  if (!pages.empty() && is_stored_[pages.front()] != is_stored_[page]) pages.clear();
-  counts_.prefetched_pages += pages.size();
-  pages.push_back(page);
-  const std::uint64_t mark = pages[(pages.size() - 1) / 2];
-  std::sort(pages.begin(), pages.end());
-  if (is_stored_[page]) ++counts_.missing;
-  bring(pages);
-  if (mark != page && pages.size() >= 3) {
-    frame_at(mark)->is_mark = true;
-    std::erase(pages, mark);
-  }
-  // A blank page next to a written page will probably be written, too; a stored page waits for its first write.
-  const bool all_for_writing = is_write && !is_stored_[page];
-  if (is_write && !all_for_writing) {
-    map(of, std::array{page}, true);
-    std::erase(pages, page);
-  }
-  if (!pages.empty()) map(of, pages, all_for_writing);
-}
-
-void program_memory::fetch_ahead(process& of, std::uint64_t page) {
-  std::vector<std::uint64_t> pages = coming_along(of, page, true);
-  if (pages.empty()) return;
-  const std::uint64_t mark = pages[pages.size() / 2];
-  const bool is_blank = !is_stored_[pages.front()];
-  std::sort(pages.begin(), pages.end());
-  bring(pages);
-  counts_.prefetched_pages += pages.size();
-  frame_at(mark)->is_mark = true;
-  std::erase(pages, mark);
-  const frame* const before = frame_at(page);
-  if (!pages.empty()) map(of, pages, is_blank && before != nullptr && before->is_open);
 }
 
 // Gives a child a page as private memory of its own.
@@ -315,48 +258,33 @@ void program_memory::serve_copy(process& to, std::uint64_t page) {
   (void)to.faults.copy(to.address(page), is_held ? content_of(page) : zeros.data(), page_bytes, false);
 }
 
-// --- fetching ---
+// --- the pages, for the cache ---
 
-// Brings pages into frames. pre: they are absent, in ascending order, and all blank or all stored.
-void program_memory::bring(std::span<const std::uint64_t> pages) {
-  make_room(pages.size());
+void program_memory::fetch(page_store::pages which) {
+  const std::vector<std::uint64_t> pages = pages_of(which);
   // One call for each run replaces a fault for each page.
   for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
     if (end - first > 1) (void)::madvise(own_page(first), (end - first) * page_bytes, MADV_POPULATE_WRITE);
   });
   if (is_stored_[pages.front()]) {
     read_pages(pages);
-    counts_.fetched_pages += pages.size();
   } else {
     for (const std::uint64_t each : pages) *static_cast<volatile std::byte*>(own_page(each)) = std::byte{0};
     counts_.blank_pages += pages.size();
   }
-  for (const std::uint64_t each : pages) {
-    const frame_number number = empty_frames_.back();
-    empty_frames_.pop_back();
-    frames_[number].page = each;
-    policy_->came(number, each);
-    frame_of_page_[each] = number + 1;
-  }
-  counts_.local_most_bytes =
-      std::max<std::uint64_t>(counts_.local_most_bytes, (frames_.size() - empty_frames_.size()) * page_bytes);
+  counts_.local_most_bytes = std::max(counts_.local_most_bytes, cache_.used_frames() * page_bytes);
 }
 
 // Reads pages: adjacent ones straight to their place, others by one request for all.
-void program_memory::read_pages(std::span<const std::uint64_t> pages) {
+void program_memory::read_pages(page_cache::page_list pages) {
   if (servers_) {
     for (const std::uint64_t each : pages) std::memcpy(own_page(each), servers_page(each), page_bytes);
-    return client_.check(*servers_);
+    return cache_.server().check(*servers_);
   }
   const std::uint64_t first = pages.front();
   if (pages.back() - first + 1 == pages.size())
-    return client_.read(of_, first * page_bytes, {own_page(first), pages.size() * page_bytes});
-  std::vector<remote_part> parts;
-  for_each_run(pages, [&](std::uint64_t from, std::uint64_t to) {
-    parts.push_back({from * page_bytes, (to - from) * page_bytes});
-  });
-  staging_.resize(pages.size() * page_bytes);
-  client_.gather(of_, parts, staging_);
+    return cache_.read(pages, std::span{own_page(first), pages.size() * page_bytes});
+  cache_.read(pages, staging_);
   const std::byte* from = staging_.data();
   for (const std::uint64_t each : pages) {
     std::memcpy(own_page(each), from, page_bytes);
@@ -364,63 +292,119 @@ void program_memory::read_pages(std::span<const std::uint64_t> pages) {
   }
 }
 
-// Maps pages for their owner. pre: they are in frames and in the file, in ascending order.
-void program_memory::map(process& of, std::span<const std::uint64_t> pages, bool for_writing) {
-  const bool opens = for_writing || !maps_protected_;
-  if (opens && of.is_frozen) {  // a reading thread waits only if the kernel maps pages for writing only
-    of.waiting.insert(of.waiting.end(), pages.begin(), pages.end());
-    return;
-  }
-  for (const std::uint64_t each : pages) {
-    frame& one = *frame_at(each);
-    one.is_mapped = true;
-    if (!opens || one.is_open) continue;
-    preserve(each);
-    if (!std::exchange(one.is_changed, true)) ++counts_.first_writes;
-    one.is_open = true;
-  }
+// Maps pages for their owner, which is the same for all.
+page_store::outcome program_memory::map(page_store::pages which, bool is_protected) {
+  process& of = *owner_of(which.front().page);
+  for (const auto& [page, number] : which)
+    if (const auto aside = std::exchange(slots_[number].aside, nullptr))
+      std::memcpy(own_page(page), aside.get(), page_bytes);
   bool is_done = true;
-  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
-    is_done = of.faults.map(of.address(first), (end - first) * page_bytes, !opens) && is_done;
+  for_each_run(pages_of(which), [&](std::uint64_t first, std::uint64_t end) {
+    is_done = of.faults.map(of.address(first), (end - first) * page_bytes, is_protected) && is_done;
   });
-  if (is_done || opens) return;
-  // This kernel maps pages for writing only: each counts as dirty from now on.
-  maps_protected_ = false;
-  map(of, pages, true);
+  if (!is_done && is_protected) return page_store::outcome::cannot_protect;
+  for (const page_store::held& each : which) slots_[each.frame].is_mapped = true;
+  return page_store::outcome::all;
 }
 
-// Serves the first write of a mapped page. If the page before it is open, writes to the following pages are likely:
-// twice as many as last time are opened as well, each saving a fault of some microseconds.
-void program_memory::open_from(process& of, std::uint64_t page) {
-  if (of.is_frozen) {
-    of.waiting.push_back(page);
-    return;
+void program_memory::allow_writes(std::uint64_t first_page, std::uint64_t end) {
+  process& of = *owner_of(first_page);
+  of.faults.allow_writes(of.address(first_page), (end - first_page) * page_bytes);
+}
+
+// Gives the page to the children that hold it. Returns false if the owner is frozen: its thread waits.
+bool program_memory::before_write(frame& of) {
+  process& its = *owner_of(of.page);
+  if (its.is_frozen) {
+    its.waiting.push_back(of.page);
+    return false;
   }
-  const frame* const before = page > 0 ? frame_at(page - 1) : nullptr;
-  open_run_ = before != nullptr && before->is_open ? std::min(2 * open_run_, most_opened_at_once) : 1;
-  std::uint64_t end = page;
-  for (; end < pages_ && end < page + open_run_; ++end) {
-    frame* const each = frame_at(end);
-    if (each == nullptr || owner_of_page_[end] != of.number || !each->is_mapped || each->is_open) break;
-    preserve(end);
-    if (!std::exchange(each->is_changed, true)) ++counts_.first_writes;
-    each->is_open = true;
+  preserve(of.page);
+  return true;
+}
+
+void program_memory::protect(frame& of) {
+  process* const its = of.is_open ? owner_of(of.page) : nullptr;
+  if (its != nullptr) its->faults.protect(its->address(of.page), page_bytes);
+}
+
+// Moves pages out of the file, so that the next touch is reported. Invariant 2.
+void program_memory::unmap(page_store::pages which) {
+  std::vector<std::uint64_t> moved;
+  for (const auto& [page, number] : which) {
+    slot& its = slots_[number];
+    if (its.aside != nullptr) continue;
+    protect(cache_[number]);
+    its.aside = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
+    std::memcpy(its.aside.get(), own_page(page), page_bytes);
+    its.is_mapped = cache_[number].is_open = false;
+    moved.push_back(page);
   }
-  of.faults.allow_writes(of.address(page), (end - page) * page_bytes);
+  punch(moved);
+}
+
+void program_memory::drop(page_store::pages which) {
+  std::vector<std::uint64_t> in_file;
+  for (const auto& [page, number] : which)
+    if (std::exchange(slots_[number], {}).aside == nullptr) in_file.push_back(page);
+  punch(in_file);
+}
+
+void program_memory::punch(page_cache::page_list pages) {
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+    (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                      static_cast<off_t>(first * page_bytes), static_cast<off_t>((end - first) * page_bytes));
+  });
+}
+
+// Writes dirty pages to the server, except pages of zeros, which become blank.
+void program_memory::write(std::span<const frame_number> which) {
+  std::vector<remote_part> parts;
+  staging_.clear();
+  for (const auto& [page, number] : cache_.held_by(which)) {
+    protect(cache_[number]);
+    const std::byte* const now = bytes_of(cache_[number]);
+    is_stored_[page] = !is_zero(now);
+    if (!is_stored_[page]) continue;
+    ++cache_.counts.written_pages;
+    if (servers_)
+      std::memcpy(servers_page(page), now, page_bytes);
+    else
+      staging_.insert(staging_.end(), now, now + page_bytes);
+    if (!parts.empty() && parts.back().offset + parts.back().bytes == page * page_bytes)
+      parts.back().bytes += page_bytes;
+    else
+      parts.push_back({page * page_bytes, page_bytes});
+  }
+  if (parts.empty()) return;
+  try {
+    if (servers_)
+      cache_.server().check(*servers_);
+    else
+      cache_.server().scatter(of_, parts, staging_);
+  } catch (const error& why) {
+    throw_error(why.code(), fmt::format("changed remote memory ({}) cannot be written back: {}",
+                                        place_of(parts.front().offset / page_bytes), why.message()));
+  }
 }
 
 // --- children ---
 
+const std::byte* program_memory::bytes_of(const frame& of) const {
+  const auto& aside = slots_[cache_.number_of(of)].aside;
+  return aside != nullptr ? aside.get() : own_page(of.page);
+}
+
 const std::byte* program_memory::content_of(std::uint64_t page) {
-  if (const frame* const found = frame_at(page)) return found->aside != nullptr ? found->aside.get() : own_page(page);
+  if (const frame* const found = cache_.frame_at(page)) return bytes_of(*found);
   if (!is_stored_[page]) return zeros.data();
   staging_.resize(page_bytes);
   if (servers_) {
     std::memcpy(staging_.data(), servers_page(page), page_bytes);
-    client_.check(*servers_);
+    cache_.server().check(*servers_);
     return staging_.data();
   }
-  client_.read(of_, page * page_bytes, staging_);
+  cache_.server().read(of_, page * page_bytes, staging_);
   return staging_.data();
 }
 
@@ -438,112 +422,17 @@ void program_memory::hand_over(std::uint64_t first, std::uint64_t end) {
   for (std::uint64_t page = first; page < end; ++page) preserve(page);
 }
 
-// --- eviction ---
-
-void program_memory::make_room(std::uint64_t pages) {
-  while (empty_frames_.size() < pages) evict_some(std::max(pages - empty_frames_.size(), most_going_at_once));
+program_statistics program_memory::counted() const {
+  program_statistics now = counts_;
+  const region_statistics& of_cache = cache_.counts;
+  now.missing = of_cache.missing;
+  now.seen = of_cache.seen;
+  now.first_writes = of_cache.first_writes;
+  now.fetched_pages = of_cache.fetched_pages;
+  now.prefetched_pages = of_cache.prefetched_pages;
+  now.evicted_pages = of_cache.evicted_pages;
+  now.written_pages = of_cache.written_pages;
+  return now;
 }
-
-bool program_memory::work_ahead() {
-  const std::uint64_t wanted = std::min<std::uint64_t>(2 * most_going_at_once, frames_.size() / 16);
-  if (empty_frames_.size() >= wanted) return false;
-  evict_some(most_going_at_once);
-  return true;
-}
-
-void program_memory::evict_some(std::uint64_t wanted) {
-  std::vector<frame_number> victims;
-  std::vector<frame_number> watch;
-  while (victims.size() < wanted) {
-    const frame_number victim = policy_->choose([](frame_number) { return true; }, watch);
-    if (victim == replacement_policy::none) break;
-    policy_->gone(victim);
-    victims.push_back(victim);
-  }
-  std::vector<bool> goes(frames_.size());
-  for (const frame_number each : victims) goes[each] = true;
-  std::erase_if(watch, [&](frame_number each) { return goes[each] || frames_[each].aside != nullptr; });
-  set_aside(watch);
-  std::vector<std::uint64_t> in_file;
-  std::vector<frame_number> changed;
-  for (const frame_number each : victims) {
-    if (frames_[each].aside == nullptr) in_file.push_back(frames_[each].page);
-    if (frames_[each].is_changed) changed.push_back(each);
-  }
-  write_changed(changed);
-  std::sort(in_file.begin(), in_file.end());
-  punch(in_file);
-  for (const frame_number each : victims) {
-    frame_of_page_[frames_[each].page] = 0;
-    frames_[each] = {};
-    empty_frames_.push_back(each);
-  }
-  counts_.evicted_pages += victims.size();
-}
-
-void program_memory::punch(std::span<const std::uint64_t> pages) {
-  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
-    (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                      static_cast<off_t>(first * page_bytes), static_cast<off_t>((end - first) * page_bytes));
-  });
-}
-
-// Moves pages out of the file, so that the next touch is reported. Invariant 2.
-void program_memory::set_aside(std::span<const frame_number> which) {
-  std::vector<std::uint64_t> pages;
-  for (const frame_number number : which) {
-    frame& each = frames_[number];
-    if (each.is_open) {
-      process* const its = owner_of(each.page);
-      if (its != nullptr) its->faults.protect(its->address(each.page), page_bytes);
-    }
-    each.aside = std::make_unique_for_overwrite<std::byte[]>(page_bytes);
-    std::memcpy(each.aside.get(), own_page(each.page), page_bytes);
-    each.is_mapped = each.is_open = false;
-    pages.push_back(each.page);
-  }
-  std::sort(pages.begin(), pages.end());
-  punch(pages);
-}
-
-// Writes dirty pages to the server, except pages of zeros, which become blank.
-void program_memory::write_changed(std::span<const frame_number> which) {
-  std::vector<std::pair<std::uint64_t, frame_number>> ordered;
-  for (const frame_number each : which) ordered.emplace_back(frames_[each].page, each);
-  std::sort(ordered.begin(), ordered.end());
-  std::vector<remote_part> parts;
-  staging_.clear();
-  for (const auto& [page, number] : ordered) {
-    const frame& each = frames_[number];
-    if (each.is_open) {
-      process* const its = owner_of(page);
-      if (its != nullptr) its->faults.protect(its->address(page), page_bytes);
-    }
-    const std::byte* const now = each.aside != nullptr ? each.aside.get() : own_page(page);
-    is_stored_[page] = !is_zero(now);
-    if (!is_stored_[page]) continue;
-    ++counts_.written_pages;
-    if (servers_)
-      std::memcpy(servers_page(page), now, page_bytes);
-    else
-      staging_.insert(staging_.end(), now, now + page_bytes);
-    if (!parts.empty() && parts.back().offset + parts.back().bytes == page * page_bytes)
-      parts.back().bytes += page_bytes;
-    else
-      parts.push_back({page * page_bytes, page_bytes});
-  }
-  if (parts.empty()) return;
-  try {
-    if (servers_)
-      client_.check(*servers_);
-    else
-      client_.scatter(of_, parts, staging_);
-  } catch (const error& why) {
-    throw_error(why.code(), fmt::format("changed remote memory ({}) cannot be written back: {}",
-                                        place_of(parts.front().offset / page_bytes), why.message()));
-  }
-}
-
-program_statistics program_memory::counted() const { return counts_; }
 
 }  // namespace situ::rmem::detail

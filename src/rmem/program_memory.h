@@ -1,13 +1,13 @@
 // Remote memory of programs that know nothing of Situ (`situ rmem run`): large allocations of several processes in one
-// cache, which a separate process keeps. docs/decisions/0031-remote-pages.md says why the program's own process does
-// not.
+// cache, which a separate process keeps: the front of a page_cache for memory of other processes.
+// docs/decisions/0031-remote-pages.md says why the program's own process does not.
 //
 //   program's process   maps parts of a memory file, at its base + page * 4096; makes a userfaultfd and passes it on
 //   this process        maps the file, too; receives the faults, fills pages, has the kernel map them in the program
 //   server              holds the pages beyond the budget; on this host its memory is mapped here, so pages are fetched
 //                       and written back by copies (client::map)
 //
-// A page is
+// A page is (page_cache.h)
 //
 //   blank      free, or never written: no frame, nothing at the server; it reads as zeros
 //   stored     at the server only
@@ -24,8 +24,7 @@
 //   1. A page of the file is at no time mapped for two processes; another process gets it only when no process owns or
 //      holds it.
 //   2. A page is evicted while it is protected. A thread that writes to it waits, and its touch is reported again.
-//   3. Frames never exceed the budget.
-//   4. Between freeze() and thaw() no page of that process becomes writable: a child begins with the pages as of then.
+//   3. Between freeze() and thaw() no page of that process becomes writable: a child begins with the pages as of then.
 //
 // Not thread-safe. All calls throw link_lost and the errors of a client's calls; the extent of the loss is then
 // unknown, so the programs end with it.
@@ -43,10 +42,9 @@
 #include <string>
 #include <vector>
 
+#include "rmem/page_cache.h"
 #include "rmem/page_set.h"
-#include "rmem/pager.h"
-#include "rmem/read_ahead.h"
-#include "rmem/replacement.h"
+#include "rmem/page_store.h"
 #include "rmem/user_faults.h"
 
 namespace situ::rmem::detail {
@@ -69,7 +67,7 @@ struct program_statistics {
   bool is_mapped = false;          // the server's memory is mapped: pages need no messages
 };
 
-class program_memory {
+class program_memory final : private page_cache::front {
  public:
   using process_number = std::uint32_t;
 
@@ -102,20 +100,19 @@ class program_memory {
   // Serves touches that wait, up to a limit a call.
   void serve(process_number which);
   // Evicts pages before room is needed. Returns false if there was nothing to do.
-  bool work_ahead();
+  bool work_ahead() { return cache_.make_room_ahead(); }
   // Tells the server that this client is alive. Call it from time to time when there is nothing else to do.
-  void keep_alive() { client_.keep_alive(); }
+  void keep_alive() { cache_.server().keep_alive(); }
   [[nodiscard]] program_statistics counted() const;
   // Returns the place of a page, for the text of an error.
   [[nodiscard]] std::string place_of(std::uint64_t page) const;
 
  private:
-  struct frame {
-    std::uint64_t page = 0;
+  using frame = page_cache::frame;
+  using frame_number = page_cache::frame_number;
+  // Where the bytes of a frame lie: in its page of the file, or aside.
+  struct slot {
     bool is_mapped = false;
-    bool is_open = false;     // mapped for writing
-    bool is_changed = false;  // differs from the server's
-    bool is_mark = false;     // its touch fetches the pages ahead
     std::unique_ptr<std::byte[]> aside;
   };
   struct process {
@@ -130,29 +127,34 @@ class program_memory {
       return reinterpret_cast<std::byte*>(base + page * 4096);
     }
   };
-  using frame_number = replacement_policy::frame_number;
 
+  [[nodiscard]] static page_cache::settings settings_of(std::uint64_t local_bytes);
   void serve_own(process& of, std::uint64_t page, bool is_write);
-  void serve_missing(process& of, std::uint64_t page, bool is_write);
   void serve_copy(process& to, std::uint64_t page);
-  void fetch_ahead(process& of, std::uint64_t page);
-  [[nodiscard]] std::vector<std::uint64_t> coming_along(const process& of, std::uint64_t page, bool is_mark);
-  void bring(std::span<const std::uint64_t> pages);
-  void read_pages(std::span<const std::uint64_t> pages);
-  void map(process& of, std::span<const std::uint64_t> pages, bool for_writing);
-  void open_from(process& of, std::uint64_t page);
+  void read_pages(page_cache::page_list pages);
   void preserve(std::uint64_t page);
   void hand_over(std::uint64_t first, std::uint64_t end);
+  [[nodiscard]] const std::byte* bytes_of(const frame& of) const;
   [[nodiscard]] const std::byte* content_of(std::uint64_t page);
-  void make_room(std::uint64_t pages);
-  void evict_some(std::uint64_t wanted);
-  void set_aside(std::span<const frame_number> which);
-  void write_changed(std::span<const frame_number> which);
+  void protect(frame& of);
+  void disown(std::uint64_t first, std::uint64_t end);
   void drop(std::uint64_t first, std::uint64_t end);
   void release_unused(std::uint64_t first, std::uint64_t end);
-  void punch(std::span<const std::uint64_t> pages);
+  void punch(page_cache::page_list pages);
 
-  [[nodiscard]] frame* frame_at(std::uint64_t page) noexcept;
+  [[nodiscard]] bool is_mapped(frame_number which) const noexcept override { return slots_[which].is_mapped; }
+  void fetch(page_store::pages which) override;
+  [[nodiscard]] page_store::outcome map(page_store::pages which, bool is_protected) override;
+  void unmap(page_store::pages which) override;
+  void allow_writes(std::uint64_t first_page, std::uint64_t end) override;
+  [[nodiscard]] bool before_write(frame& of) override;
+  void write(std::span<const frame_number> which) override;
+  void drop(page_store::pages which) override;
+  [[nodiscard]] bool may_join(std::uint64_t touched, std::uint64_t page) const override {
+    return owner_of_page_[page] == owner_of_page_[touched];
+  }
+  [[nodiscard]] bool is_blank(std::uint64_t page) const override { return !is_stored_[page]; }
+
   [[nodiscard]] process* owner_of(std::uint64_t page) noexcept;
   [[nodiscard]] std::byte* own_page(std::uint64_t page) const noexcept { return own_.begin() + page * 4096; }
   // pre: the server's memory is mapped.
@@ -162,26 +164,19 @@ class program_memory {
   template <class T>
   using page_table = std::unique_ptr<T[], void (*)(void*)>;
 
-  client client_;
   capability of_;
   std::optional<mapped_region> servers_;  // the server's memory
   std::uint64_t pages_;
-  std::uint64_t budget_pages_;
   situ::detail::page_file file_;
   file_mapping own_;
-  std::vector<frame> frames_;
-  std::vector<frame_number> empty_frames_;
-  page_table<std::uint32_t> frame_of_page_;  // number + 1; 0: none
   page_table<std::uint32_t> owner_of_page_;  // 0: nobody
   page_table<bool> is_stored_;               // the server has the page's bytes
-  std::unique_ptr<replacement_policy> policy_;
-  read_ahead ahead_;
+  page_cache cache_;
+  std::vector<slot> slots_;  // by frame
   page_set free_;
   std::map<process_number, process> processes_;
   process_number last_number_ = 0;
   std::uint32_t holders_ = 0;  // processes that hold pages
-  bool maps_protected_ = true;
-  std::uint64_t open_run_ = 1;  // number of pages that the last first write opened
   std::vector<std::byte> staging_;
   program_statistics counts_;
 };

@@ -65,7 +65,7 @@ page_trace hot_and_scan(std::uint64_t pages, std::size_t touches, unsigned seed)
 
 namespace {
 
-// The frames of a pager (src/rmem/pager.h), without what is in them.
+// The frames of a cache (src/rmem/page_cache.h), without what is in them.
 class simulated_cache {
  public:
   explicit simulated_cache(const cache_options& options)

@@ -83,7 +83,7 @@ struct remote_part {
 
 namespace detail {
 class file_mapping;
-class pager;
+class page_cache;
 }  // namespace detail
 
 // The memory of a region whose server is on this host, mapped by client::map. Movable; the destructor unmaps it.
@@ -224,7 +224,7 @@ class client {
   void drain(std::string_view server);
 
  private:
-  friend class detail::pager;
+  friend class detail::page_cache;
   // Sends a read of a contiguous range, and returns before the answer comes. The answer is received by finish_read(),
   // or before the next request to that server; `to` must live until then. Throws link_lost if the request cannot be
   // sent. finish_read() returns true if the bytes have arrived; if not, a plain read reports the reason.
