@@ -60,8 +60,8 @@ function(situ_test name)
   if(arg_TOGETHER)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
   endif()
-  # The base of itself: each of our headers names how the libraries were compiled (base/detail/abi.h).
-  target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options situ::base GTest::gmock GTest::gtest GTest::gtest_main)
+  # The base of itself: each of our headers names how the libraries were compiled (base/detail/abi.h). The floor for what starts programs (support/).
+  target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options situ::os situ::base GTest::gmock GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests ${SITU_TEST_GENERATED_DIR})
   if(NOT arg_AS_USED)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)

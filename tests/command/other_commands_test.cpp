@@ -9,6 +9,7 @@
 #include <string>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace situ::test {
 namespace {

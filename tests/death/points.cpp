@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "support/forked.h"
+
 namespace situ::test_points {
 namespace {
 
@@ -25,7 +27,8 @@ void on_alarm(int) {
   shared().died_at_ns.store(now_ns());
   if (how == death::killed) kill_self();
   // The last words of hundreds of places would hide the test's own.
-  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
+  if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0)
+    test::copy_descriptor(nowhere, STDERR_FILENO);
 #if defined(__SANITIZE_ADDRESS__)
   if (how == death::exited) ::_exit(3);  // without a search for leaks
 #else

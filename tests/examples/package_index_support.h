@@ -9,20 +9,16 @@
 
 #include <gtest/gtest.h>
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <exception>
 #include <map>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "support/forked.h"
 
 namespace package_index::test {
 
@@ -99,44 +95,27 @@ class process {
  public:
   template <class Body>
   explicit process(Body body) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
-    number_ = ::fork();
-    if (number_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      int code = 0;
-      try {
-        body([&] { (void)!::write(ends[1], "", 1); });
-      } catch (const std::exception& failed) {
-        std::fprintf(stderr, "process of a test: %s\n", failed.what());
-        code = 1;
-      }
-      ::_exit(code);
-    }
-    ::close(ends[1]);
-    char began = 0;
-    (void)!::read(ends[0], &began, 1);
-    ::close(ends[0]);
+    situ::test::child_signal began;
+    child_ = situ::test::fork_child([&] { body([&] { began.give(); }); });
+    (void)began.wait();
   }
-  ~process() { (void)kill(); }
   process(const process&) = delete;
   process& operator=(const process&) = delete;
 
   // Whether it had ended by itself before, and well.
   bool kill() {
-    if (number_ == 0) return false;
-    ::kill(number_, SIGKILL);
+    if (!child_) return false;
+    child_.send(SIGKILL);
     return wait();
   }
   bool wait() {
-    int status = 0;
-    ::waitpid(std::exchange(number_, 0), &status, 0);
-    EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const situ::os::exit_status end = child_.wait();
+    EXPECT_TRUE(end.is_known && end.code == 0);
+    return end.is_known && end.signal == 0 && end.code == 0;
   }
 
  private:
-  pid_t number_ = 0;
+  situ::os::child child_;
 };
 
 // Microseconds that a call takes.

@@ -1,4 +1,5 @@
-// A program that knows nothing of Situ: it has memory, and a child that has some, too, long enough to be looked at.
+// A program that knows nothing of Situ, so it forks by itself: it has memory, and a child that has some, too, long enough
+// to be looked at.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -70,7 +70,7 @@ void end_steps() noexcept { ::raise(end_signal); }
 
 std::vector<std::uint64_t> counts_of(void (*body)(), std::string& why) {
   const on_one_processor both;
-  const pid_t child = ::fork();
+  const pid_t child = ::fork();  // not test::fork_child: it is traced, and each stop is waited for
   if (child < 0) {
     why = std::string{"fork: "} + std::strerror(errno);
     return {};
@@ -90,7 +90,7 @@ std::vector<std::uint64_t> counts_of(void (*body)(), std::string& why) {
     why = "this process may not be traced";
   } else {
     why = "the child has ended with status " + std::to_string(status);
-    if (!WIFEXITED(status) && !WIFSIGNALED(status)) ::kill(child, SIGKILL);
+    if (!WIFEXITED(status) && !WIFSIGNALED(status)) ::kill(child, SIGKILL), ::waitpid(child, nullptr, 0);
   }
   return {};
 }

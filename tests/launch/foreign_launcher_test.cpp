@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace {
 

@@ -14,6 +14,8 @@
 #include <limits>
 #include <mutex>
 
+#include "support/forked.h"
+
 namespace situ::test {
 namespace {
 
@@ -60,9 +62,9 @@ launch_result watch_sleeper(detail::job& shared, detail::launch_monitor::limits 
   for (std::uint32_t place = 0; place < places; ++place)
     shared.control().slot(place).state.store(detail::place_state::joined);
   detail::launch_monitor monitor{shared.control(), limits, nullptr};
-  const pid_t sleeper = ::fork();
-  if (sleeper == 0) sleep_for_ever();
-  monitor.watch(os::child{sleeper}, 0, places);
+  os::child child = fork_child([] { sleep_for_ever(); });
+  const pid_t sleeper = child.id();
+  monitor.watch(std::move(child), 0, places);
   std::thread driver{[&] {
     drive(sleeper);
     ::kill(sleeper, SIGKILL);

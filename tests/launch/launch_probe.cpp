@@ -6,6 +6,7 @@
 #include <situ/memory/placement.h>
 #include <situ/situ.h>
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace {
 
@@ -237,7 +238,7 @@ TEST(situ_run_signals, a_killed_launcher_takes_its_places_along) {
     program.send(SIGKILL);
     EXPECT_TRUE(are_gone_within(places, 2s));
   }
-  while (::waitpid(-1, nullptr, WNOHANG) > 0) {}
+  reap_adopted();
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
@@ -277,26 +278,13 @@ TEST(situ_run_streams, what_a_killed_place_wrote_is_not_lost) {
 }
 
 TEST(situ_run_streams, a_reader_that_does_not_read_hides_no_loss) {
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const pid_t launcher = ::fork();
-  if (launcher == 0) {
-    ::dup2(ends[1], 1);
-    const std::string command = "yes | head -c 1000000; exec " + probe + " kill 1 9";
-    ::execl(situ_program.c_str(), "situ", "run", "-n", "2", "--tag", "sh", "-c", command.c_str(), nullptr);
-    ::_exit(126);
-  }
-  ::close(ends[1]);
+  running_program launcher{
+      {situ_program, "run", "-n", "2", "--tag", "sh", "-c", "yes | head -c 1000000; exec " + probe + " kill 1 9"}};
   std::this_thread::sleep_for(500ms);  // by now the pipes are full
-  std::size_t total = 0;
-  char buffer[65536];
-  for (ssize_t length = 0; (length = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    total += static_cast<std::size_t>(length);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(launcher, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 137);
-  EXPECT_GE(total, 2U * 3000000);  // each line of two bytes has four more before it
+  const ended_program ended = launcher.wait();
+  EXPECT_EQ(ended.exit_code, 137);
+  EXPECT_EQ(ended.signal, 0);
+  EXPECT_GE(ended.out.size(), 2U * 3000000);  // each line of two bytes has four more before it
 }
 
 // --- placement -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-// For the tests of launch: waits inside a place that need nothing of the runtime, other processes, and what they leave
-// behind.
+// For the tests of launch: waits inside a place that need nothing of the runtime, programs, and what they leave behind.
 #pragma once
 
 #include "memory/liveness.h"
@@ -15,8 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,121 +79,6 @@ class witness {
   shared* shared_;
 };
 
-// What a program wrote and how it ended.
-struct ended_program {
-  int exit_code = -1;  // 128 + signal where one killed it
-  std::string out;
-  std::string err;
-  std::chrono::milliseconds time{0};
-};
-
-// A program with its output in pipes, killed by the destructor. closed_streams: a bit for each of 0, 1, 2 that it
-// starts without.
-class running_program {
- public:
-  running_program(std::vector<std::string> arguments, std::vector<std::string> environment = {}, std::string input = {},
-                  unsigned closed_streams = 0) {
-    int in[2], out[2], err[2];
-    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) std::abort();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::setpgid(0, 0);
-      ::dup2(in[0], 0);
-      ::dup2(out[1], 1);
-      ::dup2(err[1], 2);
-      for (int stream = 0; stream < 3; ++stream)
-        if ((closed_streams >> stream & 1) != 0) ::close(stream);
-      for (std::string& text : environment) ::putenv(text.data());
-      std::vector<char*> pointers;
-      for (std::string& text : arguments) pointers.push_back(text.data());
-      pointers.push_back(nullptr);
-      ::execv(pointers[0], pointers.data());
-      ::_exit(126);
-    }
-    ::close(in[0]), ::close(out[1]), ::close(err[1]);
-    [[maybe_unused]] const ssize_t written = ::write(in[1], input.data(), input.size());
-    ::close(in[1]);
-    out_ = out[0];
-    err_ = err[0];
-  }
-  ~running_program() {
-    if (pid_ > 0) {
-      ::kill(-pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-    ::close(out_), ::close(err_);
-  }
-  running_program(const running_program&) = delete;
-  running_program& operator=(const running_program&) = delete;
-
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  void send(int signal) const { ::kill(pid_, signal); }
-  void send_group(int signal) const { ::kill(-pid_, signal); }
-
-  // Reads until standard output holds the text; false after the time.
-  bool wait_for_output(std::string_view text, std::chrono::milliseconds at_most = 20s) {
-    const auto end = std::chrono::steady_clock::now() + at_most;
-    while (ended_.out.find(text) == std::string::npos) {
-      if (std::chrono::steady_clock::now() > end || !read_some()) return ended_.out.find(text) != std::string::npos;
-    }
-    return true;
-  }
-  // The same of standard error.
-  bool wait_for_error(std::string_view text, std::chrono::milliseconds at_most = 20s) {
-    const auto end = std::chrono::steady_clock::now() + at_most;
-    while (ended_.err.find(text) == std::string::npos) {
-      if (std::chrono::steady_clock::now() > end || !read_some()) return ended_.err.find(text) != std::string::npos;
-    }
-    return true;
-  }
-  [[nodiscard]] bool is_running() const {
-    siginfo_t info{};  // left as it is where there is nothing to tell
-    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
-  }
-  [[nodiscard]] const std::string& output() const { return ended_.out; }
-
-  // Waits for the end; kills after the time, and the exit code says so.
-  ended_program wait(std::chrono::milliseconds at_most = 30s) {
-    const auto end = started_ + at_most;
-    while (read_some())
-      if (std::chrono::steady_clock::now() > end) ::kill(-pid_, SIGKILL);
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-    ended_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    ended_.time = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started_);
-    return ended_;
-  }
-
- private:
-  // False once both streams have ended.
-  bool read_some() {
-    pollfd waits[2] = {{out_open_ ? out_ : -1, POLLIN, 0}, {err_open_ ? err_ : -1, POLLIN, 0}};
-    if (!out_open_ && !err_open_) return false;
-    ::poll(waits, 2, 100);
-    if (waits[0].revents != 0) out_open_ = append(out_, ended_.out);
-    if (waits[1].revents != 0) err_open_ = append(err_, ended_.err);
-    return true;
-  }
-  static bool append(int from, std::string& to) {
-    char buffer[4096];
-    const ssize_t length = ::read(from, buffer, sizeof buffer);
-    if (length > 0) to.append(buffer, static_cast<std::size_t>(length));
-    return length > 0;
-  }
-
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  ended_program ended_;
-  pid_t pid_ = -1;
-  int out_ = -1, err_ = -1;
-  bool out_open_ = true, err_open_ = true;
-};
-
-inline ended_program run_program(std::vector<std::string> arguments, std::vector<std::string> environment = {},
-                                 std::string input = {}) {
-  return running_program{std::move(arguments), std::move(environment), std::move(input)}.wait();
-}
-
 // Whether the process is gone (a zombie is gone: somebody else has yet to reap it).
 inline bool is_gone(pid_t pid) {
   std::ifstream file{"/proc/" + std::to_string(pid) + "/stat"};
@@ -235,6 +117,12 @@ inline leftovers count_leftovers() {
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) found.job_mappings += line.find("memfd:situ") != std::string::npos;
   return found;
+}
+
+// Takes the ends of children that this process has adopted; waits until none is left, or leaves those that run.
+inline void reap_adopted(bool until_none_is_left = false) {
+  siginfo_t info{};
+  while (::waitid(P_ALL, 0, &info, WEXITED | (until_none_is_left ? 0 : WNOHANG)) == 0 && info.si_pid != 0) info = {};
 }
 
 // Whether this process has a child, running or not reaped.

@@ -17,6 +17,8 @@
 #include <atomic>
 #include <stdexcept>
 
+#include "support/forked.h"
+
 namespace {
 
 using namespace situ::test;
@@ -309,24 +311,23 @@ TEST_F(launch_processes, the_places_variables_are_their_own) {
 // The test's child launches; it is killed; its places must go too. This process adopts them, to see them go.
 TEST_F(launch_processes, places_die_with_their_launcher) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const pid_t launcher = ::fork();
-  if (launcher == 0) {
+  const situ::os::pipe_ends ends = situ::os::pipe_ends::make();
+  ASSERT_TRUE(ends);
+  situ::os::child launcher = fork_child([&] {
     launch(3, [&] {
       const pid_t mine = ::getpid();
-      if (::write(ends[1], &mine, sizeof mine) != sizeof mine) ::_exit(1);
+      if (::write(ends.write.number(), &mine, sizeof mine) != sizeof mine) ::_exit(1);
       sleep_for_ever();
     });
-    ::_exit(0);
-  }
+  });
   std::vector<pid_t> places(3);
-  for (pid_t& each : places) ASSERT_EQ(::read(ends[0], &each, sizeof each), static_cast<ssize_t>(sizeof each));
+  for (pid_t& each : places)
+    ASSERT_EQ(::read(ends.read.number(), &each, sizeof each), static_cast<ssize_t>(sizeof each));
   for (const pid_t each : places) EXPECT_FALSE(is_gone(each));
-  ::kill(launcher, SIGKILL);
+  launcher.send(SIGKILL);
   EXPECT_TRUE(are_gone_within(places, 2s));
-  ::close(ends[0]), ::close(ends[1]);
-  while (::waitpid(-1, nullptr, 0) > 0) {}
+  launcher.wait();
+  reap_adopted(true);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 

@@ -1,6 +1,8 @@
 // A writer that nobody waits for.
 #include "launch/queued_writer.h"
 
+#include "os/descriptor.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -21,22 +23,15 @@ using detail::queued_writer;
 // A pipe whose reader reads when it is told to.
 class slow_reader {
  public:
-  slow_reader() { EXPECT_EQ(::pipe2(ends_.data(), O_CLOEXEC), 0); }
-  ~slow_reader() {
-    close_reading();
-    ::close(ends_[1]);
-  }
-  [[nodiscard]] int writing() const { return ends_[1]; }
-  void close_reading() {
-    if (ends_[0] >= 0) ::close(ends_[0]);
-    ends_[0] = -1;
-  }
+  slow_reader() { EXPECT_TRUE(ends_); }
+  [[nodiscard]] int writing() const { return ends_.write.number(); }
+  void close_reading() { ends_.read.close(); }
   std::string read(std::size_t bytes) {
     std::string all(bytes, '\0');
     for (std::size_t got = 0; got < bytes;) {
-      pollfd looked{ends_[0], POLLIN, 0};
+      pollfd looked{ends_.read.number(), POLLIN, 0};
       if (::poll(&looked, 1, 20'000) <= 0) return all.substr(0, got);
-      const ssize_t length = ::read(ends_[0], all.data() + got, bytes - got);
+      const ssize_t length = ::read(ends_.read.number(), all.data() + got, bytes - got);
       if (length <= 0) return all.substr(0, got);
       got += static_cast<std::size_t>(length);
     }
@@ -44,7 +39,7 @@ class slow_reader {
   }
 
  private:
-  std::array<int, 2> ends_{-1, -1};
+  os::pipe_ends ends_ = os::pipe_ends::make();
 };
 
 constexpr std::size_t most = 1 << 16;

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace {
 

@@ -245,7 +245,7 @@ TEST(ModelReport, AnEndFromOutsideLeavesWhatIsFinished) {
 
 // Debian's script gives it a terminal.
 TEST(ModelReport, ProgressIsShownOnATerminal) {
-  if (std::system("command -v script >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs script, of bsdutils";
+  if (!situ::test::is_installed("script")) GTEST_SKIP() << "needs script, of bsdutils";
   const std::string run = std::string{SITU_TEST_BIN_DIR} + "/situ model run --machine flat ";
   const std::string walk = std::string{SITU_TEST_BIN_DIR} + "/tests/model_walk 100 100000000";
   const auto on_terminal = [&](const std::string& options) {
@@ -335,7 +335,7 @@ std::size_t count(const std::string& text, const std::string& what) {
 }
 
 TEST(ModelReport, ABrowserDrawsThePage) {
-  if (std::system("command -v chromium-headless-shell chromium >/dev/null 2>&1") != 0)
+  if (!situ::test::is_installed("chromium-headless-shell chromium"))
     GTEST_SKIP() << "needs Debian's chromium-headless-shell";
   const model_run run{
       nemesys, "../imsuite_modelled", {"mis", "--nodes", "8", "--transfer", "offload"}, {"-n", "4", "--profile"}};

@@ -56,7 +56,7 @@ sleeper late;
 
 int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
-  if (std::strcmp(what, "fork") == 0) return ::fork() < 0 ? 0 : 1;
+  if (std::strcmp(what, "fork") == 0) return ::fork() < 0 ? 0 : 1;  // a program's own
   if (std::strcmp(what, "crash") == 0) std::jthread{[] { write_to(nullptr); }};
   if (std::strcmp(what, "stack") == 0) {
     constexpr int of_40_mib = 640;

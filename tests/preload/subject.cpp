@@ -1,5 +1,6 @@
 // A program that knows nothing of Situ: does one thing with memory, threads, children or signals, as its argument says,
-// and prints what came of it. It prints the same with and without libsitu_intent.so.
+// and prints what came of it, the same with and without libsitu_intent.so. It forks and starts programs by itself, as any
+// program does.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>

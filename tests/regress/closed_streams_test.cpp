@@ -22,6 +22,8 @@
 #include <memory>
 
 #include "support/build_paths.h"
+#include "support/forked.h"
+#include "support/programs.h"
 
 namespace situ::test {
 namespace {
@@ -36,19 +38,17 @@ bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 // as before.
 template <class Make>
 int streams_taken_by(Make make) {
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const os::exit_status end = in_forked_child([&]() -> int {
     for (const int stream : {0, 1, 2}) ::close(stream);
     try {
       [[maybe_unused]] const auto made = make();
-      ::_exit((is_open(0) ? in : 0) | (is_open(1) ? out : 0) | (is_open(2) ? err : 0));
+      ::_exit((is_open(0) ? in : 0) | (is_open(1) ? out : 0) | (is_open(2) ? err : 0));  // while it lives
     } catch (const error& e) {
-      ::_exit(e.code() == errc::not_supported ? 77 : 78);
+      return e.code() == errc::not_supported ? 77 : 78;
     }
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  });
+  if (!end.is_known) return -1000;
+  return end.signal != 0 ? -end.signal : end.code;
 }
 
 const std::string folder = [] {
@@ -66,10 +66,10 @@ TEST(closed_streams, are_not_taken_by_what_a_job_opens) {
               auto shared = std::make_unique<detail::job>(detail::job::create({.place_count = 2}));
               auto monitor = std::make_unique<detail::launch_monitor>(shared->control(),
                                                                       detail::launch_monitor::limits{}, nullptr);
-              const pid_t sleeper = ::fork();
-              if (sleeper == 0) sleep_for_ever();
-              monitor->watch(os::child{sleeper}, 0, 1);
-              ::kill(sleeper, SIGKILL);
+              os::child sleeper = fork_child([] { sleep_for_ever(); });
+              const pid_t number = sleeper.id();
+              monitor->watch(std::move(sleeper), 0, 1);
+              ::kill(number, SIGKILL);
               return std::make_pair(std::move(shared), std::move(monitor));
             }),
             0);

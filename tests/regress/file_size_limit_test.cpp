@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace situ::test {
 namespace {

@@ -10,6 +10,7 @@
 #include <situ/runtime/team.h>
 
 #include "pages/page_file.h"
+#include "support/forked.h"
 #include "support/memory_kinds.h"
 
 #include <gtest/gtest.h>
@@ -229,10 +230,7 @@ TEST(memory_kind, what_cannot_be_had_is_said_with_what_to_do) {
 
 TEST(memory_kind, nothing_is_left_of_a_file_whose_job_was_killed) {
   const folder scratch;
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(30);
+  const auto launcher = [&] {
     launch_options how;
     how.memory = "file:" + scratch.path + "/segments";
     (void)launch(
@@ -244,11 +242,9 @@ TEST(memory_kind, nothing_is_left_of_a_file_whose_job_was_killed) {
           ::pause();
         },
         how);
-    ::_exit(1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    return false;
+  };
+  EXPECT_EQ(test::in_forked_child(launcher, {.seconds = 30}).signal, SIGKILL);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What is one a process: forks of a place, and memory that the kernel refuses. (Stacks that are used up: stack_test.)
+#include "support/forked.h"
 #include "support/places.h"
 
 #include "memory/job.h"
@@ -8,7 +9,6 @@
 #include <gmock/gmock.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -33,36 +33,16 @@ shared_words& shared() {
   return made;
 }
 
-// 128 + signal where one killed the child.
-int wait_for(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+using test::code_of;
+using test::in_forked_child;
+using test::said_by_child;
+using test::said_in_forked_child;
 
-// What `body` says in a child.
-struct child_answer {
-  int code;
-  std::string text;
-};
-child_answer in_child(const std::function<std::string()>& body, bool reads_standard_error = false) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, "no pipe"};
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (reads_standard_error) ::dup2(ends[1], STDERR_FILENO);
-    const std::string text = body();
-    if (::write(ends[1], text.data(), text.size()) < 0) ::_exit(99);
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  child_answer answer{};
-  char buffer[4096];
-  for (ssize_t length = 0; (length = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    answer.text.append(buffer, static_cast<std::size_t>(length));
-  ::close(ends[0]);
-  answer.code = wait_for(child);
-  return answer;
+// Forks a child that returns to here, with an empty object: what such a child does is what the test is about. So it
+// cannot be one of test::fork_child.
+os::child fork_here() {
+  const pid_t forked = ::fork();
+  return forked > 0 ? os::child{forked} : os::child{};
 }
 
 class forks : public test::on_places {
@@ -85,9 +65,9 @@ TEST_P(forks, a_child_that_returns_from_the_body_does_not_leave_in_its_parents_n
              [] {
                barrier();
                if (here().index() == 0) {
-                 const pid_t child = ::fork();
-                 if (child == 0) return 7;
-                 EXPECT_EQ(wait_for(child), 7);
+                 os::child child = fork_here();
+                 if (!child) return 7;
+                 EXPECT_EQ(code_of(child.wait()), 7);
                  EXPECT_EQ(shared().values[0], 0) << "somebody passed the barrier";
                  EXPECT_EQ(detail::current->job->slot(0).state.load(), detail::place_state::joined);
                  EXPECT_EQ(detail::current->job->slot(0).result.words().get(), -1);
@@ -104,14 +84,14 @@ TEST_P(forks, a_child_that_ends_by_an_exception_does_not_lose_its_parent) {
   run([] {
     barrier();  // the child unwinds a trace of GoogleTest, whose mutex no other thread may hold at the fork
     for (const bool is_caught_nowhere : {false, true}) {
-      const pid_t child = ::fork();
-      if (child == 0) {
+      os::child child = fork_here();
+      if (!child) {
         const int nowhere = ::open("/dev/null", O_WRONLY);
-        ::dup2(nowhere, STDERR_FILENO);
+        test::copy_descriptor(nowhere, STDERR_FILENO);
         if (is_caught_nowhere) std::thread{[] { throw std::runtime_error{"on purpose"}; }}.join();
         throw std::runtime_error{"on purpose"};
       }
-      EXPECT_NE(wait_for(child), 0);
+      EXPECT_NE(code_of(child.wait()), 0);
     }
     EXPECT_EQ(detail::current->job->failure_epoch.load(), 0U);
     barrier();
@@ -126,18 +106,18 @@ TEST_P(forks, a_child_that_returns_from_a_task_ends_with_an_error) {
       const int answer = at(
           place{1},
           [](int n) {
-            int ends[2];
-            EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-            const pid_t child = ::fork();
-            if (child == 0) {
-              ::dup2(ends[1], STDERR_FILENO);
+            os::pipe_ends ends = os::pipe_ends::make();
+            EXPECT_TRUE(ends);
+            os::child child = fork_here();
+            if (!child) {
+              test::copy_descriptor(ends.write.number(), STDERR_FILENO);
               return 1000;  // from the task
             }
-            ::close(ends[1]);
+            ends.write.close();
             std::string text(4096, ' ');
-            EXPECT_GT(::read(ends[0], text.data(), text.size()), 0);
-            ::close(ends[0]);
-            EXPECT_NE(wait_for(child), 0);
+            EXPECT_GT(::read(ends.read.number(), text.data(), text.size()), 0);
+            ends.read.close();
+            EXPECT_NE(code_of(child.wait()), 0);
             EXPECT_THAT(text, HasSubstr("A forked child is no place"));
             ++shared().values[1];
             return n + 1;
@@ -181,7 +161,7 @@ TEST_P(forks, a_child_that_calls_situ_gets_an_error) {
         {"reduce", [] { (void)all_reduce(1, std::plus<>{}); }},
     };
     for (const auto& [name, call] : calls) {
-      const child_answer answer = in_child([&call = call]() -> std::string {
+      const said_by_child answer = said_in_forked_child([&call = call]() -> std::string {
         try {
           call();
           return "nothing was thrown";
@@ -189,12 +169,12 @@ TEST_P(forks, a_child_that_calls_situ_gets_an_error) {
           return e.what();
         }
       });
-      EXPECT_EQ(answer.code, 0) << name;
+      EXPECT_EQ(code_of(answer.end), 0) << name;
       EXPECT_THAT(answer.text, HasSubstr("no runtime")) << name;
       EXPECT_THAT(answer.text, HasSubstr("forked")) << name;
     }
     EXPECT_EQ(get(own), 5);
-    EXPECT_EQ(in_child([&] {
+    EXPECT_EQ(said_in_forked_child([&] {
                 pending.set_value(1);  // the child's copy of it: whoever waits is the parent's
                 return std::string{"set"};
               }).text,
@@ -210,15 +190,15 @@ TEST_P(forks, a_child_may_read_the_jobs_memory_but_not_write_it) {
   run([] {
     const ptr<std::uint64_t> words = allocate<std::uint64_t>(100);
     for (std::uint64_t i = 0; i < 100; ++i) words.local()[i] = i;
-    const child_answer reads = in_child([&] { return std::to_string(words.local()[99]); });
+    const said_by_child reads = said_in_forked_child([&] { return std::to_string(words.local()[99]); });
     EXPECT_EQ(reads.text, "99");
-    const child_answer writes = in_child(
+    const said_by_child writes = said_in_forked_child(
         [&] {
           words.local()[50] = 7;
           return std::string{"written"};
         },
         true);
-    EXPECT_NE(writes.code, 0);
+    EXPECT_NE(code_of(writes.end), 0);
     EXPECT_THAT(writes.text, HasSubstr("wrote to the job's memory"));
     EXPECT_EQ(words.local()[50], 50U);
     barrier();
@@ -228,21 +208,20 @@ TEST_P(forks, a_child_may_read_the_jobs_memory_but_not_write_it) {
 
 TEST_P(forks, a_child_may_start_programs_or_be_a_job_of_its_own) {
   run([] {
+    // All by itself, as a program does.
     EXPECT_EQ(std::system("exit 3") >> 8, 3);
     char name[] = "/bin/true";
     char* arguments[] = {name, nullptr};
     pid_t spawned = 0;
     ASSERT_EQ(::posix_spawn(&spawned, name, nullptr, nullptr, arguments, environ), 0);
-    EXPECT_EQ(wait_for(spawned), 0);
-    const pid_t child = ::fork();
-    if (child == 0) ::_exit(::execv(name, arguments));
-    EXPECT_EQ(wait_for(child), 0);
-    const child_answer alone = in_child([] {
+    EXPECT_EQ(code_of(os::child{spawned}.wait()), 0);
+    EXPECT_EQ(code_of(in_forked_child([&] { return ::execv(name, arguments); })), 0);
+    const said_by_child alone = said_in_forked_child([] {
       const runtime joined;
       return std::to_string(place_count()) + " " +
              std::to_string(at(here(), [](int n) { return async([n] { return n + 1; }); }, 41));
     });
-    EXPECT_EQ(alone.text, "1 42") << alone.code;
+    EXPECT_EQ(alone.text, "1 42") << code_of(alone.end);
     barrier();
   });
 }

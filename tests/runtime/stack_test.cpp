@@ -1,4 +1,5 @@
 // The stacks of tasks: what happens where one is used up, how to have more, and that what was touched goes back.
+#include "support/forked.h"
 #include "support/places.h"
 
 #include "runtime/stack.h"
@@ -6,7 +7,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -140,23 +140,8 @@ TEST_F(task_stacks, other_faults_are_not_taken_for_overflows) {
 
 // Runs body in a child, alone; its exit code (128 + signal) and what it wrote to standard error.
 std::pair<int, std::string> run_alone(const std::function<void()>& body) {
-  int err[2];
-  if (::pipe2(err, O_CLOEXEC) != 0) return {-1, "no pipe"};
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(err[1], STDERR_FILENO);
-    body();
-    ::_exit(0);
-  }
-  ::close(err[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t length = 0; (length = ::read(err[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<std::size_t>(length));
-  ::close(err[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text};
+  const test::said_by_child said = test::said_in_forked_child(body, true);
+  return {test::code_of(said.end), said.text};
 }
 
 void set_handler(void (*handler)(int)) {

@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,6 +22,8 @@
 #include <initializer_list>
 #include <string>
 #include <vector>
+
+#include "support/forked.h"
 
 namespace situ::test {
 
@@ -53,31 +54,16 @@ inline void lock_future_memory(std::uint64_t most_bytes) {
 
 // What `body` returns, or what it throws says, in a forked child.
 [[nodiscard]] inline std::string in_a_child(const std::function<std::string()>& body) {
-  int ends[2];
-  if (::pipe(ends) != 0) return "no pipe";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::string text;
+  const said_by_child said = said_in_forked_child([&] {
     try {
-      text = body();
+      return body();
     } catch (const std::exception& bad) {
-      text = bad.what();
+      return std::string{bad.what()};
     }
-    const ssize_t written = ::write(ends[1], text.data(), text.size());
-    ::_exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  ::close(ends[1]);
-  std::string text(4096, ' ');
-  std::size_t length = 0;
-  for (ssize_t got = 1; got > 0; length += static_cast<std::size_t>(got > 0 ? got : 0))
-    got = ::read(ends[0], text.data() + length, text.size() - length);
-  ::close(ends[0]);
-  text.resize(length);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return "skipped: the system does not let the child be restricted";
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text
-                                                       : text + " (the child ended by " + std::to_string(status) + ")";
+  });
+  const int code = code_of(said.end);
+  if (code == 77) return "skipped: the system does not let the child be restricted";
+  return code == 0 ? said.text : said.text + " (the child ended by " + std::to_string(code) + ")";
 }
 
 }  // namespace situ::test
