@@ -5,13 +5,14 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <atomic>
 #include <csignal>
 #include <thread>
+
+#include "support/forked.h"
 
 using namespace situ_pool_test;
 using nlohmann::json;
@@ -112,13 +113,12 @@ TEST_F(pool_files_command, a_copy_that_has_no_room_leaves_nothing) {
 
 // The copy's log has all of it, also where pools without a redo log have their area.
 TEST_F(pool_files_command, a_copy_has_what_a_redo_log_holds) {
-  const pid_t writer = ::fork();
-  if (writer == 0) {
+  const situ::os::exit_status end = situ::test::in_forked_child([&] {
     pool made = pool::create(in.file("batched"), {.most_bytes = 1 << 24, .promise = situ::pool_promise::batched});
     for (std::uint64_t i = 0; i < 600; ++i) push(made, i);
-    ::kill(::getpid(), SIGKILL);
-  }
-  ::waitpid(writer, nullptr, 0);
+    situ::test::kill_this_process();
+  });
+  EXPECT_EQ(end.signal, SIGKILL);
   ASSERT_EQ(run("copy " + in.file("batched") + " " + in.file("copy.pool")).exit_code, 0);
   EXPECT_EQ(values("copy.pool").size(), 600);
 }

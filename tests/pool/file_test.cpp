@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <random>
 
 #include "support/build_paths.h"
+#include "support/forked.h"
 
 using namespace situ_pool_test;
 using situ::errc;
@@ -52,15 +52,12 @@ TEST(pool_file, what_was_stored_is_there_again_at_the_same_address) {
 TEST(pool_file, another_process_finds_it) {
   const folder in;
   push(*std::make_unique<pool>(pool::create(in.file(), small)), 7);
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const situ::os::exit_status end = situ::test::in_forked_child([&] {
     pool opened = pool::open(in.file());
     push(opened, 8);
-    ::_exit(values_of(opened.root<item>("head")) == std::vector<std::uint64_t>{8, 7} ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    ::_exit(values_of(opened.root<item>("head")) == std::vector<std::uint64_t>{8, 7} ? 0 : 1);  // does not close it
+  });
+  EXPECT_EQ(situ::test::code_of(end), 0);
   EXPECT_THAT(values_of(pool::open(in.file()).root<item>("head")), ElementsAre(8, 7));
 }
 

@@ -4,6 +4,7 @@
 #include "processes.h"
 
 #include <situ/base/log.h>
+#include <sys/wait.h>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -218,14 +219,8 @@ process killed_beside_a_child(const std::string& path, std::atomic<pid_t>& left)
     pool by = pool::open(path);
     transaction t{by};
     t.set(by.root<pair>("pair")->first, 99);
-    if (const pid_t child = ::fork(); child == 0) {
-      ::alarm(most_seconds);
-      for (;;) ::pause();
-    } else {
-      left = child;
-    }
-    ::kill(::getpid(), SIGKILL);
-    return false;
+    left = leave_a_sleeper();
+    situ::test::kill_this_process();
   }};
 }
 

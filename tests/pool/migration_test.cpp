@@ -6,10 +6,11 @@
 #include <situ/pool/migration.h>
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+
+#include "support/forked.h"
 
 // What a program of each version would have; each says `shelf`, and the migration says so.
 namespace library::v1 {
@@ -234,16 +235,12 @@ TEST_F(pool_migrating, goes_on_after_a_kill_within_a_step_and_between_two) {
   for (const int books : {1, 50, 100, 101, 104, 107, 108, 150, 199, 200}) {
     SCOPED_TRACE(books);
     make_version_1();
-    const pid_t child = ::fork();
-    if (child == 0) {
+    const situ::os::exit_status end = situ::test::in_forked_child([&] {
       books_until_kill = books;
       pool opened = pool::open(in.file());
       (void)opened.migrate("books", count_pages, link_back);
-      ::_exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    });
+    ASSERT_EQ(end.signal, SIGKILL);
     pool opened = pool::open(in.file());
     EXPECT_THAT(opened.check().damage, ElementsAre());
     if (books > 101) {

@@ -8,7 +8,6 @@
 
 #include <situ/base/log.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +17,8 @@
 #include <random>
 #include <stdexcept>
 #include <thread>
+
+#include "support/forked.h"
 
 using namespace situ_pool_test;
 using situ::errc;
@@ -150,16 +151,15 @@ TEST_P(pool_move, brings_all_that_roots_lead_to_along) {
 
 TEST_P(pool_move, brings_a_pool_with_a_redo_log_along_and_what_its_log_holds) {
   const std::string path = in.file("batched");
-  const pid_t writer = ::fork();
-  if (writer == 0) {
+  const auto end = situ::test::in_forked_child([&] {
     pool made = pool::create(
         path,
         {.most_bytes = std::uint64_t{1} << 20, .promise = situ::pool_promise::batched, .object_checks = GetParam()});
     fill(made, 300);
     for (std::uint64_t i = 0; i < 5; ++i) push(made, i);
-    ::kill(::getpid(), SIGKILL);
-  }
-  ::waitpid(writer, nullptr, 0);
+    situ::test::kill_this_process();
+  });
+  EXPECT_EQ(end.signal, SIGKILL);
   std::string expected;
   std::uintptr_t at = 0;
   {
@@ -196,25 +196,21 @@ TEST_P(pool_move, wants_the_types_of_all_roots) {
 }
 
 TEST_P(pool_move, is_refused_beside_others) {
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t other = ::fork();
-  if (other == 0) {
-    ::alarm(60);
-    const pool opened = pool::open(in.file(), pool_access::read);
-    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  situ::test::child_signal ready;
+  situ::os::child other = situ::test::fork_child(
+      [&] {
+        const pool opened = pool::open(in.file(), pool_access::read);
+        if (!ready.give()) return false;
+        for (;;) ::pause();
+      },
+      {.seconds = 60});
+  ASSERT_TRUE(ready.wait());
   {
     const taken_address taken{base};
     EXPECT_THAT(error_of(errc::bad_file, [&] { (void)pool::open(in.file(), with_types()); }),
                 HasSubstr("others have it open"));
   }
-  ::kill(other, SIGKILL);
-  ::waitpid(other, nullptr, 0);
-  for (const int end : ready) ::close(end);
+  other = {};
   EXPECT_EQ(content_of(pool::open(in.file())), content);
 }
 
@@ -396,31 +392,22 @@ TEST_P(pool_move_killed, goes_on_at_the_next_opening) {
   std::mt19937 random{seed};
   int cut = 0;
   for (int round = 0; round < 60; ++round) {
-    int begun[2];
-    ASSERT_EQ(::pipe(begun), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(60);
-      if (::write(begun[1], "x", 1) != 1) ::_exit(1);
-      try {
-        for (;;) {
-          const std::uintptr_t at = pool::open(in.file(), with_types()).info().base;
-          const taken_address taken{at};
-          (void)pool::open(in.file(), with_types());
-        }
-      } catch (const situ::error& failed) {
-        std::fprintf(stderr, "a child of the test: %s\n", failed.what());
-        ::_exit(2);
-      }
-    }
-    char byte = 0;
-    ASSERT_EQ(::read(begun[0], &byte, 1), 1);
+    situ::test::child_signal begun;
+    situ::os::child child = situ::test::fork_child(
+        [&] {
+          if (!begun.give()) return false;
+          for (;;) {
+            const std::uintptr_t at = pool::open(in.file(), with_types()).info().base;
+            const taken_address taken{at};
+            (void)pool::open(in.file(), with_types());
+          }
+        },
+        {.seconds = 60});
+    ASSERT_TRUE(begun.wait());
     std::this_thread::sleep_for(std::chrono::microseconds{200 + random() % 5000});
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
-    for (const int end : begun) ::close(end);
+    child.send(SIGKILL);
+    const situ::os::exit_status end = child.wait();
+    ASSERT_EQ(end.signal, SIGKILL) << end.code;
     {
       const pool read = pool::open(in.file(), pool_access::read);
       cut += read.info().is_moved ? 1 : 0;

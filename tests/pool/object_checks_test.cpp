@@ -4,6 +4,7 @@
 #include "pool/format.h"
 #include "pool/pool_tools.h"
 #include "pools.h"
+#include "support/forked.h"
 #include "support/places.h"
 
 #include <situ/base/log.h>
@@ -11,7 +12,6 @@
 #include <situ/pool/pool_string.h>
 #include <situ/pool/pool_vector.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -346,22 +346,18 @@ TEST_F(object_that_changed, is_none_where_processes_write_by_turns_and_are_kille
     });
   };
   for (int round = 0; round < 15; ++round) {
-    int begun[2];
-    ASSERT_EQ(::pipe(begun), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(60);
-      pool opened = pool::open(in.file());
-      if (::write(begun[1], "x", 1) != 1) ::_exit(1);
-      for (std::uint64_t i = 0;; ++i) change(opened, i);
-    }
+    situ::test::child_signal begun;
+    situ::os::child child = situ::test::fork_child(
+        [&] {
+          pool opened = pool::open(in.file());
+          if (!begun.give()) return false;
+          for (std::uint64_t i = 0;; ++i) change(opened, i);
+        },
+        {.seconds = 60});
     pool opened = pool::open(in.file());
-    char byte = 0;
-    ASSERT_EQ(::read(begun[0], &byte, 1), 1);
+    ASSERT_TRUE(begun.wait());
     for (std::uint64_t i = 0; i < 50 + random() % 200; ++i) change(opened, i * 3);
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-    for (const int end : begun) ::close(end);
+    child = {};
     opened.transact([](transaction&) {});  // takes back what was left
     EXPECT_THAT(opened.check().damage, ElementsAre());
   }

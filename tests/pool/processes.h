@@ -5,17 +5,15 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <exception>
 #include <new>
 #include <string>
 #include <thread>
-#include <utility>
+
+#include "support/forked.h"
 
 namespace situ_pool_test {
 
@@ -25,36 +23,33 @@ inline constexpr unsigned most_seconds = 100;  // after which a process of a tes
 class process {
  public:
   template <class Body>
-  explicit process(Body body) : number_{::fork()} {
-    if (number_ != 0) return;
-    ::alarm(most_seconds);
-    bool is_well = false;
-    try {
-      is_well = body();
-    } catch (const std::exception& failed) {
-      std::fprintf(stderr, "process of a test: %s\n", failed.what());
-    }
-    ::_exit(is_well ? 0 : 1);
-  }
-  process(process&& other) noexcept : number_{std::exchange(other.number_, 0)} {}
-  process& operator=(process&&) = delete;
-  ~process() {
-    if (number_ != 0) kill();
-  }
+  explicit process(Body body) : child_{situ::test::fork_child(body, {.seconds = most_seconds})}, number_{child_.id()} {}
   void kill() {
-    ::kill(number_, SIGKILL);
+    child_.send(SIGKILL);
     (void)wait();
   }
   [[nodiscard]] bool wait() {
-    int status = 0;
-    ::waitpid(std::exchange(number_, 0), &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!child_) return false;
+    return situ::test::code_of(child_.wait()) == 0;
   }
   [[nodiscard]] pid_t number() const { return number_; }
 
  private:
+  situ::os::child child_;
   pid_t number_;
 };
+
+// Forks a child that sleeps and that its parent leaves behind; returns its number.
+inline pid_t leave_a_sleeper() {
+  situ::os::child sleeper = situ::test::fork_child(
+      []() -> int {
+        for (;;) ::pause();
+      },
+      {.seconds = most_seconds, .ends_with_parent = false});
+  const pid_t number = sleeper.id();
+  sleeper.leave_to_parent();
+  return number;
+}
 
 // Memory that a test and its children share.
 template <class T>

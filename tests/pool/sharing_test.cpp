@@ -448,14 +448,8 @@ TEST_F(pool_sharing, one_that_leaves_a_child_behind_is_known_to_be_dead) {
     push(by, 1);
     transaction t{by};
     t.set(by.root<item>("head")->value, 99u);
-    if (const pid_t child = ::fork(); child == 0) {
-      ::alarm(most_seconds);
-      for (;;) ::pause();
-    } else {
-      left->store(child);
-    }
-    ::kill(::getpid(), SIGKILL);
-    return false;
+    left->store(leave_a_sleeper());
+    situ::test::kill_this_process();
   }};
   EXPECT_FALSE(parent.wait());
   const auto begun = std::chrono::steady_clock::now();

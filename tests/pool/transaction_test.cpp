@@ -1,7 +1,6 @@
 // Transactions: all or nothing, within each other, beside each other, and where their process ends.
 #include "pools.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +11,8 @@
 #include <random>
 #include <stdexcept>
 #include <thread>
+
+#include "support/forked.h"
 
 using namespace situ_pool_test;
 using situ::errc;
@@ -247,14 +248,11 @@ TEST(pool_transaction, of_threads_take_turns) {
 // Runs the body in a child that ends without another instruction.
 template <class Body>
 void in_child_that_ends(Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const situ::os::exit_status end = situ::test::in_forked_child([&] {
     body();
-    ::kill(::getpid(), SIGKILL);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+    situ::test::kill_this_process();
+  });
+  ASSERT_EQ(end.signal, SIGKILL) << end.code;
 }
 
 void leave_incomplete(const std::string& path) {
@@ -333,8 +331,7 @@ TEST(pool_recovery, a_writer_that_is_killed_at_any_time_leaves_whole_transaction
   std::mt19937 random{seed};
   std::uint64_t restored = 0;
   for (int round = 0; round < 60; ++round) {
-    const pid_t child = ::fork();
-    if (child == 0) {
+    situ::os::child child = situ::test::fork_child([&] {
       std::mt19937 choices{seed + static_cast<std::uint32_t>(round)};
       pool opened = pool::open(in.file());
       for (;;)
@@ -352,12 +349,11 @@ TEST(pool_recovery, a_writer_that_is_killed_at_any_time_leaves_whole_transaction
             t.destroy(gone);
           }
         });
-    }
+    });
     std::this_thread::sleep_for(std::chrono::microseconds{500 + random() % 12000});
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status));
+    child.send(SIGKILL);
+    const situ::os::exit_status end = child.wait();
+    ASSERT_NE(end.signal, 0) << end.code;
     const pool opened = pool::open(in.file());
     restored += opened.info().restored_ranges != 0 ? 1 : 0;
     ASSERT_THAT(opened.check().damage, ElementsAre());
