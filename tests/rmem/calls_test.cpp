@@ -3,7 +3,6 @@
 
 #include "rmem/servers.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,8 @@
 #include <functional>
 #include <numeric>
 #include <vector>
+
+#include "support/forked.h"
 
 namespace {
 
@@ -56,11 +57,9 @@ void scalar_vector_multiply(double* a, int n, double f) {
 
 // In a process of its own; what the call returns, 0 to 255.
 int in_a_child(const std::function<int()>& call) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(call());
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+  const situ::os::exit_status end = situ::test::in_forked_child(call);
+  EXPECT_TRUE(end.is_known);
+  return end.signal == 0 ? end.code : 255;
 }
 
 // With the calls' own client still unconnected: the first test.

@@ -5,10 +5,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -17,75 +15,66 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "support/build_paths.h"
 #include "support/processor_time.h"
+#include "support/programs.h"
 
 namespace situ_rmem_test {
 
-struct told {
-  int exit_code;
-  std::string text;
-};
+using told = situ::test::shell_result;
 inline told run(const std::string& arguments) {
-  FILE* const pipe = ::popen((SITU_TEST_BIN_DIR "/situ rmem " + arguments + " 2>&1").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> part;
-  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), n);
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+  return situ::test::run_shell(SITU_TEST_BIN_DIR "/situ rmem " + arguments);
 }
 
 // `situ rmem serve` until it is told to end; it ends with the test. descriptors: its soft limit of them; 0: this one's.
 class served {
  public:
   explicit served(std::vector<std::string> options, rlim_t descriptors = 0) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
     options.insert(options.begin(), {SITU_TEST_BIN_DIR "/situ", "rmem", "serve", "--json", "--listen", "127.0.0.1:0"});
-    std::vector<char*> words;
-    for (std::string& each : options) words.push_back(each.data());
-    words.push_back(nullptr);
-    process_ = ::fork();
-    if (process_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::dup2(ends[1], STDOUT_FILENO);
-      if (descriptors > 0) limit_descriptors(0, descriptors);
-      ::execv(words[0], words.data());
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-    FILE* const said = ::fdopen(ends[0], "r");
+    const os::exec_texts words{std::move(options)};
+    os::pipe_ends ends = os::pipe_ends::make();
+    os::start_failures failures;
+    process_ = os::child::start({.file = words.data()[0], .arguments = words, .output = ends.write.number()},
+                                {.signal_at_parents_end = SIGKILL,
+                                 .in_child =
+                                     [descriptors] {
+                                       if (descriptors > 0) limit_descriptors(0, descriptors);
+                                       return true;
+                                     }},
+                                failures);
+    if (!process_) throw std::runtime_error{"no process"};
+    ends.write.close();
+    const std::unique_ptr<FILE, int (*)(FILE*)> said{::fdopen(ends.read.release(), "r"), &std::fclose};
     std::array<char, 4096> line{};
-    if (std::fgets(line.data(), line.size(), said) != nullptr)
+    if (std::fgets(line.data(), line.size(), said.get()) != nullptr)
       endpoint_ = nlohmann::json::parse(line.data())["endpoints"][0];
-    std::fclose(said);
   }
   ~served() {
-    if (process_ > 0) (void)end();
+    if (process_) (void)end();
   }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
-  void signal(int which) const { ::kill(process_, which); }
+  void signal(int which) const { process_.send(which); }
   // It gets no further descriptor, or (false) it may have as many as before.
   void set_out_of_descriptors(bool is_out) const {
     rlim_t most = 0;
-    for (const auto& each : std::filesystem::directory_iterator{"/proc/" + std::to_string(process_) + "/fd"})
+    for (const auto& each : std::filesystem::directory_iterator{"/proc/" + std::to_string(process_.id()) + "/fd"})
       most = std::max<rlim_t>(most, std::stoul(each.path().filename()));
-    limit_descriptors(process_, is_out ? most + 1 : most + 1000);
+    limit_descriptors(process_.id(), is_out ? most + 1 : most + 1000);
   }
   // In clock ticks.
-  [[nodiscard]] std::uint64_t processor_time() const { return situ::test::processor_ticks(process_); }
+  [[nodiscard]] std::uint64_t processor_time() const { return situ::test::processor_ticks(process_.id()); }
   // What it exits with, when it is told to; and by itself.
   [[nodiscard]] int end() {
-    ::kill(process_, SIGTERM);
+    process_.send(SIGTERM);
     return wait();
   }
   [[nodiscard]] int wait() {
-    int status = 0;
-    ::waitpid(std::exchange(process_, 0), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const os::exit_status end = process_.wait();
+    return end.is_known && end.signal == 0 ? end.code : -1;
   }
 
  private:
@@ -95,7 +84,7 @@ class served {
     limit.rlim_cur = std::min(most, limit.rlim_max);
     if (::prlimit(of, RLIMIT_NOFILE, &limit, nullptr) != 0) throw std::runtime_error{"the limit stays"};
   }
-  pid_t process_ = 0;
+  os::child process_;
   std::string endpoint_;
 };
 

@@ -162,16 +162,11 @@ TEST_F(rmem_command, descriptors_are_had_up_to_the_hard_limit_or_it_does_not_sta
   served memory{{"--keys", keys, "--memory", "1MiB"}, 40};
   std::vector<rmem::client> all;
   for (int i = 0; i < 60; ++i) all.emplace_back(memory.endpoint(), rmem::load_key(keys));
-  FILE* const pipe =
-      ::popen(("ulimit -n 128; exec " SITU_TEST_BIN_DIR "/situ rmem serve --clients 1000 --listen 127.0.0.1:0 --keys " +
-               keys + " 2>&1")
-                  .c_str(),
-              "r");
-  std::array<char, 4096> said{};
-  EXPECT_GT(std::fread(said.data(), 1, said.size() - 1, pipe), 0U);
-  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 1);
-  EXPECT_THAT(said.data(), testing::HasSubstr("a server of 1000 clients needs 1160 file descriptors, and this process "
-                                              "may have 128 (RLIMIT_NOFILE)"));
+  const told said = situ::test::run_shell(
+      "ulimit -n 128; exec " SITU_TEST_BIN_DIR "/situ rmem serve --clients 1000 --listen 127.0.0.1:0 --keys " + keys);
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(said.text, testing::HasSubstr("a server of 1000 clients needs 1160 file descriptors, and this process "
+                                            "may have 128 (RLIMIT_NOFILE)"));
 }
 
 TEST_F(rmem_command, what_is_no_socket_is_not_removed) {

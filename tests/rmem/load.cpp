@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 
 #include "rmem/load_clients.h"
 #include "rmem/servers.h"
+#include "support/forked.h"
 #include "support/processor_time.h"
 
 namespace situ_rmem_test {
@@ -40,41 +40,31 @@ double seconds_since(clock::time_point begin) { return std::chrono::duration<dou
 class child {
  public:
   explicit child(const std::function<void(int to, int until)>& body) {
-    int ends[2];
-    int stops[2];
-    if (::pipe(ends) != 0 || ::pipe(stops) != 0) throw std::runtime_error{"no pipe"};
-    process_ = ::fork();
-    if (process_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::close(ends[0]);
-      ::close(stops[1]);
-      body(ends[1], stops[0]);
-      ::_exit(0);
-    }
-    ::close(ends[1]);
-    ::close(stops[0]);
-    said_ = ends[0];
-    stop_ = stops[1];
+    if (!said_ || !stop_) throw std::runtime_error{"no pipe"};
+    process_ = situ::test::fork_child([&] {
+      said_.read.close();
+      stop_.write.close();
+      body(said_.write.number(), stop_.read.number());
+      return 0;
+    });
+    said_.write.close();
+    stop_.read.close();
   }
   ~child() {
     stop();
-    ::close(said_);
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
+    said_.read.close();
   }
   child(const child&) = delete;
   child& operator=(const child&) = delete;
-  [[nodiscard]] pid_t process() const noexcept { return process_; }
-  void stop() noexcept {
-    if (stop_ >= 0) ::close(std::exchange(stop_, -1));
-  }
+  [[nodiscard]] pid_t process() const noexcept { return process_.id(); }
+  void stop() noexcept { stop_.write.close(); }
   // What it writes next; throws where it ends instead.
   template <class T>
   T hear() const {
     T got{};
     std::size_t have = 0;
     while (have < sizeof got) {
-      const ssize_t part = ::read(said_, reinterpret_cast<char*>(&got) + have, sizeof got - have);
+      const ssize_t part = ::read(said_.read.number(), reinterpret_cast<char*>(&got) + have, sizeof got - have);
       if (part <= 0) throw std::runtime_error{"a process of the load has ended"};
       have += static_cast<std::size_t>(part);
     }
@@ -82,9 +72,9 @@ class child {
   }
 
  private:
-  pid_t process_ = 0;
-  int said_ = -1;
-  int stop_ = -1;
+  os::pipe_ends said_ = os::pipe_ends::make();
+  os::pipe_ends stop_ = os::pipe_ends::make();
+  os::child process_;
 };
 
 template <class T>

@@ -315,14 +315,12 @@ TEST_P(rmem_region_by, changes_that_are_given_back_are_gone) {
 TEST_F(rmem_region, system_calls_are_told_of_absent_pages_where_who_touches_fetches) {
   const capability mine = one.allocate(64 * page);
   region far = region_of(mine, {.local_bytes = 32 * page, .fetches = fetcher::toucher});
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  EXPECT_EQ(::write(ends[1], far.data() + 5 * page, 16), -1);
+  const os::pipe_ends ends = os::pipe_ends::make();
+  ASSERT_TRUE(ends);
+  EXPECT_EQ(::write(ends.write.number(), far.data() + 5 * page, 16), -1);
   EXPECT_EQ(errno, EFAULT);
   far.fetch(5 * page, page).get();
-  EXPECT_EQ(::write(ends[1], far.data() + 5 * page, 16), 16);
-  ::close(ends[0]);
-  ::close(ends[1]);
+  EXPECT_EQ(::write(ends.write.number(), far.data() + 5 * page, 16), 16);
 }
 
 // --- pages that stay ---
@@ -330,15 +328,15 @@ TEST_F(rmem_region, system_calls_are_told_of_absent_pages_where_who_touches_fetc
 TEST_F(rmem_region, pinned_bytes_are_for_system_calls) {
   const capability mine = one.allocate(200 * page);
   region far = region_of(mine, {.local_bytes = 64 * page});
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
+  const os::pipe_ends ends = os::pipe_ends::make();
+  ASSERT_TRUE(ends);
   {
     const rmem::pinned kept = far.pin(10 * page, 8 * page);
     EXPECT_TRUE(far.is_here(10 * page, 8 * page));
     const std::vector<std::byte> sent = pattern(8 * page);
     for (int round = 0; round < 2; ++round) {
-      ASSERT_EQ(::write(ends[1], sent.data(), sent.size()), static_cast<ssize_t>(sent.size()));
-      ASSERT_EQ(::read(ends[0], far.data() + 10 * page, sent.size()), static_cast<ssize_t>(sent.size()));
+      ASSERT_EQ(::write(ends.write.number(), sent.data(), sent.size()), static_cast<ssize_t>(sent.size()));
+      ASSERT_EQ(::read(ends.read.number(), far.data() + 10 * page, sent.size()), static_cast<ssize_t>(sent.size()));
       for (std::uint64_t at = 0; at < far.size(); at += page) far.data()[at] = far.data()[at];
       EXPECT_TRUE(far.is_here(10 * page, 8 * page));
       far.write_back();
@@ -354,8 +352,6 @@ TEST_F(rmem_region, pinned_bytes_are_for_system_calls) {
   }
   for (std::uint64_t at = 0; at < far.size(); at += page) (void)*static_cast<volatile std::byte*>(far.data() + at);
   EXPECT_FALSE(far.is_here(10 * page, 8 * page));
-  ::close(ends[0]);
-  ::close(ends[1]);
 }
 
 TEST_P(rmem_region_by, bytes_are_fetched_meanwhile) {

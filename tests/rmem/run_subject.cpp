@@ -1,5 +1,6 @@
 // A program that knows nothing of Situ: does one thing with large allocations, as its argument says, and ends with 0
-// where its memory is what a program expects. Run with and without remote memory, it does the same.
+// where its memory is what a program expects. Run with and without remote memory, it does the same. It forks and starts
+// programs by itself, as any program does.
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>

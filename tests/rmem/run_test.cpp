@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 using namespace situ_rmem_test;
 using nlohmann::json;
@@ -86,15 +87,14 @@ TEST_P(rmem_run_lost, a_server_that_is_lost_ends_the_program_with_a_sentence) {
   const std::string socket = keys + ".socket";
   served memory{{"--keys", keys, "--memory", "64MiB", "--listen", "unix:" + socket}};
   const std::string endpoint = GetParam() ? "unix:" + socket : memory.endpoint();
-  const std::string command = SITU_TEST_BIN_DIR "/situ rmem " + options(endpoint) + subject + "fills_and_waits 2>&1";
-  FILE* const pipe = ::popen(command.c_str(), "r");
-  std::array<char, 4096> line{};
-  EXPECT_STREQ(std::fgets(line.data(), line.size(), pipe), "filled\n");
+  situ::test::running_program program{
+      {"/bin/sh", "-c", SITU_TEST_BIN_DIR "/situ rmem " + options(endpoint) + subject + "fills_and_waits 2>&1"}};
+  EXPECT_TRUE(program.wait_for_output("filled\n"));
+  EXPECT_TRUE(program.output().starts_with("filled\n")) << program.output();
   memory.signal(SIGKILL);
-  std::string text;
-  while (std::fgets(line.data(), line.size(), pipe) != nullptr) text += line.data();
-  const int status = ::pclose(pipe);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+  const situ::test::ended_program ended = program.wait(std::chrono::seconds{100});
+  EXPECT_EQ(ended.exit_code, 1) << ended.out;
+  const std::string text = ended.out.substr(std::min(ended.out.size(), std::string_view{"filled\n"}.size()));
   // By a touch, or while room is made for the next ones.
   EXPECT_THAT(text,
               testing::ContainsRegex("\\(byte [0-9]+ of the region at 0x[0-9a-f]+ of server 0\\) cannot be (touched|"
