@@ -22,6 +22,7 @@
 #include "cluster/test_network.h"
 #include "memory/liveness.h"
 #include "os/bytes.h"
+#include "support/forked.h"
 
 namespace situ {
 namespace {
@@ -42,13 +43,8 @@ class a_server : public testing::Test, private wire_receiver {
     address_of(control, 1).bytes = 1;
     address_of(control, 1).text[0] = static_cast<std::byte>(other_server);
     for (const std::uint32_t place : {0U, 1U}) {
-      processes[place] = ::fork();
-      if (processes[place] == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        ::pause();
-        ::_exit(0);
-      }
-      control.slot(place).pid.store(processes[place]);
+      processes[place] = test::fork_child([] { ::pause(); });
+      control.slot(place).pid.store(processes[place].id());
     }
     thread = std::thread{[this] {
       host_server server{shared, wire};
@@ -60,10 +56,7 @@ class a_server : public testing::Test, private wire_receiver {
     for (const std::uint32_t place : {0U, 1U}) control.slot(place).state.store(place_state::left);
     say(host_news::bye, 0);
     thread.join();
-    for (const pid_t each : processes) {
-      ::kill(each, SIGKILL);
-      ::waitpid(each, nullptr, 0);
-    }
+    for (os::child& each : processes) each = {};
   }
 
   template <class Holds>
@@ -113,7 +106,7 @@ class a_server : public testing::Test, private wire_receiver {
   job_control& control = shared.control();
   test::test_network network{3, {}};
   test::numbered_wire wire{network.end_of(server_end)};
-  std::array<pid_t, 2> processes{};
+  std::array<os::child, 2> processes;
   std::thread thread;
   std::atomic<bool> has_ended{false};
   std::vector<host_head> heard;
@@ -201,7 +194,7 @@ TEST_F(a_server, marks_a_place_whose_process_ends) {
   control.slot(1).state.store(place_state::joined);
   EXPECT_TRUE(has_said(host_news::state, 1));
   heard.clear();
-  ::kill(processes[1], SIGKILL);
+  processes[1].send(SIGKILL);
   EXPECT_TRUE(soon([&] { return control.slot(1).state.load() == place_state::lost; }));
   EXPECT_EQ(detail::lost_reason(control, 1), "its process ended without leaving the job");
   EXPECT_TRUE(has_said(host_news::state, 1));

@@ -15,6 +15,7 @@
 #include "memory/job.h"
 #include "memory/segment.h"
 
+#include "os/descriptor.h"
 #include "support/endpoints.h"
 #include "support/places.h"
 
@@ -38,12 +39,10 @@ std::uintptr_t slice(const job& of, const address_space& space, std::uint32_t pl
 
 // Whether the kernel can read there; who reads by themselves would not live.
 bool can_read(std::uintptr_t address) {
-  std::array<int, 2> ends{};
-  EXPECT_EQ(::pipe(ends.data()), 0);
-  const bool can = ::write(ends[1], reinterpret_cast<const void*>(address), 1) == 1;
+  const os::pipe_ends ends = os::pipe_ends::make();
+  EXPECT_TRUE(ends);
+  const bool can = ::write(ends.write.number(), reinterpret_cast<const void*>(address), 1) == 1;
   EXPECT_TRUE(can || errno == EFAULT);
-  ::close(ends[0]);
-  ::close(ends[1]);
   return can;
 }
 

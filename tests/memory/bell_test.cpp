@@ -9,6 +9,7 @@
 
 #include "memory/liveness.h"
 #include "os/host.h"
+#include "support/forked.h"
 
 namespace situ::detail {
 namespace {
@@ -81,7 +82,7 @@ TEST(bell, is_rung_after_a_program_has_closed_what_it_does_not_know) {
   ring_bell(slot.bell.load());
   mine.silence();
   for (int each = 3; each < 64; ++each)
-    if (each != mine.descriptor() && ::dup2(STDERR_FILENO, each) < 0) break;
+    if (each != mine.descriptor() && !test::copy_descriptor(STDERR_FILENO, each)) break;
   ring_bell(slot.bell.load());
   EXPECT_TRUE(is_rung(mine));
   for (int each = 3; each < 64; ++each)

@@ -22,6 +22,7 @@
 
 #include "memory/by_intent.h"
 #include "pages/page_file.h"
+#include "support/forked.h"
 
 namespace {
 
@@ -272,25 +273,20 @@ TEST(placement_race, two_processes_that_race_for_the_last_of_a_memory_both_go_by
   auto* const refused =
       static_cast<std::atomic<int>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(refused, MAP_FAILED);
-  std::vector<pid_t> racing;
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    racing.push_back(::fork());
-    ASSERT_GE(racing.back(), 0);
-    if (racing.back() != 0) continue;
-    ::alarm(60);
-    race(places, i, rounds, *refused);
-    // What a heap keeps goes back when another intent needs all of it.
-    const acting_as place{places.context(i)};
-    try {
-      (void)allocate<std::byte>(512 * mib, intent::bandwidth);
-    } catch (const error&) {}
-    ::_exit(0);
-  }
-  for (const pid_t each : racing) {
-    int status = -1;
-    ASSERT_EQ(::waitpid(each, &status, 0), each);
-    EXPECT_EQ(status, 0) << "3: another error, 4: a budget was passed";
-  }
+  std::vector<os::child> racing;
+  for (std::uint32_t i = 0; i < 2; ++i)
+    racing.push_back(test::fork_child(
+        [&] {
+          race(places, i, rounds, *refused);
+          // What a heap keeps goes back when another intent needs all of it.
+          const acting_as place{places.context(i)};
+          try {
+            (void)allocate<std::byte>(512 * mib, intent::bandwidth);
+          } catch (const error&) {}
+          return 0;
+        },
+        {.seconds = 60}));
+  for (os::child& each : racing) EXPECT_EQ(test::code_of(each.wait()), 0) << "3: another error, 4: a budget was passed";
   EXPECT_GE(*refused, 2 * rounds);
   EXPECT_EQ(used(*places.context(0).job), used_bytes{}) << "all of it has come back";
   ::munmap(refused, 4096);

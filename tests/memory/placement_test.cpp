@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "memory/by_intent.h"
+#include "support/forked.h"
 
 namespace {
 
@@ -305,16 +306,7 @@ TEST(first_touch, another_process_may_be_the_one_that_touches) {
   local_places places{1};
   const acting_as place{places.context(0)};
   const ptr<std::byte> block = allocate<std::byte>(4 * mib, node_0, on_touch);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);
-    std::memset(block.local(), 7, mib);
-    ::_exit(0);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_EQ(status, 0);
+  ASSERT_EQ(test::code_of(test::in_forked_child([&] { std::memset(block.local(), 7, mib); }, {.seconds = 20})), 0);
   const memory_placement where = placement(block);
   ASSERT_EQ(where.parts.size(), 1u);
   EXPECT_EQ(where.parts[0].bytes, mib);

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "support/forked.h"
+
 namespace {
 
 using situ::os::descriptor;
@@ -30,7 +32,7 @@ TEST(Descriptor, MovesANumberOffTheStandardStreams) {
   const int opened = ::open("/dev/null", O_RDWR);
   const descriptor moved{opened};
   const bool is_free = !is_open(STDIN_FILENO);
-  if (input) ::dup2(input.number(), STDIN_FILENO);
+  if (input) situ::test::copy_descriptor(input.number(), STDIN_FILENO);
   EXPECT_EQ(opened, STDIN_FILENO);
   EXPECT_TRUE(is_free);
   ASSERT_GT(moved.number(), STDERR_FILENO);

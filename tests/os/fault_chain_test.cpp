@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "support/forked.h"
 #include "support/sanitized.h"
 
 using situ::os::fault_chain;
@@ -29,16 +30,12 @@ constexpr std::size_t page = 4096;
 // Returns the exit code of a child that runs `body`, or 128 and the signal that ended it.
 template <class Body>
 int in_a_child(Body body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::prctl(PR_SET_DUMPABLE, 0);  // no core file
-    ::alarm(60);
-    body();
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return situ::test::code_of(situ::test::in_forked_child(
+      [&] {
+        ::prctl(PR_SET_DUMPABLE, 0);  // no core file
+        body();
+      },
+      {.seconds = 60}));
 }
 
 void touch(volatile std::byte* at) { *at = std::byte{1}; }

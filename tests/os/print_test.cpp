@@ -21,6 +21,8 @@
 #include <iterator>
 #include <string>
 
+#include "support/forked.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,20 +76,17 @@ ended in_child(const std::string& out, const std::string& err, const std::functi
   std::fflush(nullptr);
   const scratch folder;
   const std::string told = folder.file("told");
-  const pid_t child = ::fork();
-  if (child == 0) {
+  const situ::os::exit_status end = situ::test::in_forked_child([&] {
     ::close(1), ::close(2);
     const auto open = [](const std::string& name, int stream) {
       if (name.empty()) return;
       const int made = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-      if (made != stream) ::dup2(made, stream), ::close(made);
+      if (made != stream) situ::test::copy_descriptor(made, stream), ::close(made);
     };
     open(out, 1), open(err == "told" ? told : err, 2);
-    ::_exit(f());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(told)};
+    return f();
+  });
+  return {situ::test::code_of(end), text_of(told)};
 }
 
 TEST(print, output_on_a_full_disk_fails_the_command_with_a_sentence) {
@@ -148,10 +147,9 @@ TEST(print, nothing_printed_to_a_closed_stream_is_no_failure) {
 TEST(print, a_reader_that_has_gone_is_no_reason_for_a_sentence) {
   const ended gone = in_child("/dev/null", "told", [] {
     std::signal(SIGPIPE, SIG_IGN);
-    int ends[2];
-    if (::pipe(ends) != 0) return 99;
-    ::dup2(ends[1], 1);
-    ::close(ends[0]);
+    situ::os::pipe_ends ends = situ::os::pipe_ends::make();
+    if (!ends || !situ::test::copy_descriptor(ends.write.number(), 1)) return 99;
+    ends.read.close();
     print_out("to nobody\n");
     return exit_code_after_output(0);
   });

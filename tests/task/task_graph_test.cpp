@@ -3,6 +3,7 @@
 
 #include <situ/base/error.h>
 
+#include "support/forked.h"
 #include "support/places.h"
 
 #include <gmock/gmock.h>
@@ -399,15 +400,9 @@ TEST(shared_workers, a_forked_child_has_threads_of_its_own) {
     return std::accumulate(x.begin(), x.end(), 0L);
   };
   EXPECT_EQ(sum_of_graph(), 40);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);
-    ::_exit(sum_of_graph() == 40 && sum_of_graph() == 40 ? 0 : 1);
-  }
-  int status = -1;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(test::code_of(
+                test::in_forked_child([&] { return sum_of_graph() == 40 && sum_of_graph() == 40; }, {.seconds = 20})),
+            0);
   EXPECT_EQ(sum_of_graph(), 40);
 }
 

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,6 +20,7 @@
 #include <thread>
 
 #include "support/places.h"
+#include "support/programs.h"
 
 namespace situ {
 namespace {
@@ -98,37 +98,35 @@ TEST(thread_stacks, DISABLED_probe) {
 // --------------------------------------------------------------------------------------------------------
 
 struct ended {
-  int status = 0;
+  os::exit_status end{.is_known = false};
   std::string output;
 };
 
 // 77: the limit cannot be so.
 ended use(const char* what, int mebibytes, rlim_t limit) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {};
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::dup2(ends[1], STDERR_FILENO);
+  const os::exec_texts arguments{
+      {"thread_stacks_test", "--gtest_also_run_disabled_tests", "--gtest_filter=thread_stacks.DISABLED_probe"}};
+  const os::exec_texts variables{test::environment_with(
+      {std::string{"SITU_TEST_STACK_OF="} + what, "SITU_TEST_STACK_MIB=" + std::to_string(mebibytes)})};
+  os::output_capture capture;
+  os::start_failures failures;
+  const auto set_limit = [limit] {
     rlimit now{};
     ::getrlimit(RLIMIT_STACK, &now);
     now.rlim_cur = limit;
     if (limit == RLIM_INFINITY) now.rlim_max = limit;
     if (::setrlimit(RLIMIT_STACK, &now) != 0) ::_exit(77);
-    ::setenv("SITU_TEST_STACK_OF", what, 1);
-    ::setenv("SITU_TEST_STACK_MIB", std::to_string(mebibytes).c_str(), 1);
-    ::execl("/proc/self/exe", "thread_stacks_test", "--gtest_also_run_disabled_tests",
-            "--gtest_filter=thread_stacks.DISABLED_probe", nullptr);
-    ::_exit(78);
-  }
-  ::close(ends[1]);
-  ended result;
-  char part[4096];
-  for (ssize_t got = 0; (got = ::read(ends[0], part, sizeof part)) > 0;)
-    result.output.append(part, static_cast<std::size_t>(got));
-  ::close(ends[0]);
-  ::waitpid(child, &result.status, 0);
-  return result;
+    return true;
+  };
+  os::child child = os::child::start({.file = "/proc/self/exe",
+                                      .arguments = arguments,
+                                      .environment = &variables,
+                                      .output = capture.output_end(),
+                                      .errors = capture.output_end()},
+                                     {.in_child = set_limit}, failures);
+  if (!child) return {};
+  (void)capture.read_until_closed({});
+  return {child.wait(), std::move(capture.output())};
 }
 
 class stacks_of : public testing::TestWithParam<const char*> {
@@ -140,23 +138,23 @@ class stacks_of : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(, stacks_of, testing::Values("unit", "context", "place", "thread"),
                          [](const auto& info) { return std::string{info.param}; });
 
-bool is_out_of_reach(const ended& run) { return WIFEXITED(run.status) && WEXITSTATUS(run.status) == 77; }
+bool is_out_of_reach(const ended& run) { return run.end.is_known && run.end.code == 77; }
 
 TEST_P(stacks_of, are_as_the_limit_says) {
   const ended fits = use(GetParam(), 40, 48 * mib);
   if (is_out_of_reach(fits)) GTEST_SKIP() << "the hard limit of stacks is lower";
-  EXPECT_TRUE(WIFEXITED(fits.status) && WEXITSTATUS(fits.status) == 0) << fits.output;
+  EXPECT_EQ(test::code_of(fits.end), 0) << fits.output;
   const ended over = use(GetParam(), 60, 48 * mib);
-  EXPECT_TRUE(WIFSIGNALED(over.status) && WTERMSIG(over.status) == SIGSEGV) << over.output;
+  EXPECT_EQ(over.end.signal, SIGSEGV) << over.output;
   EXPECT_THAT(over.output, AllOf(HasSubstr("48MiB"), HasSubstr("Raise"), HasSubstr("(ulimit -s)")));
 }
 
 TEST_P(stacks_of, have_64_MiB_where_there_is_no_limit) {
   const ended fits = use(GetParam(), 56, RLIM_INFINITY);
   if (is_out_of_reach(fits)) GTEST_SKIP() << "stacks cannot be without a limit here";
-  EXPECT_TRUE(WIFEXITED(fits.status) && WEXITSTATUS(fits.status) == 0) << fits.output;
+  EXPECT_EQ(test::code_of(fits.end), 0) << fits.output;
   const ended over = use(GetParam(), 72, RLIM_INFINITY);
-  EXPECT_TRUE(WIFSIGNALED(over.status) && WTERMSIG(over.status) == SIGSEGV) << over.output;
+  EXPECT_EQ(over.end.signal, SIGSEGV) << over.output;
   EXPECT_THAT(over.output,
               AllOf(HasSubstr("64MiB, which"), HasSubstr("no limit is set"), HasSubstr("ulimit -s 262144")));
 }
