@@ -8,7 +8,6 @@
 #include <situ/runtime/runtime.h>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -22,6 +21,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "support/forked.h"
 
 namespace situ::guest_support {
 
@@ -65,19 +66,14 @@ class holder {
  public:
   // Without an intent, each page is touched.
   holder(std::uint64_t bytes, const intent* what) {
-    int said[2]{};
-    int go_on[2]{};
-    if (::pipe(said) != 0 || ::pipe(go_on) != 0) std::abort();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::close(go_on[1]);
-      hold(bytes, what, said[1], go_on[0]);
-      ::_exit(0);
-    }
-    ::close(said[1]);
-    ::close(go_on[0]);
-    said_ = said[0];
-    go_on_ = go_on[1];
+    if (!said_ || !go_on_) std::abort();
+    child_ = test::fork_child([&] {
+      go_on_.write.close();
+      hold(bytes, what, said_.write.number(), go_on_.read.number());
+      return 0;
+    });
+    said_.write.close();
+    go_on_.read.close();
   }
   ~holder() { end(); }
   holder(const holder&) = delete;
@@ -87,7 +83,8 @@ class holder {
   [[nodiscard]] told listen() const {
     std::string text;
     char part[4096];
-    for (ssize_t n = 0; text.find("\nend\n") == std::string::npos && (n = ::read(said_, part, sizeof part)) > 0;)
+    for (ssize_t n = 0;
+         text.find("\nend\n") == std::string::npos && (n = ::read(said_.read.number(), part, sizeof part)) > 0;)
       text.append(part, static_cast<std::size_t>(n));
     told result;
     if (const auto at = text.find("error "); at != std::string::npos) result.error = text.substr(at + 6);
@@ -101,14 +98,13 @@ class holder {
     }
     return result;
   }
-  // Its exit status, as waitpid has it.
+  // Its exit code, as code_of() has it.
   int end() {
-    if (pid_ <= 0) return status_;
-    (void)!::write(go_on_, "", 1);  // other children have this end, too: closing it would say nothing
-    ::close(go_on_);
-    ::close(said_);
-    ::waitpid(std::exchange(pid_, 0), &status_, 0);
-    return status_;
+    if (!child_) return code_;
+    (void)!::write(go_on_.write.number(), "", 1);  // other children have this end, too: closing it would say nothing
+    go_on_.write.close();
+    said_.read.close();
+    return code_ = test::code_of(child_.wait());
   }
 
  private:
@@ -133,10 +129,10 @@ class holder {
     (void)!::read(go_on, &none, 1);
   }
 
-  pid_t pid_ = 0;
-  int said_ = -1;
-  int go_on_ = -1;
-  int status_ = 0;
+  os::pipe_ends said_ = os::pipe_ends::make();
+  os::pipe_ends go_on_ = os::pipe_ends::make();
+  os::child child_;
+  int code_ = 0;
 };
 
 // The kernel's own count of processes that it ended for want of memory.

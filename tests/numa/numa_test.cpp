@@ -8,7 +8,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "guest_support.h"
+#include "support/forked.h"
 
 namespace {
 
@@ -120,11 +120,7 @@ TEST_F(guest, memories_take_turns) {
 // What a process of its own, which reads the orderings anew, says of a dataset of so many bytes.
 // The options are made there: a store has a thread.
 std::string said_of_dataset(stencil::options (*make)(), std::uint64_t bytes, std::uint32_t node) {
-  int said[2]{};
-  if (::pipe(said) != 0) std::abort();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::string text;
+  const test::said_by_child said = test::said_in_forked_child([&] {
     try {
       stencil::options how = make();
       how.threads = 1;
@@ -138,21 +134,13 @@ std::string said_of_dataset(stencil::options (*make)(), std::uint64_t bytes, std
       stencil::par_loop(
           "total", line, stencil::range(0, n), [](auto x, double& s) { s += x(0); }, stencil::read(u),
           stencil::sum(total));
-      text = total.value() == n ? std::to_string((unused - memory_of(node).unused) / mib) : "another sum";
+      return total.value() == n ? std::to_string((unused - memory_of(node).unused) / mib) : "another sum";
     } catch (const error& bad) {
-      text = bad.what();
+      return std::string{bad.what()};
     }
-    (void)!::write(said[1], text.data(), text.size());
-    ::_exit(0);
-  }
-  ::close(said[1]);
-  std::string text;
-  char part[4096];
-  for (ssize_t n = 0; (n = ::read(said[0], part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(n));
-  ::close(said[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status == 0 ? text : "ended with status " + std::to_string(status);
+  });
+  const int code = test::code_of(said.end);
+  return code == 0 ? said.text : "ended with code " + std::to_string(code);
 }
 
 TEST_F(guest, datasets_go_along_the_ordering) {

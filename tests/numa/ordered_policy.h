@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "guest_support.h"
+#include "support/forked.h"
 
 namespace situ::guest_support {
 
@@ -81,14 +82,10 @@ inline std::map<int, std::uint64_t> ask_nodes(std::byte* at, std::uint64_t bytes
   return found;
 }
 
-// A process that runs a function, which says whether it did what it should; ends with its parent's wish.
+// Runs a function in a process of its own, and returns the process's exit code, as code_of() has it.
 template <class F>
 int run_child(F what) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(what());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status;
+  return test::code_of(test::in_forked_child(what));
 }
 
 // Tests of the kernel's policies: with each, the lists are the default ones again afterwards.

@@ -47,26 +47,24 @@ int program_of_section_4_4(std::uint64_t bytes, int mode) {
 TEST_F(ordered_policy, the_program_of_section_4_4) {
   write_list("bandwidth", "2 0 1 3");
   EXPECT_EQ(read_line(list_file(0, "bandwidth_order")), "2 0 1 3");
-  int go_on[2]{};
-  int said[2]{};
-  ASSERT_EQ(::pipe(go_on) | ::pipe(said), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(go_on[1]);
+  situ::os::pipe_ends go_on = situ::os::pipe_ends::make();
+  situ::os::pipe_ends said = situ::os::pipe_ends::make();
+  ASSERT_TRUE(go_on && said);
+  situ::os::child child = situ::test::fork_child([&] {
+    go_on.write.close();
     char result = static_cast<char>(program_of_section_4_4(900 * mib, order_bandwidth));
-    (void)!::write(said[1], &result, 1);
-    (void)!::read(go_on[0], &result, 1);
-    ::_exit(0);
-  }
+    (void)!::write(said.write.number(), &result, 1);
+    (void)!::read(go_on.read.number(), &result, 1);
+    return 0;
+  });
+  said.write.close();
   char result = 99;
-  EXPECT_EQ(::read(said[0], &result, 1), 1);
+  EXPECT_EQ(::read(said.read.number(), &result, 1), 1);
   EXPECT_EQ(result, 0) << "2: no such policy; 3: numa_maps says something else";
   expect_filled({2, 0, 1});
   EXPECT_LT(memory_of(3).percent_used(), 89);
-  for (const int end : {go_on[0], go_on[1], said[0], said[1]}) ::close(end);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  go_on.write.close();
+  EXPECT_EQ(situ::test::code_of(child.wait()), 0);
 }
 
 TEST_F(ordered_policy, mbind_takes_them_without_a_nodemask) {
@@ -255,9 +253,9 @@ TEST_F(ordered_policy, strictly_all_memory_can_be_asked_for) {
 // Files, pipes and page tables of the kernel.
 bool make_things_of_the_kernel() {
   const int file = ::open("/tmp/of_the_kernel", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  int ends[2]{};
-  const bool made = file >= 0 && ::pipe(ends) == 0 && ::write(ends[1], "x", 1) == 1;
-  for (const int end : {file, ends[0], ends[1]}) ::close(end);
+  const situ::os::pipe_ends ends = situ::os::pipe_ends::make();
+  const bool made = file >= 0 && ends && ::write(ends.write.number(), "x", 1) == 1;
+  ::close(file);
   ::unlink("/tmp/of_the_kernel");
   return made;
 }
@@ -315,12 +313,9 @@ TEST_F(ordered_policy, two_that_race_for_the_last_megabyte_are_both_placed) {
     }
     return 0;
   };
-  const pid_t other = ::fork();
-  if (other == 0) ::_exit(race());
+  situ::os::child other = situ::test::fork_child(race);
   EXPECT_EQ(race(), 0);
-  int status = 0;
-  ::waitpid(other, &status, 0);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(situ::test::code_of(other.wait()), 0);
   EXPECT_EQ(both->bad.load(), 0);
   EXPECT_GT(both->spilled.load(), rounds / 10) << "there was room for both";
   expect_filled({2});
@@ -333,48 +328,39 @@ TEST_F(ordered_policy, two_that_compete_are_both_placed_in_order) {
   for (int round = 0; round < 3; ++round) {
     SCOPED_TRACE(round);
     auto* const done = new (map_memory(page, MAP_SHARED | MAP_ANONYMOUS)) std::atomic<int>{0};
-    std::vector<pid_t> children;
-    for (int i = 0; i < 2; ++i) {
-      children.push_back(::fork());
-      if (children.back() != 0) continue;
-      if (set_policy(order_bandwidth) != 0) ::_exit(2);
-      touch_all(map_memory(500 * mib), 500 * mib);
-      done->fetch_add(1);
-      for (;;) ::pause();
-    }
+    std::vector<situ::os::child> children;
+    for (int i = 0; i < 2; ++i)
+      children.push_back(situ::test::fork_child([&] {
+        if (set_policy(order_bandwidth) != 0) return 2;
+        touch_all(map_memory(500 * mib), 500 * mib);
+        done->fetch_add(1);
+        for (;;) ::pause();
+      }));
     for (int waited = 0; done->load() < 2 && waited < 3000; ++waited) ::usleep(10000);
     EXPECT_EQ(done->load(), 2);
     expect_filled({2, 0, 1});
-    for (const pid_t child : children) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, nullptr, 0);
-    }
+    children.clear();
     ::munmap(done, page);
   }
 }
 
 TEST_F(ordered_policy, lists_may_be_written_while_others_allocate) {
-  std::vector<pid_t> writers;
-  for (const char* list : {"2 3", "3 1 0"}) {
-    writers.push_back(::fork());
-    if (writers.back() != 0) continue;
-    for (int i = 0; i < 3000; ++i)
-      if (write_line(list_file(i % 2, "bandwidth_order"), list) != 0 ||
-          write_line(list_file(i % 2, "bandwidth_order_fill"), i % 3 == 0 ? "80" : "90") != 0)
-        ::_exit(1);
-    ::_exit(0);
-  }
+  std::vector<situ::os::child> writers;
+  for (const char* list : {"2 3", "3 1 0"})
+    writers.push_back(situ::test::fork_child([list] {
+      for (int i = 0; i < 3000; ++i)
+        if (write_line(list_file(i % 2, "bandwidth_order"), list) != 0 ||
+            write_line(list_file(i % 2, "bandwidth_order_fill"), i % 3 == 0 ? "80" : "90") != 0)
+          return false;
+      return true;
+    }));
   for (int i = 0; i < 40; ++i) {
     std::byte* const at = map_memory(8 * mib);
     ASSERT_EQ(bind_policy(at, 8 * mib, order_bandwidth | (i % 2 != 0 ? order_strict : 0)), 0);
     touch_all(at, 8 * mib);
     ::munmap(at, 8 * mib);
   }
-  for (const pid_t writer : writers) {
-    int status = 0;
-    ::waitpid(writer, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
+  for (situ::os::child& writer : writers) EXPECT_EQ(situ::test::code_of(writer.wait()), 0);
   EXPECT_THAT((std::vector<std::string>{"2 3", "3 1 0"}),
               ::testing::Contains(read_line(list_file(0, "bandwidth_order"))));
 }

@@ -14,7 +14,6 @@
 #include <situ/pool/pool.h>
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,11 +25,24 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "os/child.h"
 
 namespace {
 
 constexpr std::size_t slot_count = 48;
+
+// Runs a program of PATH; returns true if it says that all is well.
+bool is_done(std::vector<std::string> words) {
+  const situ::os::exec_texts arguments{std::move(words)};
+  situ::os::child child =
+      situ::os::child::start({.file = arguments.data()[0], .arguments = arguments, .is_in_path = true});
+  if (!child) return false;
+  const situ::os::exit_status end = child.wait();
+  return end.is_known && end.signal == 0 && end.code == 0;
+}
 
 std::uint64_t mix(std::uint64_t value) noexcept {
   value = (value ^ value >> 31) * 0x9e3779b97f4a7c15;
@@ -168,9 +180,7 @@ int write(const std::string& path, std::uint64_t last, const char* device, situ:
     do_step(pool, number);
     std::printf("done %llu\n", static_cast<unsigned long long>(number));
     std::fflush(stdout);
-    const std::string mark =
-        "dmsetup message " + std::string{device == nullptr ? "" : device} + " 0 mark " + std::to_string(number);
-    if (device != nullptr && std::system(mark.c_str()) != 0) return 1;
+    if (device != nullptr && !is_done({"dmsetup", "message", device, "0", "mark", std::to_string(number)})) return 1;
   }
   return 0;
 }
@@ -278,16 +288,7 @@ class cut_device {
   bool run(std::uint64_t promised) const {
     std::vector<std::string> words = command_;
     words.push_back(std::to_string(promised));
-    std::vector<char*> arguments;
-    for (std::string& each : words) arguments.push_back(each.data());
-    arguments.push_back(nullptr);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execvp(arguments[0], arguments.data());
-      ::_exit(127);
-    }
-    int status = 0;
-    return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return is_done(std::move(words));
   }
   int descriptor_;
   std::vector<std::string> command_;
