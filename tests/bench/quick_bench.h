@@ -3,10 +3,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +13,7 @@
 #include <utility>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace situ::bench {
 
@@ -36,14 +35,9 @@ class quick_bench : public ::testing::Test {
   result run(const std::string& arguments, const std::string& environment = "") const {
     const std::string command = "TMPDIR=" + (directory_ / "tmp").string() + " " + environment +
                                 " /usr/bin/timeout 240 " + std::string{SITU_TEST_BIN_DIR} + "/situ bench " + name_ +
-                                " " + flags_ + " " + arguments + " 2>&1";
-    FILE* pipe = popen(command.c_str(), "r");
-    result r{-1, {}};
-    char buffer[4096];
-    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) r.output.append(buffer, n);
-    const int status = pclose(pipe);
-    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return r;
+                                " " + flags_ + " " + arguments;
+    test::shell_result ended = test::run_shell(command);
+    return {ended.exit_code, std::move(ended.text)};
   }
 
   // The rows that a run left in a file: case and subject of each, which must be a figure of so many samples.

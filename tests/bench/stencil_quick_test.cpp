@@ -13,6 +13,7 @@
 #include <string>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace situ::bench {
 namespace {
@@ -118,12 +119,10 @@ TEST_F(stencil_quick, a_devito_that_computes_something_else_is_not_compared) {
     fs::permissions(script, fs::perms::owner_all);
     const std::string command =
         "SITU_BENCH_QUICK=1 SITU_BENCH_SECONDS=0.1 SITU_BENCH_CASES=,devito_heat, SITU_BENCH_DEVITO=" +
-        script.string() + " SITU_BENCH_DEVITO_SCRIPT=none " + SITU_TEST_BIN_DIR + "/situ_bench_stencil 2>&1";
-    FILE* const pipe = popen(command.c_str(), "r");
-    std::string output;
-    for (int c; (c = std::fgetc(pipe)) != EOF;) output += static_cast<char>(c);
-    EXPECT_NE(pclose(pipe), 0);
-    return output;
+        script.string() + " SITU_BENCH_DEVITO_SCRIPT=none " + SITU_TEST_BIN_DIR + "/situ_bench_stencil";
+    const test::shell_result ended = test::run_shell(command);
+    EXPECT_NE(ended.exit_code, 0);
+    return ended.text;
   };
   EXPECT_THAT(run_with("echo flags -O3; echo line 1 2 3; cat"), HasSubstr("devito_heat: the subjects' results differ"));
   EXPECT_THAT(run_with("exit 1"), HasSubstr("devito: it says '' where 'flags ...' is expected"));

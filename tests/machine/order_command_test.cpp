@@ -1,26 +1,21 @@
 // `situ order` as an administrator, a user or a script calls it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-struct outcome {
-  int exit_code;
-  std::string text;  // standard output, and standard error behind it
-};
+using outcome = situ::test::shell_result;
 
 const std::string xeon_max = " --machine " SITU_TEST_SOURCE_DIR "/../machines/xeon-max-9480-flat.toml";
 
@@ -35,15 +30,8 @@ class order_command : public testing::Test {
   ~order_command() override { fs::remove_all(home_); }
 
   [[nodiscard]] outcome run(const std::string& arguments, const std::string& variables = "") const {
-    const std::string command = "XDG_CONFIG_HOME=" + home_ + "/config " + variables +
-                                " " SITU_TEST_BIN_DIR "/situ order " + arguments + " 2>&1";
-    FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return {-1, ""};
-    std::string text;
-    std::array<char, 4096> part;
-    for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), n);
-    const int status = pclose(pipe);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+    return situ::test::run_shell("XDG_CONFIG_HOME=" + home_ + "/config " + variables +
+                                 " " SITU_TEST_BIN_DIR "/situ order " + arguments);
   }
   static std::string text_of(const std::string& path) {
     std::ostringstream text;

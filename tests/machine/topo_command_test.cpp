@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -14,23 +13,14 @@
 #include <string>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace {
 
-struct outcome {
-  int exit_code;
-  std::string text;  // standard output, and standard error behind it
-};
+using outcome = situ::test::shell_result;
 
 outcome run(const std::string& arguments, const std::string& environment = "LC_ALL=C.UTF-8") {
-  const std::string command = environment + " " SITU_TEST_BIN_DIR "/situ topo " + arguments + " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return {-1, ""};
-  std::string text;
-  std::array<char, 4096> part;
-  for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+  return situ::test::run_shell(environment + " " SITU_TEST_BIN_DIR "/situ topo " + arguments);
 }
 
 const std::string fixtures = SITU_TEST_SOURCE_DIR "/fixtures/machine/";

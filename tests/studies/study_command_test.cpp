@@ -1,9 +1,7 @@
 // `situ study` as a command.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -13,21 +11,13 @@
 #include <string>
 
 #include "support/build_paths.h"
+#include "support/programs.h"
 
 namespace {
 
-struct ended {
-  int code;
-  std::string output;
-};
+using ended = situ::test::shell_result;
 
-ended run(const std::string& arguments) {
-  FILE* const pipe = ::popen((SITU_TEST_BIN_DIR "/situ study " + arguments + " 2>&1").c_str(), "r");
-  std::string output;
-  std::array<char, 4096> bytes{};
-  for (std::size_t n = 0; (n = std::fread(bytes.data(), 1, bytes.size(), pipe)) > 0;) output.append(bytes.data(), n);
-  return {WEXITSTATUS(::pclose(pipe)), output};
-}
+ended run(const std::string& arguments) { return situ::test::run_shell(SITU_TEST_BIN_DIR "/situ study " + arguments); }
 
 class folder {
  public:
@@ -54,15 +44,15 @@ std::string text_of(const std::string& path) {
 
 TEST(study_command, lists_studies) {
   const ended list = run("list");
-  EXPECT_EQ(list.code, 0);
-  EXPECT_EQ(list.output.rfind("nemesys ", 0), 0U) << list.output;
-  EXPECT_NE(list.output.find("\nhost "), std::string::npos) << list.output;
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_EQ(list.text.rfind("nemesys ", 0), 0U) << list.text;
+  EXPECT_NE(list.text.find("\nhost "), std::string::npos) << list.text;
 }
 
 TEST(study_command, remote_memory_is_measured_and_simulated) {
   const folder files;
   const ended done = run("run rmem --quick --json " + files.file("rmem.json"));
-  ASSERT_EQ(done.code, 0) << done.output;
+  ASSERT_EQ(done.exit_code, 0) << done.text;
   const auto parts = nlohmann::json::parse(text_of(files.file("rmem.json")))["parts"];
   ASSERT_EQ(parts.size(), 6U);
   const auto cells_of = [&](std::size_t part) { return parts[part]["grids"][0]["lines"]; };
@@ -89,8 +79,8 @@ TEST(study_command, writes_a_table_a_page_and_figures) {
   const folder files;
   const ended study =
       run("run nemesys --quick --only figure8 --html " + files.file("n.html") + " --json " + files.file("n.json"));
-  EXPECT_EQ(study.code, 0) << study.output;
-  EXPECT_NE(study.output.find("(c) hashing, an element from 64 on"), std::string::npos) << study.output;
+  EXPECT_EQ(study.exit_code, 0) << study.text;
+  EXPECT_NE(study.text.find("(c) hashing, an element from 64 on"), std::string::npos) << study.text;
   const auto json = nlohmann::json::parse(text_of(files.file("n.json")));
   EXPECT_EQ(json["study"], "nemesys");
   EXPECT_FALSE(json["was_stopped"]);
@@ -106,25 +96,25 @@ TEST(study_command, keeps_an_old_report_until_a_new_one_is_whole) {
   std::ofstream{files.file("n.html")} << "the last one";
   const ended failed =
       run("run nemesys --quick --only figure8 --html " + files.file("n.html") + " --json /nowhere/at/all.json");
-  EXPECT_NE(failed.code, 0);
+  EXPECT_NE(failed.exit_code, 0);
   EXPECT_EQ(text_of(files.file("n.html")), "the last one");
   EXPECT_EQ(files.count(), 1);
   const ended good = run("run nemesys --quick --only figure8 --html " + files.file("n.html"));
-  EXPECT_EQ(good.code, 0) << good.output;
+  EXPECT_EQ(good.exit_code, 0) << good.text;
   EXPECT_NE(text_of(files.file("n.html")).find("<svg"), std::string::npos);
   EXPECT_EQ(files.count(), 1);
 }
 
 TEST(study_command, says_what_is_wrong) {
   const ended unknown = run("run nemesis");
-  EXPECT_NE(unknown.code, 0);
-  EXPECT_NE(unknown.output.find("there is no study nemesis: there is nemesys"), std::string::npos) << unknown.output;
+  EXPECT_NE(unknown.exit_code, 0);
+  EXPECT_NE(unknown.text.find("there is no study nemesis: there is nemesys"), std::string::npos) << unknown.text;
   const ended part = run("run nemesys --quick --only figure7");
-  EXPECT_NE(part.code, 0);
-  EXPECT_NE(part.output.find("has no part figure7: there is figure8, table5"), std::string::npos) << part.output;
+  EXPECT_NE(part.exit_code, 0);
+  EXPECT_NE(part.text.find("has no part figure7: there is figure8, table5"), std::string::npos) << part.text;
   const ended unwritable = run("run nemesys --quick --only figure8 --json /nowhere/at/all.json");
-  EXPECT_NE(unwritable.code, 0);
-  EXPECT_NE(unwritable.output.find("/nowhere/at/all.json cannot be written"), std::string::npos) << unwritable.output;
+  EXPECT_NE(unwritable.exit_code, 0);
+  EXPECT_NE(unwritable.text.find("/nowhere/at/all.json cannot be written"), std::string::npos) << unwritable.text;
 }
 
 }  // namespace
