@@ -433,6 +433,46 @@ TEST_F(checked_graph, finds_what_was_not_declared) {
   EXPECT_EQ(storage_[19], 0);
 }
 
+// A read by [] is no write, so units that declare what they do run: ../shared/repro 7.
+TEST_F(checked_graph, tells_reads_from_writes) {
+  std::vector<int> from(10, 1), to(10);
+  int plain = 0;
+  const declared_span<int> b{"b", from}, c{"c", to};
+  EXPECT_EQ(refusal_of({reads(from), writes(to), writes(plain)},
+                       [&] {
+                         c[0] = b[3];
+                         c[1] = b[2] + 2 * b[1];
+                         c[2] += b[0];
+                         c[3]++;
+                         if (b[4] == 1 && b[4] < 2) plain = b[5];
+                       }),
+            "");
+  EXPECT_EQ(to, (std::vector<int>{1, 3, 1, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(plain, 1);
+  EXPECT_EQ(refusal_of({reads(from)}, [&] { b[3] = 2; }),
+            "unit 2 (smooth) writes b[3], which it has not declared: add writes() or updates() of it");
+  EXPECT_EQ(refusal_of({reads(from)}, [&] { b[3] += 2; }),
+            "unit 3 (smooth) writes b[3], which it has not declared: add writes() or updates() of it");
+  EXPECT_EQ(refusal_of({reads(from)}, [&] { --b[4]; }),
+            "unit 4 (smooth) writes b[4], which it has not declared: add writes() or updates() of it");
+  EXPECT_EQ(refusal_of({writes(to)}, [&] { c[3] = b[6]; }),
+            "unit 5 (smooth) reads b[6], which it has not declared: add reads() of it");
+  EXPECT_EQ(from, std::vector<int>(10, 1));
+}
+
+// Members are reached through a reference, which counts as a write; at() reads.
+TEST_F(checked_graph, elements_of_classes_are_written_by_index_and_read_by_at) {
+  struct body {
+    double mass;
+  };
+  std::vector<body> bodies(4, body{2});
+  const declared_span<body> b{"b", bodies};
+  EXPECT_EQ(refusal_of({updates(b)}, [&] { b[1].mass = b.at(2).mass + 1; }), "");
+  EXPECT_EQ(bodies[1].mass, 3);
+  EXPECT_EQ(refusal_of({reads(b)}, [&] { b[1].mass = 1; }),
+            "unit 2 (smooth) writes b[1], which it has not declared: add writes() or updates() of it");
+}
+
 TEST_F(checked_graph, allows_what_was_declared) {
   EXPECT_EQ(refusal_of({reads(region(&storage_[0], 10)), writes(region(&storage_[10], 10)),
                         updates(tile(&storage_[25], 3, 4, 10))},

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <situ/task/access.h>
+#include <situ/task/declared_span.h>
 #include <situ/task/detail/work_unit.h>
 
 #include <algorithm>
@@ -197,39 +198,5 @@ void task_graph::reduce(T& target, std::initializer_list<declared_access> access
   open.parts.push_back(part);
   add(all, [part, body = std::forward<F>(body)]() mutable { body(*part); }, name);
 }
-
-// A named span that checks each access to an element against the declarations of the running unit, if its graph is
-// checked. Elements of a span of const are read; elements of other spans are written, or read by at(). cost: unchecked,
-// a load of a thread-local variable.
-template <class T>
-class declared_span {
- public:
-  // Makes a span. `name`, of static storage, identifies it in errors.
-  declared_span(const char* name, std::span<T> elements) : elements_{elements}, name_{name} {}
-
-  // Returns the element. Throws bad_argument in a unit of a checked graph that has not declared to write the element
-  // (if T is const: to read it).
-  T& operator[](std::size_t i) const {
-    if (detail::checked_unit != nullptr)
-      detail::check_declared(&elements_[i], sizeof(T), !std::is_const_v<T>, name_, i);
-    return elements_[i];
-  }
-  // Returns the element for reading. Throws bad_argument in a unit of a checked graph that has not declared to read or
-  // write the element.
-  const T& at(std::size_t i) const {
-    if (detail::checked_unit != nullptr) detail::check_declared(&elements_[i], sizeof(T), false, name_, i);
-    return elements_[i];
-  }
-  // Return the elements, unchecked: the address of the first and their number, so that reads(), writes() and updates()
-  // accept the span.
-  [[nodiscard]] T* data() const noexcept { return elements_.data(); }
-  [[nodiscard]] std::size_t size() const noexcept { return elements_.size(); }
-  [[nodiscard]] T* begin() const noexcept { return elements_.data(); }
-  [[nodiscard]] T* end() const noexcept { return elements_.data() + elements_.size(); }
-
- private:
-  std::span<T> elements_;
-  const char* name_;
-};
 
 }  // namespace situ
