@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/near_name.h"
+
 #include <algorithm>
 #include <fstream>
 #include <optional>
@@ -70,22 +72,6 @@ spec_value convert(const toml::node& node, std::string_view file) {
     fail_at(file, value.line, "", "dates and times are not used in specifications; write a string");
   }
   return value;
-}
-
-// Returns the number of single-character edits between two words.
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -277,11 +263,8 @@ std::vector<std::string> spec_table::keys() const {
 void spec_table::allow_only(std::initializer_list<std::string_view> known) const {
   for (const std::string& key : keys()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const auto nearest = std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
-      return edits(key, a) < edits(key, b);
-    });
-    if (nearest != known.end() && edits(key, *nearest) <= 2)
-      fail(key, fmt::format("unknown key; did you mean \"{}\"?", *nearest));
+    if (const std::string_view near = detail::near_name(key, {known.begin(), known.size()}); !near.empty())
+      fail(key, fmt::format("unknown key; did you mean \"{}\"?", near));
     fail(key, fmt::format("unknown key; known here: {}", fmt::join(known, ", ")));
   }
 }

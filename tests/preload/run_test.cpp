@@ -213,6 +213,35 @@ TEST_F(any_program, past_all_memories_it_is_refused_memory) {
   EXPECT_EQ(with_intent({subject, "greedy", "100"}).out, "got all\n");
 }
 
+// A program that takes all it needs at once has it before anybody looks: nothing was refused, and nothing says so.
+TEST_F(any_program, beyond_all_memories_the_report_does_not_say_that_a_request_was_refused) {
+  order(16, 16);
+  const command_result ended = with_intent({subject, "hold", "100", "300"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("had room any more: from then on, requests for more memory were refused (ENOMEM); "
+                                   "what the program had before is its own"));
+}
+
+TEST_F(any_program, a_misspelt_intent_is_told) {
+  const auto told = [&](std::vector<std::string> command) {
+    return run_command(command, {"SITU_ORDERINGS=" + orderings_}).err;
+  };
+  const char* const question = "so it takes memories as 'normal' does; did you mean 'bandwidth'?";
+  EXPECT_THAT(told({situ_program, "run", "--intent", "bandwith", "--", "/bin/true"}), HasSubstr(question));
+  EXPECT_THAT(told({situ_program, "run", "-n", "1", "--intent", "bandwith", SITU_TEST_BIN_DIR "/hello"}),
+              HasSubstr(question));
+  EXPECT_THAT(told({situ_program, "run", "--intent", "checkpoint", "--", "/bin/true"}),
+              testing::AllOf(HasSubstr("no ordering is written for the intent 'checkpoint'"),
+                             testing::Not(HasSubstr("did you mean"))));
+  EXPECT_EQ(told({situ_program, "run", "--intent", "bandwidth", "--", "/bin/true"}), "");
+  EXPECT_EQ(told({situ_program, "run", "--intent", "latency", "--", "/bin/true"}), "");
+  const std::string file = folder_.path() + "/mine.toml";
+  EXPECT_EQ(run_command({situ_program, "order", "set", "bandwith", "0", "--file", file}).out,
+            file + ": orders memories for bandwith; did you mean 'bandwidth'?\n");
+  EXPECT_EQ(run_command({situ_program, "order", "set", "bandwidth", "0", "--file", file}).out,
+            file + ": orders memories for bandwidth\n");
+}
+
 // To refuse memory is to lower a limit, which is the process's alone: not that of children, and not for ever.
 TEST_F(any_program, what_is_refused_leaves_no_limit_behind) {
   order(32, 16);

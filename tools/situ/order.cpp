@@ -3,8 +3,9 @@
 #include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
-#include "pages/placer.h"
 #include "os/output_file.h"
+#include "pages/placer.h"
+#include "unknown_intent.h"
 
 #include <situ/base/error.h>
 #include <situ/base/spec_file.h>
@@ -297,6 +298,7 @@ void set(const order_options& options) {
     situ::throw_error(situ::errc::bad_argument, fmt::format("{}: orders nothing for {}{}", path, options.intent,
                                                             options.from.empty() ? "" : " from " + options.from));
   machine::orderings all{options.source.load()};
+  const std::string doubt = options.remove ? "" : if_misspelt("; ", situ::intent{options.intent}, all);
   const std::size_t before = all.complaints().size();
   if (!options.remove) {
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
@@ -314,9 +316,9 @@ void set(const order_options& options) {
   }
   all.parse(text, path);  // the whole file must be readable
   write_orderings(path, text);
-  print_out(
-      "{}: {}\n", path,
-      options.remove ? "no longer orders memories for " + options.intent : "orders memories for " + options.intent);
+  print_out("{}: {}\n", path,
+            options.remove ? "no longer orders memories for " + options.intent
+                           : "orders memories for " + options.intent + doubt);
 }
 
 constexpr const char* order_examples =

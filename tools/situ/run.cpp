@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "program_file.h"
 #include "run_any.h"
+#include "unknown_intent.h"
 
 #include "base/print.h"
 #include "fabric/observe.h"
@@ -128,7 +129,10 @@ situ::detail::program_options program_options(const run_options& options, bool& 
   const bool trace = !options.trace_file.empty();
   made.job.place_count = options.places != 0 ? options.places : situ::detail::allowed_processors();
   read_memory(options, made.job.memory, made.job.memory_budget);
-  if (!options.intent.empty()) made.job.memory_intent = situ::intent::of(options.intent);
+  if (!options.intent.empty()) {
+    made.job.memory_intent = situ::intent::of(options.intent);
+    warn_if_unknown(*made.job.memory_intent);
+  }
   made.job.stack_bytes = stack_bytes(options);
   made.job.stats = options.stats;
   made.job.trace = trace;

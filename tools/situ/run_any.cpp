@@ -5,6 +5,7 @@
 
 #include "other_program.h"
 #include "program_file.h"
+#include "unknown_intent.h"
 
 #include "base/file_size.h"
 #include "base/print.h"
@@ -180,7 +181,8 @@ std::string fills_text(const preload::control& all) {
 bool report(const any_program_options& options, const preload::control& all) {
   if (all.refusals.load() != 0)
     tell(
-        "situ: no memory of the ordering for {} had room: the program was refused memory (ENOMEM). Free memory, "
+        "situ: no memory of the ordering for {} had room any more: from then on, requests for more memory were refused "
+        "(ENOMEM); what the program had before is its own, also if it is more than the memories hold. Free memory, "
         "order more memories for it, or let the last one take it (situ order set {} MEMORIES --no-room last){}\n",
         options.intent, options.intent, fills_text(all));
   if (all.uncounted.load() != 0)
@@ -206,6 +208,7 @@ int run_any_program(const any_program_options& options, const std::string& file,
   const std::string library = preloaded_library();
   const situ::intent what = situ::intent::of(options.intent);
   const machine::orderings& all = situ::detail::orderings_here();
+  if (const std::string warning = if_unknown(what, all); !warning.empty()) tell("situ: {}\n", warning);
   situ::detail::shared_budget budgets[preload::most_memories];
   const situ::detail::intent_placer checked = situ::detail::make_intent_placer(what, all, budgets);
 
