@@ -238,6 +238,11 @@ void add_report(CLI::App& bench) {
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Measure Situ beside the raw limit and its rivals");
   bench->require_subcommand(1);
+  bench->footer(
+      "Examples:\n"
+      "  situ bench core                                 put, get, messages and calls, beside the raw limit\n"
+      "  situ bench graph --help                         what it measures, and how\n"
+      "  situ bench all                                  all of them, and one page of results");
   add_core(*bench);
   add_graph(*bench);
   for (const situ::bench::job_bench* const each : situ::bench::job_benches()) add_job_bench(*bench, *each);

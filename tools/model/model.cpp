@@ -110,6 +110,7 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
 void add_model_command(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "Run a program on a modelled machine");
   model->require_subcommand(1);
+  model->footer(model_run_examples);
   CLI::App* command = model->add_subcommand("run", "Run a program as the cores of a modelled machine");
   auto options = std::make_shared<model_run_options>();
   command->add_option("--machine", options->machine, "A machine's file, one that comes with Situ by its name, or flat")

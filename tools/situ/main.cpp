@@ -8,8 +8,6 @@
 #include <situ/base/error.h>
 #include <situ/version.h>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <cstdlib>
@@ -18,17 +16,19 @@
 
 namespace {
 
-std::string names_of_commands(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* const each : app.get_subcommands([](const CLI::App* any) { return !any->get_group().empty(); }))
-    names.push_back(each->get_name());
-  return fmt::format("{}", fmt::join(names, ", "));
+// Returns the arguments, with `situ help COMMAND` written as `situ COMMAND --help`.
+std::vector<std::string> with_help_last(std::vector<std::string> arguments) {
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  return arguments;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> arguments{argv + (argc > 0 ? 1 : 0), argv + argc};
+  const std::vector<std::string> arguments = with_help_last({argv + (argc > 0 ? 1 : 0), argv + argc});
   CLI::App app{situ_description(), "situ"};
   app.set_version_flag("--version", "situ " SITU_VERSION_STRING);
   app.require_subcommand(1);
@@ -61,8 +61,7 @@ int main(int argc, char** argv) {
   }
   add_other_commands(app);
   if (is_other) {
-    situ::detail::tell("situ: there is no command {}; there are {} (situ --help)\n", arguments[0],
-                       names_of_commands(app));
+    situ::detail::tell("{}\n", no_such_command(app, "situ", arguments[0]));
     return static_cast<int>(CLI::ExitCodes::ExtrasError);
   }
   return run_command_line(app, arguments);

@@ -70,6 +70,11 @@ void run_study(const study_options& options) {
 void add_study_command(CLI::App& app) {
   CLI::App* study = app.add_subcommand("study", "Experiments of papers on modelled machines, beside their figures");
   study->require_subcommand(1);
+  study->footer(
+      "Examples:\n"
+      "  situ study list                                   the studies, and what each repeats\n"
+      "  situ study run nemesys --quick                    its figures beside the paper's, in under a minute\n"
+      "  situ study run nemesys --only figure8 --html figure8.html    one part, as a page with plots");
   study->add_subcommand("list", "The studies that there are")->callback([] {
     for (const study_info& each : situ::studies::all_studies()) print_out("{:<10} {}\n", each.name, each.words);
   });
