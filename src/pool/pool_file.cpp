@@ -57,6 +57,12 @@ void throw_refused(const std::string& path, std::string_view what) {
   throw_error(errc::bad_file, fmt::format("pool {}: {}", path, what));
 }
 void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what) {
+  throw_error(errc::bad_file,
+              fmt::format("pool {}, byte {}: {}; `situ pool repair {}` mends what can be mended; else bring the file "
+                          "back from a copy",
+                          path, offset, what, path));
+}
+void throw_lost(const std::string& path, std::uint64_t offset, std::string_view what) {
   throw_error(
       errc::bad_file,
       fmt::format("pool {}, byte {}: {}; bring the file back from a copy, or make the pool anew", path, offset, what));

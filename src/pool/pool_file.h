@@ -22,8 +22,10 @@ namespace situ::detail {
 
 struct pool_area;
 
-// Throws bad_file: "pool PATH, byte OFFSET: ...".
+// Throw bad_file: "pool PATH, byte OFFSET: ...". The first names `situ pool repair`; the second is for what that command
+// cannot mend.
 [[noreturn]] void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what);
+[[noreturn]] void throw_lost(const std::string& path, std::uint64_t offset, std::string_view what);
 // Throws bad_file: "pool PATH: ...".
 [[noreturn]] void throw_refused(const std::string& path, std::string_view what);
 // Throws out_of_memory: `bytes` more bytes cannot be had, because of this errno value.

@@ -42,7 +42,7 @@ pool_header pool_file::read_header(std::uint64_t file_bytes) {
   const ssize_t got = file_bytes < pool_map_offset ? 0 : read_again(descriptor(), &header, sizeof header, 0);
   if (got < 0) throw_refused(path_, fmt::format("its head cannot be read: {}", std::strerror(errno)));
   if (got != sizeof header)
-    throw_damaged(path_, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
+    throw_lost(path_, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
   salt_ = add_to_check(header.identity[0], header.identity[1]);
   std::uint64_t places[2]{};
   const bool is_right = header.check == check_of(0, &header, offsetof(pool_header, check));
@@ -72,15 +72,31 @@ pool_header pool_file::read_header(std::uint64_t file_bytes) {
 }
 
 void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes) const {
-  if (std::memcmp(header.magic, pool_magic, sizeof pool_magic) != 0)
-    throw_damaged(path_, 0, "this is no pool: it does not begin with SITUPOOL");
-  if (header.version < pool_version || header.version > pool_version_features)
+  const auto is_right = [](const pool_header& of) {
+    return of.check == check_of(0, &of, offsetof(pool_header, check));
+  };
+  if (std::memcmp(header.magic, pool_magic, sizeof pool_magic) != 0) {
+    pool_header named = header;
+    std::memcpy(named.magic, pool_magic, sizeof pool_magic);
+    if (is_right(named))
+      throw_damaged(path_, 0, "it does not begin with SITUPOOL, and the rest of its header is a pool's");
+    throw_lost(path_, 0, "this is no pool: it does not begin with SITUPOOL");
+  }
+  const bool is_read_here = header.version >= pool_version && header.version <= pool_version_features;
+  for (std::uint32_t version = pool_version; !is_read_here && version <= pool_version_features; ++version) {
+    pool_header as_it_was = header;
+    as_it_was.version = version;
+    if (is_right(as_it_was))
+      throw_damaged(path_, offsetof(pool_header, version),
+                    fmt::format("its format version was {}, and {} stands there", version, header.version));
+  }
+  if (!is_read_here)
     throw_error(
         errc::bad_file,
         fmt::format("pool {}, byte {}: it has format version {}, and this build of Situ reads versions {} to {}; "
                     "use the Situ that wrote it",
                     path_, offsetof(pool_header, version), header.version, pool_version, pool_version_features));
-  if (header.check != check_of(0, &header, offsetof(pool_header, check)))
+  if (!is_right(header))
     throw_damaged(path_, offsetof(pool_header, check),
                   "the check of the header is wrong: some of its bytes have changed");
   check_pool_features(header, path_);
@@ -103,9 +119,9 @@ void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes
       header.promise > (has_feature(header, redo_log_feature) ? 2U : 1U))
     throw_damaged(path_, 0, "the header holds what no pool has, although its check is right");
   if (file_bytes < pool_heap_offset(header.most_bytes, log_bytes))
-    throw_damaged(path_, file_bytes,
-                  fmt::format("the file ends, and its heap begins at byte {}: it has been cut short",
-                              pool_heap_offset(header.most_bytes, log_bytes)));
+    throw_lost(path_, file_bytes,
+               fmt::format("the file ends, and its heap begins at byte {}: it has been cut short",
+                           pool_heap_offset(header.most_bytes, log_bytes)));
 }
 
 }  // namespace situ::detail

@@ -106,19 +106,18 @@ void mending::mend_header() {
   auto* const header = part<pool_header>(0);
   const auto is_right = [&] { return header->check == check_of(0, header, offsetof(pool_header, check)); };
   if (!is_right() && !put_bit_right(0, sizeof *header, is_right))
-    throw_damaged(path_, 0,
-                  "the header has changed in more than a bit, and all else is read by it: it cannot be mended");
-  if (std::memcmp(header->magic, pool_magic, sizeof pool_magic) != 0) throw_damaged(path_, 0, "this is no pool");
+    throw_lost(path_, 0, "the header has changed in more than a bit, and all else is read by it: it cannot be mended");
+  if (std::memcmp(header->magic, pool_magic, sizeof pool_magic) != 0) throw_lost(path_, 0, "this is no pool");
   salt_ = add_to_check(header->identity[0], header->identity[1]);
   check_pool_features(*header, path_);
   has_checks_ = has_feature(*header, object_checks_feature);
   const std::uint64_t log_bytes = log_bytes_of(*header);
   if (log_bytes < pool_log_bytes || log_bytes > most_pool_log_bytes || log_bytes % pool_log_bytes != 0)
-    throw_damaged(path_, offsetof(pool_header, log_bytes), "the log has a length that no log has");
+    throw_lost(path_, offsetof(pool_header, log_bytes), "the log has a length that no log has");
   map_offset_ = pool_log_offset + log_bytes;
   heap_ = pool_heap_offset(header->most_bytes, log_bytes);
   if (header->most_bytes > most_pool_heap_bytes || bytes_ < heap_ + chunk_bytes)
-    throw_damaged(path_, bytes_, "the file ends before its heap: it cannot be mended");
+    throw_lost(path_, bytes_, "the file ends before its heap: it cannot be mended");
 }
 
 // Takes the valid copy with the larger generation. If neither is valid, takes the size from the length of the file.
@@ -366,7 +365,7 @@ repaired_pool repair_pool(const std::string& path, const std::string& to) {
     throw_refused(path, fmt::format("cannot be looked at: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  if (bytes < pool_map_offset) throw_damaged(path, bytes, "the file ends before its heap: it cannot be mended");
+  if (bytes < pool_map_offset) throw_lost(path, bytes, "the file ends before its heap: it cannot be mended");
   if (bytes > longest_file()) throw_too_long(to.empty() ? path : to, bytes);
   whole_file copy{to.empty() ? path : to, to.empty()};
   copy_bytes(file.number(), copy.descriptor(), bytes, path);

@@ -64,6 +64,7 @@ TEST_F(pool_command, check_names_what_is_damaged) {
   EXPECT_EQ(told["sound"], false);
   EXPECT_EQ(told["damage"].size(), 2);
   EXPECT_THAT(run("check " + in.file()).text, HasSubstr("damage: byte 4096: root 0 is damaged"));
+  EXPECT_THAT(run("check " + in.file()).text, HasSubstr("`situ pool repair " + in.file() + "` mends what can be mended"));
 }
 
 TEST_F(pool_command, check_says_why_a_pool_cannot_be_opened) {
@@ -73,6 +74,27 @@ TEST_F(pool_command, check_says_why_a_pool_cannot_be_opened) {
   EXPECT_THAT(json::parse(result.text)["damage"][0].get<std::string>(), HasSubstr("the check of the header is wrong"));
   EXPECT_EQ(run("info " + in.file()).exit_code, 1);
   EXPECT_THAT(run("info " + in.file() + "-none").text, HasSubstr("No such file"));
+}
+
+// The advice is what helps: the command that mends it, by its name, unless that cannot.
+TEST_F(pool_command, check_names_repair_if_that_can_mend_it) {
+  const std::vector<char> sound = bytes_of(in.file());
+  const auto advice = [&](std::uint64_t at, char bit) {
+    write_bytes(in.file(), sound);
+    set(at, static_cast<char>(sound[at] ^ (1 << bit)));
+    const std::string text = run("check " + in.file()).text;
+    const bool is_mended = run("repair " + in.file()).exit_code == 0;
+    std::filesystem::remove(in.file() + ".repaired");
+    EXPECT_EQ(text.find("`situ pool repair " + in.file() + "` mends what can be mended") != std::string::npos,
+              is_mended)
+        << text;
+    return text;
+  };
+  EXPECT_THAT(advice(3, 1), HasSubstr("it does not begin with SITUPOOL, and the rest of its header is a pool's"));
+  EXPECT_THAT(advice(8, 3), HasSubstr("its format version was"));
+  EXPECT_THAT(advice(20, 0), HasSubstr("the check of the header is wrong"));
+  write_bytes(in.file(), std::vector<char>(sound.size(), 'x'));
+  EXPECT_THAT(run("check " + in.file()).text, HasSubstr("bring the file back from a copy, or make the pool anew"));
 }
 
 TEST_F(pool_command, looks_at_a_pool_that_is_in_use) {

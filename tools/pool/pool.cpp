@@ -156,6 +156,7 @@ void show_info(const pool_arguments& arguments) {
 struct check_result {
   situ::pool_findings found;
   situ::pool_info info;
+  bool is_open = false;
 };
 
 check_result look_at(const pool_arguments& arguments) {
@@ -164,6 +165,7 @@ check_result look_at(const pool_arguments& arguments) {
     const situ::pool opened = situ::pool::open(arguments.path, arguments.patience.to_read());
     result.info = opened.info();
     result.found = opened.check();
+    result.is_open = true;
   } catch (const situ::error& refused) {  // a pool that cannot be opened has no further findings
     // Damage is reported with its byte. A file that cannot be read, or that others have open, may be sound.
     const bool is_damage = refused.code() == situ::errc::bad_file &&
@@ -199,6 +201,8 @@ void check(const pool_arguments& arguments) {
   } else {
     for (const std::string& each : result.found.damage) print_out("damage: {}\n", each);
     for (const std::string& each : result.found.notes) print_out("note: {}\n", each);
+    if (!is_sound && result.is_open)  // else the refusal has its own advice
+      print_out("`situ pool repair {0}` mends what can be mended, in {0}.repaired\n", arguments.path);
     if (is_sound)
       print_out("{} is sound: {} objects in blocks of {}, {} slabs; {}{}\n", arguments.path, result.found.blocks,
                 situ::format_bytes(result.found.block_bytes), result.found.slabs,
