@@ -33,11 +33,14 @@ spill_ordering to_spill(const machine::memory_order& order, std::span<shared_bud
   ordering.policy = order.when_full == machine::no_room::last ? when_full::last_memory : when_full::error;
   for (const auto& step : order.steps) {
     std::vector<spill_memory>& memories = ordering.steps.emplace_back();
-    for (const machine::ordered_memory& memory : step)
-      memories.push_back({.node = memory.node,
-                          .weight = memory.weight,
-                          .fill = order.fill,
-                          .budget = memory.budget_bytes == 0 ? nullptr : &budget_of(memory, budgets)});
+    for (const machine::ordered_memory& memory : step) {
+      spill_memory& made = memories.emplace_back(
+          spill_memory{.node = memory.node,
+                       .weight = memory.weight,
+                       .fill = order.fill,
+                       .budget = memory.budget_bytes == 0 ? nullptr : &budget_of(memory, budgets)});
+      memory.name.copy(made.name, sizeof made.name - 1);
+    }
   }
   return ordering;
 }

@@ -93,6 +93,7 @@ struct spill_memory {
   std::uint32_t weight = 1;       // its share of the chunks of its step
   double fill = 0.9;              // the part of it that may be in use: above 0, at most 1
   byte_budget* budget = nullptr;  // if set, limits the memory instead of the node; outlives the placer
+  char name[24]{};                // for reports, cut to fit; "": "node 0"
 };
 
 // The treatment of pages that no memory has room for.
