@@ -213,6 +213,9 @@ TEST(Counters, AsTextAndJson) {
                                          {"dram 0", "memory", {{"reads", 3}}}};
   EXPECT_EQ(to_text(parts), "cache  hits  misses\nL2 0     12       3\n\nmemory  reads\ndram 0      3\n");
   EXPECT_EQ(to_text({}), "nothing was counted\n");
+  const std::vector<part_counters> times{{"bus 0", "bus", {{"bytes", 64}, {"busy_ps", 10'764'139'989}}},
+                                         {"bus 1", "bus", {{"bytes", 8}, {"busy_ps", 0}}}};
+  EXPECT_EQ(to_text(times), "bus    bytes     busy\nbus 0     64  10.8 ms\nbus 1      8     0 ns\n");
   EXPECT_EQ(
       to_json(parts, -1),
       R"([{"part":"L2 0","kind":"cache","hits":12,"misses":3},{"part":"L2 1","kind":"cache","hits":0,"misses":0},)"

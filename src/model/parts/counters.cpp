@@ -1,16 +1,30 @@
 #include "model/parts/counters.h"
 
+#include <situ/base/units.h>
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <string_view>
 
 namespace situ::model {
 namespace {
 
 bool counted_something(const part_counters& part) {
   return std::ranges::any_of(part.values, [](const auto& value) { return value.second != 0; });
+}
+
+// Times are counted in picoseconds, which nobody reads: the table has them in the unit that suits each, and their
+// columns without "_ps".
+constexpr std::string_view of_time = "_ps";
+
+std::string heading_of(const std::string& column) {
+  return column.ends_with(of_time) ? column.substr(0, column.size() - of_time.size()) : column;
+}
+std::string cell_of(const std::string& column, std::uint64_t value) {
+  return column.ends_with(of_time) ? format_nanoseconds(static_cast<double>(value) * 1e-3) : fmt::format("{}", value);
 }
 
 // Appends one kind's table. Its columns are the names that any of its parts counts, in their order.
@@ -24,16 +38,17 @@ void append_table(std::string& text, const std::vector<const part_counters*>& ro
   }
   std::vector<std::size_t> widths;
   for (const std::string& column : columns) {
-    std::size_t width = column.size();
-    for (const part_counters* row : rows) width = std::max(width, fmt::formatted_size("{}", (*row)[column]));
+    std::size_t width = heading_of(column).size();
+    for (const part_counters* row : rows) width = std::max(width, cell_of(column, (*row)[column]).size());
     widths.push_back(width);
   }
   text += fmt::format("{:<{}}", rows.front()->kind, name_width);
-  for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format("  {:>{}}", columns[i], widths[i]);
+  for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format("  {:>{}}", heading_of(columns[i]), widths[i]);
   text += '\n';
   for (const part_counters* row : rows) {
     text += fmt::format("{:<{}}", row->part, name_width);
-    for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format("  {:>{}}", (*row)[columns[i]], widths[i]);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      text += fmt::format("  {:>{}}", cell_of(columns[i], (*row)[columns[i]]), widths[i]);
     text += '\n';
   }
 }

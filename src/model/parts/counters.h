@@ -24,7 +24,8 @@ struct part_counters {
   }
 };
 
-// Returns a table per kind, with a row per part; parts that counted nothing are left out. The text ends with a newline.
+// Returns a table per kind, with a row per part, for people: times in the unit that suits each. Parts that counted
+// nothing are left out. The text ends with a newline.
 [[nodiscard]] std::string to_text(const std::vector<part_counters>& parts);
 // [{"part": "L2 3", "kind": "cache", "hits": 12, ...}, ...]
 [[nodiscard]] std::string to_json(const std::vector<part_counters>& parts, int indent = 2);
