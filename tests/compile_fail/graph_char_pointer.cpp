@@ -1,5 +1,5 @@
 // expect: node::wrong
-// expect: char\* cannot travel, since nobody knows how long the text is: make this field a situ::string
+// expect: char\* cannot travel, since nobody knows how long the text is: make this field a std::string \(of a value\) or a situ::string
 #include <situ/graph/clone.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL

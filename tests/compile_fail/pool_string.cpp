@@ -1,4 +1,4 @@
-// expect: this type holds memory outside the pool
+// expect: this type holds memory outside the pool.*situ::pool_string
 // one error
 #include <situ/pool/pool.h>
 

@@ -162,9 +162,11 @@ struct pool_type {
 
 template <class T>
 [[nodiscard]] consteval bool check_pool_object() {
-  static_assert(std::is_trivially_destructible_v<T>,
-                "situ: this type holds memory outside the pool (it has a destructor), which would be gone when the "
-                "pool is opened again: use pointers to objects of the pool instead");
+  static_assert(
+      std::is_trivially_destructible_v<T>,
+      "situ: this type holds memory outside the pool (it has a destructor), which would be gone when the "
+      "pool is opened again: use pointers to objects of the pool, and situ::pool_string, pool_vector or pool_map "
+      "(situ/pool/...) in place of the standard containers");
   static_assert(!std::is_polymorphic_v<T>,
                 "situ: a class with virtual functions cannot lie in a pool, for its vtable "
                 "lies elsewhere in another process");

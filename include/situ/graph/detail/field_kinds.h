@@ -169,11 +169,13 @@ consteval bool check_field() {
     static_assert(!std::is_void_v<To>,
                   "situ: void* cannot travel, since nobody knows what it points to: make this field "
                   "situ::transient<void*>, or a pointer to a described class");
-    static_assert(!std::is_same_v<To, char>,
-                  "situ: char* cannot travel, since nobody knows how long the text is: make this field a situ::string");
+    static_assert(
+        !std::is_same_v<To, char>,
+        "situ: char* cannot travel, since nobody knows how long the text is: make this field a std::string (of a "
+        "value) or a situ::string (of an object graph)");
     static_assert(!std::is_pointer_v<To>,
                   "situ: a pointer to a pointer cannot travel: make this field a situ::array of pointers");
-    static_assert(!std::is_arithmetic_v<To> && !std::is_enum_v<To>,
+    static_assert((!std::is_arithmetic_v<To> && !std::is_enum_v<To>) || std::is_same_v<To, char>,
                   "situ: a pointer to numbers cannot travel, since nobody knows how many there are: make this field a "
                   "situ::array or situ::vector");
     static_assert(!std::is_union_v<To>,
