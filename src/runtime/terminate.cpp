@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <string>
 #include <typeinfo>
 
 namespace situ::detail {
@@ -44,17 +46,24 @@ bool is_alone_in_process(const place_context& context) noexcept {
   let_only_first_end_process();
   place_context* const context = place_to_blame();
   const std::exception_ptr exception = std::current_exception();
+  const std::string reason =
+      exception ? "uncaught exception: " + describe(exception) : std::string{"std::terminate was called"};
   if (context != nullptr) {
-    mark_lost(*context->job, context->place,
-              exception ? "uncaught exception: " + describe(exception) : std::string{"std::terminate was called"});
+    mark_lost(*context->job, context->place, reason);
     try {
       if (exception) std::rethrow_exception(exception);
     } catch (const place_lost_error& error) {
       if (is_alone_in_process(*context)) leave_after(*context, error);
-    } catch (...) {  // the previous handler prints the exception, and aborts
+    } catch (...) {  // told below
     }
   }
-  if (const std::terminate_handler before = handler_before.load(); before != nullptr) before();
+  // The C++ library's own handler prints in pieces, between which other places print. A program's handler is its own.
+  const std::terminate_handler before = handler_before.load();
+  const bool is_librarys = before == nullptr || before == &__gnu_cxx::__verbose_terminate_handler;
+  if (context != nullptr && is_librarys)
+    log(log_level::error, fmt::format("place {} ends: {}", context->place, reason));
+  else if (before != nullptr)
+    before();
   std::abort();
 }
 

@@ -132,6 +132,18 @@ INSTANTIATE_TEST_SUITE_P(
              "place 3 is lost: exited before joining the job"}),
     [](const auto& info) { return std::string{info.param.name}; });
 
+// The place's own sentence is one line, whatever others print at the same time; the launcher's follows.
+TEST(situ_run, a_place_tells_an_uncaught_exception_in_one_line) {
+  const std::string why = "uncaught exception: std::runtime_error: thrown on purpose";
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"-n", "4"}, {"-n", "2", "--in-process"}}) {
+    const ended_program ended = run_program(situ_run(options, {"throw", "1"}));
+    EXPECT_THAT(lines_of(ended.err), Contains("situ: place 1 ends: " + why));
+    EXPECT_THAT(lines_of(ended.err), Contains("situ: place 1 is lost: " + why));
+    EXPECT_EQ(ended.err.find("terminate called"), std::string::npos) << ended.err;
+    EXPECT_EQ(ended.err.find("what():"), std::string::npos) << ended.err;
+  }
+}
+
 TEST(situ_run, says_that_main_has_used_up_its_stack) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers report main's stack themselves";
