@@ -70,18 +70,19 @@ std::uint64_t info_number(hwloc_obj_t object, const char* key) {
   return error == std::errc{} ? value : 0;
 }
 
-memory_kind memory_kind_of(hwloc_obj_t object) {
+memory_technology technology_of(hwloc_obj_t object) {
   const std::string subtype = clean(object->subtype);
-  if (subtype == "MCDRAM" || subtype == "HBM") return memory_kind::hbm;
-  if (subtype == "GPUMemory") return memory_kind::gpu;
-  if (subtype == "NVM") return memory_kind::persistent;
-  if (subtype.starts_with("CXL")) return memory_kind::cxl;
+  if (subtype == "MCDRAM" || subtype == "HBM") return memory_technology::hbm;
+  if (subtype == "GPUMemory") return memory_technology::gpu;
+  if (subtype == "NVM") return memory_technology::persistent;
+  if (subtype.starts_with("CXL")) return memory_technology::cxl;
   // Linux took this memory over from a DAX device: it is persistent, unless the firmware calls it specific-purpose.
   const std::string dax_type = info(object, "DAXType");
-  if (dax_type == "NVM" || (dax_type.empty() && !info(object, "DAXDevice").empty())) return memory_kind::persistent;
-  if (info(object, "DAXParent").find("cxl") != std::string::npos) return memory_kind::cxl;
-  if (dax_type == "SPM") return memory_kind::hbm;
-  return memory_kind::dram;
+  if (dax_type == "NVM" || (dax_type.empty() && !info(object, "DAXDevice").empty()))
+    return memory_technology::persistent;
+  if (info(object, "DAXParent").find("cxl") != std::string::npos) return memory_technology::cxl;
+  if (dax_type == "SPM") return memory_technology::hbm;
+  return memory_technology::dram;
 }
 
 void read_cache(hwloc_obj_t object, node_facts& facts) {
@@ -116,7 +117,7 @@ node_facts facts_of(hwloc_obj_t object) {
       break;
     case HWLOC_OBJ_NUMANODE:
       facts.kind = node_kind::memory;
-      facts.memory = memory_kind_of(object);
+      facts.memory = technology_of(object);
       facts.os_index = object->os_index;
       facts.bytes = object->attr->numanode.local_memory;
       facts.name = clean(object->subtype);
@@ -236,7 +237,7 @@ class converter {
       if (const std::uint64_t bytes = device_memory(os); bytes > 0 && !with_memory_.contains(made[top])) {
         node_facts memory;
         memory.kind = node_kind::memory;
-        memory.memory = memory_kind::gpu;
+        memory.memory = memory_technology::gpu;
         memory.bytes = bytes;
         with_memory_[made[top]] = builder_.add(made[top], memory);
       }
@@ -358,15 +359,15 @@ class converter {
   void guess_stacked_memory() {
     std::map<std::pair<node_id, hwloc_obj_t>, std::uint64_t> slowest;  // by initiator and home
     for (const auto& [pair, a] : paths_) {
-      if (builder_.facts(a.memory).memory != memory_kind::dram || a.best_bandwidth() == 0) continue;
+      if (builder_.facts(a.memory).memory != memory_technology::dram || a.best_bandwidth() == 0) continue;
       std::uint64_t& least = slowest.try_emplace({a.from, homes_.at(a.memory)}, a.best_bandwidth()).first->second;
       least = std::min(least, a.best_bandwidth());
     }
     for (const auto& [pair, a] : paths_) {
       node_facts& facts = builder_.facts(a.memory);
       const auto least = slowest.find({a.from, homes_.at(a.memory)});
-      if (facts.memory == memory_kind::dram && least != slowest.end() && a.best_bandwidth() >= 2 * least->second)
-        facts.memory = memory_kind::hbm;
+      if (facts.memory == memory_technology::dram && least != slowest.end() && a.best_bandwidth() >= 2 * least->second)
+        facts.memory = memory_technology::hbm;
       builder_.add_path(a);
     }
   }

@@ -25,14 +25,14 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-distribution of_sorted(const std::vector<double>& sorted) {
+sample_summary of_sorted(const std::vector<double>& sorted) {
   return {quantile(sorted, 0.1), quantile(sorted, 0.5), quantile(sorted, 0.9),
           static_cast<std::uint32_t>(sorted.size())};
 }
 
 }  // namespace
 
-distribution summarize(std::vector<double> samples) {
+sample_summary summarize(std::vector<double> samples) {
   SITU_ASSERT(1, !samples.empty(), "summarize at least one sample");
   std::sort(samples.begin(), samples.end());
   return of_sorted(samples);

@@ -85,10 +85,10 @@ tree as_modelled(const tree& machine, const measurements& measured) {
       }
       shape_cache(facts, bytes);
       facts.writes = write_policy::write_back;
-      facts.allocates_on = allocation::reads_and_writes;
+      facts.allocates_on = line_allocation::reads_and_writes;
       if (facts.latency_ns == 0) facts.latency_ns = first_latency_ns;
     }
-    if (facts.kind == node_kind::memory && facts.memory == memory_kind::dram) facts.burst_bytes = 64;
+    if (facts.kind == node_kind::memory && facts.memory == memory_technology::dram) facts.burst_bytes = 64;
     made[id] = builder.add(made.at(facts.parent), facts);
   }
   for (path record : figures.paths()) {

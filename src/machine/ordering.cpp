@@ -40,33 +40,33 @@ struct key {
 
 // Ranks without figures: memories at the processor's own speed come before those behind a link or with slow media,
 // however near.
-std::uint32_t tier_of(memory_kind kind) {
+std::uint32_t tier_of(memory_technology kind) {
   switch (kind) {
-    case memory_kind::dram:
-    case memory_kind::hbm:
-    case memory_kind::scratchpad: return 0;
-    case memory_kind::cxl: return 1;
-    case memory_kind::gpu: return 2;
-    case memory_kind::persistent: return 3;
-    case memory_kind::file: return 4;
+    case memory_technology::dram:
+    case memory_technology::hbm:
+    case memory_technology::scratchpad: return 0;
+    case memory_technology::cxl: return 1;
+    case memory_technology::gpu: return 2;
+    case memory_technology::persistent: return 3;
+    case memory_technology::file: return 4;
   }
   return 4;
 }
 
 // Ranks equally near memories of the first tier. Stacked memory answers a single load no sooner than DRAM does
 // (Knights Landing, Xeon Max), and carries several times as much.
-std::uint32_t kind_rank(criterion what, memory_kind kind) {
-  if (kind == memory_kind::scratchpad) return 0;
-  if (is_latency(what)) return kind == memory_kind::dram ? 1 : 2;
-  return kind == memory_kind::hbm ? 1 : 2;
+std::uint32_t kind_rank(criterion what, memory_technology kind) {
+  if (kind == memory_technology::scratchpad) return 0;
+  if (is_latency(what)) return kind == memory_technology::dram ? 1 : 2;
+  return kind == memory_technology::hbm ? 1 : 2;
 }
 
 // DRAM comes first, and then the memories that must be asked for, as Linux orders Knights Landing's nodes.
-std::uint32_t normal_tier(memory_kind kind) {
+std::uint32_t normal_tier(memory_technology kind) {
   switch (kind) {
-    case memory_kind::dram: return 0;
-    case memory_kind::hbm: return 1;
-    case memory_kind::cxl: return 2;
+    case memory_technology::dram: return 0;
+    case memory_technology::hbm: return 1;
+    case memory_technology::cxl: return 2;
     default: return 3 + tier_of(kind);
   }
 }
@@ -122,7 +122,7 @@ std::vector<ranked_memory> ordering(const tree& machine, const intent& wanted, n
   std::vector<std::pair<key, node_id>> keyed;
   for (const node_id id : found.memories) {
     const path seen = machine.figures(from, id);
-    const memory_kind kind = machine.at(id).memory;
+    const memory_technology kind = machine.at(id).memory;
     key k;
     k.distance = found.has_distances ? seen.distance : steps_up(machine, from, id);
     if (is_latency(what) && has_figures) {
@@ -166,7 +166,7 @@ std::string decided_by(const tree& machine, const intent& wanted, node_id from) 
 std::vector<std::string> doubtful_figures(const tree& machine) {
   std::vector<std::string> sentences;
   const auto look = [&](std::string_view where, node_id memory, const path& seen) {
-    if (machine.at(memory).memory == memory_kind::file) return;
+    if (machine.at(memory).memory == memory_technology::file) return;
     std::string latencies;
     std::string bandwidths;
     for (const double ns : {seen.latency_ns, seen.read_latency_ns, seen.write_latency_ns})

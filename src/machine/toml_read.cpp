@@ -29,9 +29,9 @@ Kind parse_kind(const spec_table& table, std::string_view key, std::string_view 
 
 constexpr node_kind node_kinds[] = {node_kind::package,         node_kind::group,  node_kind::cache,  node_kind::core,
                                     node_kind::processing_unit, node_kind::memory, node_kind::device, node_kind::agent};
-constexpr memory_kind memory_kinds[] = {memory_kind::dram, memory_kind::hbm, memory_kind::persistent,
-                                        memory_kind::cxl,  memory_kind::gpu, memory_kind::scratchpad,
-                                        memory_kind::file};
+constexpr memory_technology memory_technologies[] = {
+    memory_technology::dram, memory_technology::hbm,        memory_technology::persistent, memory_technology::cxl,
+    memory_technology::gpu,  memory_technology::scratchpad, memory_technology::file};
 constexpr cache_kind cache_kinds[] = {cache_kind::unified, cache_kind::data, cache_kind::instruction,
                                       cache_kind::memory_side};
 constexpr grade grades[] = {grade::unknown, grade::low, grade::medium, grade::high};
@@ -42,7 +42,8 @@ constexpr topology topologies[] = {topology::direct, topology::mesh, topology::t
 constexpr traffic traffics[] = {traffic::all, traffic::messages};
 constexpr write_policy write_policies[] = {write_policy::unknown, write_policy::write_back,
                                            write_policy::write_through};
-constexpr allocation allocations[] = {allocation::unknown, allocation::reads, allocation::reads_and_writes};
+constexpr line_allocation allocations[] = {line_allocation::unknown, line_allocation::reads,
+                                           line_allocation::reads_and_writes};
 constexpr coherence coherences[] = {coherence::unknown, coherence::none, coherence::snooping, coherence::directory};
 // Keys that only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
@@ -289,7 +290,7 @@ class reader {
     only_for("cache", node_kind::cache);
     only_for("level", node_kind::cache);
     only_for("device", node_kind::device);
-    facts.memory = parse_kind(table, "memory", "dram", memory_kinds);
+    facts.memory = parse_kind(table, "memory", "dram", memory_technologies);
     facts.cache = parse_kind(table, "cache", "unified", cache_kinds);
     facts.device = parse_kind(table, "device", "other", device_kinds);
     facts.level = small(table, "level");

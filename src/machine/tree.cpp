@@ -19,7 +19,7 @@ std::string_view name(node_kind kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string_view name(memory_kind kind) noexcept {
+std::string_view name(memory_technology kind) noexcept {
   static constexpr std::string_view names[] = {"dram", "hbm", "persistent", "cxl", "gpu", "scratchpad", "file"};
   return names[static_cast<std::size_t>(kind)];
 }
@@ -56,7 +56,7 @@ std::string_view name(write_policy policy) noexcept {
   return names[static_cast<std::size_t>(policy)];
 }
 
-std::string_view name(allocation when) noexcept {
+std::string_view name(line_allocation when) noexcept {
   static constexpr std::string_view names[] = {"unknown", "reads", "reads_and_writes"};
   return names[static_cast<std::size_t>(when)];
 }

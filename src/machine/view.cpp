@@ -122,10 +122,10 @@ class view_maker {
  private:
   // Memories that can be allocated from become one of each kind.
   void merge_memories() {
-    std::map<memory_kind, node_id> merged;
+    std::map<memory_technology, node_id> merged;
     for (const node_id id : machine_.all(node_kind::memory)) {
       if (!machine_.is_addressable(id)) continue;
-      const memory_kind kind = machine_.at(id).memory;
+      const memory_technology kind = machine_.at(id).memory;
       if (!merged.contains(kind)) {
         node_facts facts;
         facts.kind = node_kind::memory;

@@ -78,8 +78,8 @@ TEST(discover, firmware_attributes_become_paths_and_tell_hbm_from_dram) {
   const tree t = machine::read_hwloc_xml(fixtures + "xeon-max-like.xml");
   EXPECT_EQ(t.paths().size(), 8u);
   const auto p0 = t.processor(0);
-  EXPECT_EQ(t.at(t.memory(0)).memory, machine::memory_kind::dram);
-  EXPECT_EQ(t.at(t.memory(1)).memory, machine::memory_kind::hbm);
+  EXPECT_EQ(t.at(t.memory(0)).memory, machine::memory_technology::dram);
+  EXPECT_EQ(t.at(t.memory(1)).memory, machine::memory_technology::hbm);
   EXPECT_EQ(t.figures(p0, t.memory(0)).latency(), 110);
   EXPECT_EQ(t.figures(p0, t.memory(1)).latency(), 130);
   EXPECT_EQ(t.figures(p0, t.memory(1)).best_bandwidth(), 1562500ull << 20);
@@ -93,7 +93,7 @@ TEST(discover, firmware_distances_are_those_of_the_node_paired_with_the_processo
   EXPECT_EQ(t.figures(p0, t.memory(1)).distance, 17u);
   EXPECT_EQ(t.figures(p0, t.memory(2)).distance, 21u);
   EXPECT_EQ(t.figures(p0, t.memory(3)).distance, 28u);
-  EXPECT_EQ(t.at(t.memory(1)).memory, machine::memory_kind::persistent);
+  EXPECT_EQ(t.at(t.memory(1)).memory, machine::memory_technology::persistent);
 }
 
 TEST(discover, a_gpus_memory_hangs_under_its_device) {

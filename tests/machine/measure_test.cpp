@@ -24,7 +24,7 @@ constexpr double least_width = 0.5;
 #endif
 
 TEST(summarize, interpolates_between_samples) {
-  const machine::distribution d = machine::summarize({5, 1, 3, 2, 4});
+  const machine::sample_summary d = machine::summarize({5, 1, 3, 2, 4});
   EXPECT_DOUBLE_EQ(d.median, 3);
   EXPECT_DOUBLE_EQ(d.p10, 1.4);
   EXPECT_DOUBLE_EQ(d.p90, 4.6);
@@ -129,7 +129,7 @@ TEST(measure, this_machine) {
   EXPECT_EQ(machine::processor_set::of_this_thread(), before);
   EXPECT_GT(steps, 0u);
   EXPECT_FALSE(m.latencies.empty() && m.skipped.empty());
-  const auto sane = [](const machine::distribution& d) {
+  const auto sane = [](const machine::sample_summary& d) {
     return d.samples > 0 && 0 < d.p10 && d.p10 <= d.median && d.median <= d.p90;
   };
   for (const auto& r : m.latencies) EXPECT_TRUE(sane(r.ns)) << t.label(r.where);

@@ -126,7 +126,7 @@ TEST(ordering, a_device_sees_its_own_memory) {
   const machine::node_id gpu = t.all(machine::node_kind::device).at(0);
   const auto from_gpu = machine::ordering(t, intent::bandwidth, gpu);
   ASSERT_EQ(from_gpu.size(), 2u);
-  EXPECT_EQ(t.at(from_gpu[0].memory).memory, machine::memory_kind::gpu);
+  EXPECT_EQ(t.at(from_gpu[0].memory).memory, machine::memory_technology::gpu);
   EXPECT_EQ(order(t, intent::bandwidth, "0"), "0 1");
 }
 

@@ -55,9 +55,9 @@ TEST(view, flat_keeps_kinds_of_memory_apart) {
   const tree flat = machine::view(t, view_kind::flat);
   const auto memories = flat.all(machine::node_kind::memory);
   ASSERT_EQ(memories.size(), 2u);
-  EXPECT_EQ(flat.at(memories[0]).memory, machine::memory_kind::dram);
+  EXPECT_EQ(flat.at(memories[0]).memory, machine::memory_technology::dram);
   EXPECT_EQ(flat.at(memories[0]).bytes, 384ull << 30);
-  EXPECT_EQ(flat.at(memories[1]).memory, machine::memory_kind::persistent);
+  EXPECT_EQ(flat.at(memories[1]).memory, machine::memory_technology::persistent);
   EXPECT_EQ(flat.at(memories[1]).bytes, 3072ull << 30);
   EXPECT_TRUE(flat.paths().empty());
 }

@@ -53,7 +53,7 @@ TEST(move, takes_a_block_to_other_memories_and_leaves_its_address_and_values) {
   const ptr<std::byte> block = allocate<std::byte>(6 * mib, intent::bandwidth);
   std::memset(block.local(), 7, 6 * mib);
   EXPECT_EQ(used(*places.context(0).job), (used_bytes{6 * mib, 0}));
-  const move_report done = move(block, slow_first);
+  const move_report done = move_block(block, slow_first);
   EXPECT_EQ(done.moved_bytes, 6 * mib);
   EXPECT_EQ(done.held_bytes, 0u);
   EXPECT_EQ(done.to_text(), "6 MiB moved; now 6 MiB in slow");
@@ -61,10 +61,10 @@ TEST(move, takes_a_block_to_other_memories_and_leaves_its_address_and_values) {
   EXPECT_EQ(used(*places.context(0).job), (used_bytes{0, 6 * mib}));
   for (std::size_t i = 0; i < 6 * mib; i += 4096) ASSERT_EQ(block.local()[i], std::byte{7});
 
-  EXPECT_EQ(move(block, slow_first).moved_bytes, 0u) << "it lies right";
-  EXPECT_EQ(move(block, intent::bandwidth).moved_bytes, 6 * mib);
+  EXPECT_EQ(move_block(block, slow_first).moved_bytes, 0u) << "it lies right";
+  EXPECT_EQ(move_block(block, intent::bandwidth).moved_bytes, 6 * mib);
   EXPECT_EQ(used(*places.context(0).job), (used_bytes{6 * mib, 0}));
-  (void)move(block, slow_first);
+  (void)move_block(block, slow_first);
   deallocate(block);
   const used_bytes after = used(*places.context(0).job);
   EXPECT_EQ(after.slow, 0u);
@@ -79,7 +79,7 @@ TEST(move, works_for_blocks_without_an_intent_and_for_pages_that_nobody_has_touc
   const ptr<std::byte> before = allocate<std::byte>(100'000);
   const ptr<std::byte> block = allocate<std::byte>(3 * mib + 5000);  // amid others, by no means aligned
   std::memset(block.local(), 5, 2 * mib);
-  const move_report done = move(block, intent::bandwidth);
+  const move_report done = move_block(block, intent::bandwidth);
   EXPECT_EQ(done.now.intent, "bandwidth");
   EXPECT_GE(bytes_in(done.now, "fast"), 2 * mib - 8192) << "by pages";
   EXPECT_EQ(bytes_in(done.now, "fast") + done.now.untouched_bytes, 3 * mib + 5000);
@@ -91,12 +91,12 @@ TEST(move, works_for_blocks_without_an_intent_and_for_pages_that_nobody_has_touc
   deallocate(before);
 
   const ptr<std::byte> late = allocate<std::byte>(6 * mib, intent::bandwidth, on_touch);
-  EXPECT_EQ(move(late, slow_first).now.to_text(), "6 MiB untouched");
+  EXPECT_EQ(move_block(late, slow_first).now.to_text(), "6 MiB untouched");
   std::memset(late.local(), 1, 6 * mib);
   EXPECT_EQ(placement(late).to_text(), "6 MiB in slow");
   const ptr<std::byte> by_node = allocate<std::byte>(6 * mib, node_0, on_touch);
   EXPECT_EQ(places.context(0).job->promised.bytes[0], 6 * mib);
-  (void)move(by_node, slow_first);
+  (void)move_block(by_node, slow_first);
   EXPECT_EQ(places.context(0).job->promised.bytes[0], 0u);
   deallocate(by_node);
   deallocate(late);
@@ -115,9 +115,9 @@ TEST(move, leaves_the_promises_of_neighbours_alone) {
     const ptr<std::byte> second = allocate<std::byte>(bytes, node_0, on_touch);
     ASSERT_EQ(second.local(), first.local() + bytes) << "neighbours";
     ASSERT_EQ(promised, 2 * mib);
-    (void)move(first, slow_first);
+    (void)move_block(first, slow_first);
     EXPECT_EQ(promised, 2 * mib - bytes) << "its own, and no neighbour's";
-    (void)move(second, slow_first);
+    (void)move_block(second, slow_first);
     EXPECT_EQ(promised, 2 * mib - 2 * bytes);
     deallocate(first);
     deallocate(second);
@@ -143,7 +143,7 @@ TEST(move, what_is_given_back_comes_from_the_node_of_the_job_again) {
   detail::prefer_node_for_file(0, heap, 32 * mib);
   if (policy_at(heap) != MPOL_PREFERRED) GTEST_SKIP() << "this kernel has no policies";
   const ptr<std::byte> moved = allocate<std::byte>(100'000);
-  (void)move(moved, slow_first);
+  (void)move_block(moved, slow_first);
   deallocate(moved);
   EXPECT_EQ(policy_at(moved.local()), MPOL_PREFERRED);
   const ptr<std::byte> placed = allocate<std::byte>(6 * mib, intent::bandwidth);
@@ -161,7 +161,7 @@ TEST(move, without_room_leaves_everything_as_it_was) {
   std::memset(block.local(), 9, 6 * mib);
   const used_bytes before = used(*places.context(0).job);
   try {
-    (void)move(block, intent{"only_slow"});
+    (void)move_block(block, intent{"only_slow"});
     FAIL() << "2 MiB of slow are left";
   } catch (const error& bad) {
     EXPECT_EQ(bad.code(), errc::out_of_memory);
@@ -170,8 +170,9 @@ TEST(move, without_room_leaves_everything_as_it_was) {
   EXPECT_EQ(used(*places.context(0).job), before);
   EXPECT_EQ(placement(block).to_text(), "6 MiB in fast");
   EXPECT_EQ(block.local()[5 * mib], std::byte{9});
-  EXPECT_EQ(move(block, slow_first).now.to_text(), "2 MiB in slow, 4 MiB in fast") << "what fits, then the next memory";
-  EXPECT_THROW((void)move(block, intent{"only_slow"}), error);
+  EXPECT_EQ(move_block(block, slow_first).now.to_text(), "2 MiB in slow, 4 MiB in fast")
+      << "what fits, then the next memory";
+  EXPECT_THROW((void)move_block(block, intent{"only_slow"}), error);
   EXPECT_EQ(placement(block).to_text(), "2 MiB in slow, 4 MiB in fast");
   deallocate(block);
   deallocate(held);
@@ -182,16 +183,16 @@ TEST(move, refuses_what_shares_its_pages_and_what_is_no_block_of_this_place) {
   const acting_as place{places.context(0)};
   const ptr<int> small = allocate<int>(10);
   try {
-    (void)move(small, intent::bandwidth);
+    (void)move_block(small, intent::bandwidth);
     FAIL();
   } catch (const error& bad) {
     EXPECT_EQ(bad.code(), errc::bad_argument);
     EXPECT_NE(std::string{bad.message()}.find("shares its pages"), std::string::npos) << bad.message();
   }
-  EXPECT_THROW((void)move(ptr<int>{small.local() + 1}, intent::bandwidth), error);
+  EXPECT_THROW((void)move_block(ptr<int>{small.local() + 1}, intent::bandwidth), error);
   const acting_as other{places.context(1)};
-  EXPECT_THROW((void)move(allocate<std::byte>(mib) + 16, intent::bandwidth), error);
-  EXPECT_THROW((void)move(small, intent::bandwidth), error);
+  EXPECT_THROW((void)move_block(allocate<std::byte>(mib) + 16, intent::bandwidth), error);
+  EXPECT_THROW((void)move_block(small, intent::bandwidth), error);
 }
 
 TEST(move, refuses_what_shares_a_reserved_huge_page) {
@@ -199,9 +200,9 @@ TEST(move, refuses_what_shares_a_reserved_huge_page) {
   const acting_as place{places.context(0)};
   places.job().control().file_unit = 2 * mib;
   const ptr<std::byte> part = allocate<std::byte>(mib, intent::bandwidth);
-  EXPECT_THROW((void)move(part, slow_first), error);
+  EXPECT_THROW((void)move_block(part, slow_first), error);
   const ptr<std::byte> whole{static_cast<std::byte*>(places.segment(0).allocate(4 * mib, 2 * mib))};
-  EXPECT_EQ(move(whole, slow_first).now.untouched_bytes, 4 * mib);
+  EXPECT_EQ(move_block(whole, slow_first).now.untouched_bytes, 4 * mib);
 }
 
 TEST(placement, kinds_of_memory_that_cannot_be_placed_say_so) {
@@ -227,7 +228,7 @@ TEST(move, a_block_that_another_place_gives_back_leaves_its_memory) {
   {
     const acting_as place{places.context(0)};
     block = allocate<std::byte>(6 * mib, intent::bandwidth);
-    (void)move(block, slow_first);
+    (void)move_block(block, slow_first);
   }
   {
     const acting_as place{places.context(1)};
@@ -253,7 +254,7 @@ void race(local_places& places, std::uint32_t index, int rounds, std::atomic<int
         blocks.push_back(random() % 8 == 0 ? allocate<std::byte>(bytes, intent::bandwidth)
                                            : allocate<std::byte>(bytes, intent::bandwidth, on_touch));
         if (random() % 4 == 0) blocks.back().local()[random() % bytes] = std::byte{1};
-        if (random() % 16 == 0) (void)move(blocks.back(), slow_first);
+        if (random() % 16 == 0) (void)move_block(blocks.back(), slow_first);
       } catch (const error& bad) {
         if (bad.code() != errc::out_of_memory) ::_exit(3);
         ++refused;
@@ -339,7 +340,7 @@ TEST_P(placement_model, allocate_touch_move_and_free_agree_with_sums) {
     } else if (choice < 7) {
       const auto [at, is] = *any();
       try {
-        const move_report done = move(ptr<std::byte>{at}, intents[random() % std::size(intents)]);
+        const move_report done = move_block(ptr<std::byte>{at}, intents[random() % std::size(intents)]);
         ++moved;
         std::uint64_t sum = done.now.untouched_bytes;
         for (const memory_part& part : done.now.parts) sum += part.bytes;

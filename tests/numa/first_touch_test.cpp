@@ -149,11 +149,11 @@ TEST_F(first_touch_guest, blocks_move_between_nodes_also_what_another_place_maps
     barrier();
     if (here().index() == 0) {
       that(bytes_on(placement(block), 2) == bytes, "at first: " + placement(block).to_text());
-      const move_report away = move(block, intent::capacity);
+      const move_report away = move_block(block, intent::capacity);
       that(away.moved_bytes == bytes && away.held_bytes == 0 && bytes_on(away.now, 3) == bytes, away.to_text());
       that(is_touched(block, bytes), "values are lost");
       give_up_moving();
-      const move_report held = move(block, intent{"only_fast"});
+      const move_report held = move_block(block, intent{"only_fast"});
       that(held.needs_privilege && held.held_bytes == bytes && bytes_on(held.now, 3) == bytes, held.to_text());
       that(is_touched(block, bytes), "values are lost");
     }
@@ -169,7 +169,7 @@ TEST_F(first_touch_guest, without_room_a_block_stays_where_it_is) {
     expected that;
     const ptr<std::byte> block = allocate<std::byte>(300 * mib, intent::capacity);
     try {
-      (void)move(block, intent{"only_fast"});
+      (void)move_block(block, intent{"only_fast"});
       that(false, "node 2 has not 300 MiB: " + placement(block).to_text());
     } catch (const error& bad) {
       that(bad.code() == errc::out_of_memory, bad.what());

@@ -86,12 +86,12 @@ machine::measurements measure(const machine::tree& tree, const topo_options& opt
   return machine::measure(tree, how);
 }
 
-std::string ns_text(const machine::distribution& d) {
+std::string ns_text(const machine::sample_summary& d) {
   return fmt::format("{:>9} {:>9} {:>9}", situ::format_nanoseconds(d.median), situ::format_nanoseconds(d.p10),
                      situ::format_nanoseconds(d.p90));
 }
 
-std::string rate_text(const machine::distribution& d) {
+std::string rate_text(const machine::sample_summary& d) {
   return situ::format_bandwidth(static_cast<std::uint64_t>(d.median));
 }
 
@@ -259,7 +259,7 @@ ordered_json jobs_json() {
   return out;
 }
 
-ordered_json json_of(const machine::distribution& d) {
+ordered_json json_of(const machine::sample_summary& d) {
   return {{"median", d.median}, {"p10", d.p10}, {"p90", d.p90}, {"samples", d.samples}};
 }
 

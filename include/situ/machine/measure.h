@@ -19,20 +19,20 @@
 namespace situ::machine {
 
 // Samples in three figures: a tenth of them lie below p10, a tenth above p90. The unit is that of the samples.
-struct distribution {
+struct sample_summary {
   double p10 = 0;
   double median = 0;
   double p90 = 0;
   std::uint32_t samples = 0;
 };
 
-// Returns the distribution of these samples. pre: `samples` is not empty. cost: a sort.
-[[nodiscard]] distribution summarize(std::vector<double> samples);
+// Returns the summary of these samples. pre: `samples` is not empty. cost: a sort.
+[[nodiscard]] sample_summary summarize(std::vector<double> samples);
 
 // Two groups of samples with a gap between them.
 struct regimes {
-  distribution low;
-  distribution high;
+  sample_summary low;
+  sample_summary high;
   double low_share = 0;  // share of the samples in the low group
 };
 // Returns the split that explains most of the spread, if the groups' medians differ by more than 1.5 times, each holds
@@ -45,7 +45,7 @@ struct latency_result {
   node_id where = no_node;  // a cache or a memory
   node_id from = no_node;   // the processor that measured
   std::uint64_t working_set_bytes = 0;
-  distribution ns;  // one dependent load
+  sample_summary ns;  // one dependent load
 };
 
 // The bandwidth that threads near a memory reach together, in bytes per second.
@@ -53,16 +53,16 @@ struct bandwidth_result {
   node_id memory = no_node;
   std::uint32_t threads = 0;  // threads that ran at once
   std::uint64_t working_set_bytes = 0;
-  distribution read;   // bytes read
-  distribution copy;   // b[i] = a[i]; bytes read and written
-  distribution triad;  // c[i] = a[i] + s * b[i]; bytes read and written
+  sample_summary read;   // bytes read
+  sample_summary copy;   // b[i] = a[i]; bytes read and written
+  sample_summary triad;  // c[i] = a[i] + s * b[i]; bytes read and written
 };
 
 // The round-trip time of a word between two processors.
 struct ping_pong_result {
   node_id a = no_node;  // processors
   node_id b = no_node;
-  distribution round_trip_ns;
+  sample_summary round_trip_ns;
   std::optional<regimes> split;  // set if there are two regimes
 };
 

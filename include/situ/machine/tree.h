@@ -43,7 +43,7 @@ enum class node_kind : std::uint8_t {
 };
 
 // The technology or the position of a memory.
-enum class memory_kind : std::uint8_t {
+enum class memory_technology : std::uint8_t {
   dram,        // a processor's main memory
   hbm,         // on-package or stacked memory that processors address: MCDRAM, HBM2e
   persistent,  // keeps its bytes without power: Optane
@@ -82,7 +82,7 @@ enum class addressability : std::uint8_t {
 // The treatment of writes by a cache: it passes them on at once, or keeps them until the line is evicted.
 enum class write_policy : std::uint8_t { unknown, write_back, write_through };
 // The accesses that allocate a line in a cache.
-enum class allocation : std::uint8_t { unknown, reads, reads_and_writes };
+enum class line_allocation : std::uint8_t { unknown, reads, reads_and_writes };
 // The mechanism that keeps the caches under a node coherent with each other. For the machine, `none` says that the
 // groups that have a mechanism inside are not coherent with each other: the tiles of a non-coherent machine. For a
 // group with a network adapter it says that the group is such a tile, and that its own caches are not kept coherent,
@@ -103,14 +103,14 @@ enum class traffic : std::uint8_t { all, messages };
 
 // Returns a kind in the spelling of machines/: "processing_unit", "hbm".
 [[nodiscard]] std::string_view name(node_kind kind) noexcept;
-[[nodiscard]] std::string_view name(memory_kind kind) noexcept;
+[[nodiscard]] std::string_view name(memory_technology kind) noexcept;
 [[nodiscard]] std::string_view name(cache_kind kind) noexcept;
 [[nodiscard]] std::string_view name(device_kind kind) noexcept;
 [[nodiscard]] std::string_view name(grade how_much) noexcept;
 [[nodiscard]] std::string_view name(addressability unit) noexcept;
 [[nodiscard]] std::string_view name(link_kind kind) noexcept;
 [[nodiscard]] std::string_view name(write_policy policy) noexcept;
-[[nodiscard]] std::string_view name(allocation when) noexcept;
+[[nodiscard]] std::string_view name(line_allocation when) noexcept;
 [[nodiscard]] std::string_view name(coherence how) noexcept;
 [[nodiscard]] std::string_view name(topology shape) noexcept;
 [[nodiscard]] std::string_view name(traffic what) noexcept;
@@ -148,10 +148,10 @@ struct tlb {
 // The facts that a source gives for a node. Zero means unknown for every figure.
 struct node_facts {
   node_kind kind = node_kind::group;
-  memory_kind memory = memory_kind::dram;   // of a memory
-  cache_kind cache = cache_kind::unified;   // of a cache
-  device_kind device = device_kind::other;  // of a device
-  std::uint32_t level = 0;                  // of a cache: 1 is nearest to the core
+  memory_technology memory = memory_technology::dram;  // of a memory
+  cache_kind cache = cache_kind::unified;              // of a cache
+  device_kind device = device_kind::other;             // of a device
+  std::uint32_t level = 0;                             // of a cache: 1 is nearest to the core
   std::uint32_t os_index = no_index;  // the operating system's index; memories that have one can be allocated from
   std::string name;                   // model, interface or local name: "Xeon Max 9480", "eth0", "mcdram"
   std::uint64_t bytes = 0;            // capacity of a memory or cache
@@ -173,12 +173,12 @@ struct node_facts {
   std::uint64_t density_bytes = 0;     // usual capacity of a part of this technology, in order of magnitude
   addressability unit = addressability::unknown;
   // The other figures that a model needs (src/model).
-  write_policy writes = write_policy::unknown;    // of a cache
-  allocation allocates_on = allocation::unknown;  // of a cache
-  coherence coherent_by = coherence::unknown;     // of the machine, a package or a group
-  std::uint32_t x = no_index;                     // of a package, group or device: its column on a grid
-  std::uint32_t y = no_index;                     // and its row
-  std::uint32_t width_bits = 0;                   // of a group: bits that its bus carries in a cycle of its clock
+  write_policy writes = write_policy::unknown;              // of a cache
+  line_allocation allocates_on = line_allocation::unknown;  // of a cache
+  coherence coherent_by = coherence::unknown;               // of the machine, a package or a group
+  std::uint32_t x = no_index;                               // of a package, group or device: its column on a grid
+  std::uint32_t y = no_index;                               // and its row
+  std::uint32_t width_bits = 0;           // of a group: bits that its bus carries in a cycle of its clock
   double access_ns = 0;                   // of a memory: from its controller's side, without the time to reach it
   double occupancy_ns = 0;                // of a memory: time that a burst occupies a channel
   std::uint32_t burst_bytes = 0;          // of a memory: bytes that one access reads or writes

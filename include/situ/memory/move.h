@@ -1,9 +1,9 @@
 // Moves the pages of a block to other memories, for when its use changes or the state of the machine has changed.
 //
-//   const situ::move_report done = situ::move(field, situ::intent::capacity);  // the address stays
+//   const situ::move_report done = situ::move_block(field, situ::intent::capacity);  // the address stays
 //
-// Call move() at the place whose segment holds the block, from the place's own thread. Other places may read and write
-// the block during the call.
+// Call move_block() at the place whose segment holds the block, from the place's own thread. Other places may read and
+// write the block during the call.
 #pragma once
 
 #include <situ/machine/intent.h>
@@ -42,7 +42,7 @@ namespace detail {
 // lets its last memory take the rest; the errors of allocate with an intent; no_runtime. cost: 0.1 us for 4 KiB that
 // stay, about 1 us for 4 KiB that move.
 template <class T>
-move_report move(ptr<T> block, const intent& what) {
+move_report move_block(ptr<T> block, const intent& what) {
   return detail::move_block(const_cast<std::remove_cv_t<T>*>(block.local()), what);
 }
 

@@ -143,7 +143,7 @@ class spec_maker {
     if (n.cache != cache_kind::instruction) {
       if (n.writes == machine::write_policy::unknown)
         fail(id, "a cache of data needs a write_policy: \"write_back\" or \"write_through\"");
-      if (n.allocates_on == machine::allocation::unknown)
+      if (n.allocates_on == machine::line_allocation::unknown)
         fail(id, "a cache of data needs allocates_on: \"reads\" or \"reads_and_writes\"");
     }
     if (!std::has_single_bit(n.line_bytes) || n.line_bytes < 4)
@@ -167,7 +167,7 @@ class spec_maker {
                             .line_bytes = n.line_bytes,
                             .hit_time = from_ns(n.latency_ns),
                             .write_through = n.writes == machine::write_policy::write_through,
-                            .allocates_on_write = n.allocates_on != machine::allocation::reads,
+                            .allocates_on_write = n.allocates_on != machine::line_allocation::reads,
                             .outstanding = n.outstanding,
                             .prefetch_streams = n.prefetch_streams,
                             .prefetch_lines = n.prefetch_lines,
@@ -315,7 +315,7 @@ class spec_maker {
     memory.channels = std::max(1U, n.channels);
     if (spec_.mesh.columns > 0) std::tie(memory.x, memory.y) = position(id);
     const std::uint32_t index = static_cast<std::uint32_t>(spec_.memories.size());
-    if (n.memory == machine::memory_kind::scratchpad && tile_of_node_[id] != none) {
+    if (n.memory == machine::memory_technology::scratchpad && tile_of_node_[id] != none) {
       memory.tile = tile_of_node_[id];
       if (spec_.tiles[memory.tile].local_memory != none) fail(id, "a tile has one tile-local memory");
       spec_.tiles[memory.tile].local_memory = index;

@@ -85,7 +85,7 @@ struct tile_spec {
 // One memory.
 struct memory_spec {
   std::string name;  // "dram 0", "scratchpad 3"
-  machine::memory_kind kind = machine::memory_kind::dram;
+  machine::memory_technology kind = machine::memory_technology::dram;
   std::uint64_t bytes = 0;
   std::uint32_t tile = none;  // the tile whose local memory it is; none: shared
   std::uint32_t x = 0;        // position of its tile on the mesh
