@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include "launch/foreign_hosts.h"
@@ -80,9 +81,16 @@ void found_job::join_by_environment(const start_environment& environment) {
   space_ = &*owned_space_;
   owned_->close_descriptor();
   ::on_exit(&end_with_failed_code, nullptr);
-  for (std::uint32_t other = 1; other < places; ++other)
-    mains_.emplace_back(
-        [this, other] { run_main_as({.place = other, .shared_job = &*owned_, .shared_space = &*owned_space_}); });
+  try {
+    for (std::uint32_t other = 1; other < places; ++other)
+      mains_.emplace_back(
+          [this, other] { run_main_as({.place = other, .shared_job = &*owned_, .shared_space = &*owned_space_}); });
+  } catch (const std::system_error& failed) {  // those that run would wait for those that never come
+    for (auto never = static_cast<std::uint32_t>(mains_.size()) + 1; never < places; ++never)
+      mark_lost(owned_->control(), never, fmt::format("has no thread: {}", failed.what()));
+    mains_.clear();
+    throw;
+  }
 }
 
 void found_job::run_main_as(const start_ticket& ticket) {

@@ -193,7 +193,7 @@ child child::fork(const std::function<int()>& body, int signal_at_parents_end) {
   const pid_t process = ::fork();
   if (process != 0) return child{process};
   end_with(parent, signal_at_parents_end);
-  ::_exit(body());
+  ::_exit([&]() noexcept { return body(); }());  // an exception must not get into the caller's frames
 }
 
 int child::watch() noexcept {

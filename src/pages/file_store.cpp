@@ -39,10 +39,13 @@ using detail::store_file;
 constexpr std::size_t whole_requests = std::numeric_limits<std::size_t>::max();
 
 // Returns nothing if the file system cannot bypass the page cache, or requires units larger than pages for that.
+// Leaves errno as it is.
 os::descriptor open_direct(const std::string& path) {
+  const int before = errno;
   os::descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT)};
   alignas(backing_store::page_bytes) std::byte page[backing_store::page_bytes];
   if (file && ::pread(file.number(), page, sizeof page, 0) < 0 && errno == EINVAL) file.close();
+  errno = before;
   return file;
 }
 

@@ -370,6 +370,7 @@ bool memory_table::place_region(const range& where, application_index owner, std
   if (where.bytes == 0 || where.bytes > capacity_ - used_ || where.address % page != 0 || where.address == 0 ||
       server_of(where.address) != server_ || (number != 0 && !capability_slots::is_number(number)))
     return false;
+  if (number != 0 && slots_.is_used(static_cast<std::uint32_t>(number))) return false;
   outcome why;
   std::unique_ptr<region> fresh = make_region(where.bytes, why);
   if (fresh == nullptr) return false;
@@ -378,7 +379,6 @@ bool memory_table::place_region(const range& where, application_index owner, std
   if (next != regions_.begin())
     if (const region& before = *std::prev(next)->second; before.address + before.room + page > where.address)
       return false;
-  if (number != 0 && slots_.find(number) != nullptr) return false;
   fresh->address = where.address;
   fresh->bytes = where.bytes;
   fresh->session = session;
@@ -387,8 +387,8 @@ bool memory_table::place_region(const range& where, application_index owner, std
   next_address_ = where.address + fresh->room + page;
   region& placed = *(regions_[where.address] = std::move(fresh));
   if (number == 0) return true;
-  placed.root = static_cast<std::uint32_t>(number);
   slot& root = slots_.take(number);
+  placed.root = static_cast<std::uint32_t>(number);
   root.may = rights::all;
   root.for_whom = any_application;
   root.maker = owner;

@@ -185,7 +185,8 @@ void page_cache::open_from(std::uint64_t page) {
     if (end > page && (each->is_open || !front_.may_join(page, end))) break;
     if (!open(*each)) break;
   }
-  front_.allow_writes(page, end);
+  // A page that must not be opened has been given back meanwhile: the thread that waits for it is woken, and tries again.
+  front_.allow_writes(page, std::max(end, page + 1));
 }
 
 bool page_cache::map(page_list pages) {
@@ -214,8 +215,16 @@ bool page_cache::map(page_list pages) {
 }
 
 void page_cache::map_touched(page_list pages, std::uint64_t touched) {
-  if (map(pages)) return;
-  if (const frame* const one = frame_at(touched); one != nullptr && !front_.is_mapped(number_of(*one)))
+  frame* const one = frame_at(touched);
+  if (one == nullptr) return (void)map(pages);
+  // Opening the other pages may need room: it must not be that of the page which a thread waits for.
+  struct pinned {
+    frame& what;
+    ~pinned() { --what.pins; }
+  };
+  ++one->pins;
+  const pinned held{*one};
+  if (!map(pages) && !front_.is_mapped(number_of(*one)))
     throw_error(errc::not_supported, "the kernel does not map it; pages of a region cannot be locked (mlock)");
 }
 

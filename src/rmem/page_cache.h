@@ -109,6 +109,8 @@ class page_cache {
   };
 
   page_cache(front& with, client through, const capability& of, const settings& how);
+  page_cache(const page_cache&) = delete;
+  page_cache& operator=(const page_cache&) = delete;
 
   // --- touches ---
 

@@ -85,7 +85,7 @@ pager::pager(client through, const capability& of, const region_options& options
     : of_{of},
       options_{options},
       pages_{(of.bytes + page_bytes - 1) / page_bytes},
-      budget_pages_{options.local_bytes / page_bytes},
+      budget_pages_{settings_of(of, options).budget_pages},
       may_write_{includes(of.may, rights::write)},
       faults_{options.fetches == fetcher::toucher ? user_faults::told::by_signal : user_faults::told::by_descriptor},
       store_{make_page_store(faults_, pages_, static_cast<std::uint32_t>(std::min(budget_pages_, pages_)), may_write_)},
@@ -364,7 +364,9 @@ void pager::pin(std::uint64_t first_page, std::uint64_t pages) {
     try {
       for (; done < pages; ++done) {
         const std::uint64_t page = first_page + done;
-        if (frame_here(page) == nullptr) keep_all_fetched(page, std::min<std::uint64_t>(pages - done, 16));
+        // With a small budget, room for the last pages of a run may be that of its first one: then it comes alone.
+        for (std::uint64_t most = 16; frame_here(page) == nullptr; most = 1)
+          keep_all_fetched(page, std::min(pages - done, most));
         frame& found = *cache_.frame_at(page);
         cache_.pin(found);
         bool can_be_written = true;

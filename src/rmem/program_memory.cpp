@@ -63,13 +63,13 @@ page_cache::settings program_memory::settings_of(std::uint64_t local_bytes) {
 
 program_memory::program_memory(client through, const capability& of, std::uint64_t local_bytes)
     : of_{of},
-      servers_{through.map(of)},
       pages_{of.bytes / page_bytes},
       file_{memory_file("situ-rmem", pages_ * page_bytes)},
       own_{file_.descriptor(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
       owner_of_page_{zeroed<std::uint32_t>(pages_)},
       is_stored_{zeroed<bool>(pages_)},
       cache_{*this, std::move(through), of, settings_of(local_bytes)},
+      servers_{cache_.server().map(of)},
       slots_(cache_.frames().size()) {
   free_.add(0, pages_);
   counts_.is_mapped = servers_.has_value();

@@ -151,7 +151,7 @@ class program_memory final : private page_cache::front {
   void write(std::span<const frame_number> which) override;
   void drop(page_store::pages which) override;
   [[nodiscard]] bool may_join(std::uint64_t touched, std::uint64_t page) const override {
-    return owner_of_page_[page] == owner_of_page_[touched];
+    return page < pages_ && owner_of_page_[page] == owner_of_page_[touched];
   }
   [[nodiscard]] bool is_blank(std::uint64_t page) const override { return !is_stored_[page]; }
 
@@ -165,14 +165,14 @@ class program_memory final : private page_cache::front {
   using page_table = std::unique_ptr<T[], void (*)(void*)>;
 
   capability of_;
-  std::optional<mapped_region> servers_;  // the server's memory
   std::uint64_t pages_;
   situ::detail::page_file file_;
   file_mapping own_;
   page_table<std::uint32_t> owner_of_page_;  // 0: nobody
   page_table<bool> is_stored_;               // the server has the page's bytes
   page_cache cache_;
-  std::vector<slot> slots_;  // by frame
+  std::optional<mapped_region> servers_;  // the server's memory; unmapped before the connection ends
+  std::vector<slot> slots_;               // by frame
   page_set free_;
   std::map<process_number, process> processes_;
   process_number last_number_ = 0;

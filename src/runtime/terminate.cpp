@@ -60,7 +60,8 @@ bool is_alone_in_process(const place_context& context) noexcept {
   // The C++ library's own handler prints in pieces, between which other places print. A program's handler is its own.
   const std::terminate_handler before = handler_before.load();
   const bool is_librarys = before == nullptr || before == &__gnu_cxx::__verbose_terminate_handler;
-  if (context != nullptr && is_librarys)
+  static constinit std::atomic<bool> is_told{false};  // a log's sink may end here, too
+  if (context != nullptr && is_librarys && !is_told.exchange(true))
     log(log_level::error, fmt::format("place {} ends: {}", context->place, reason));
   else if (before != nullptr)
     before();

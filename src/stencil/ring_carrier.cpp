@@ -101,6 +101,8 @@ void ring_carrier::prepare(const request& piece) {
 }
 
 void ring_carrier::reap() {
+  // What was prepared, and not submitted, would never come.
+  if (io_uring_sq_ready(&ring_) != 0 && io_uring_submit(&ring_) < 0) return;  // the caller looks again
   io_uring_cqe* done = nullptr;
   if (io_uring_wait_cqe(&ring_, &done) < 0) return;  // interrupted: the caller looks again
   const std::unique_ptr<request> r{static_cast<request*>(io_uring_cqe_get_data(done))};

@@ -101,6 +101,7 @@ class process {
   }
   process(const process&) = delete;
   process& operator=(const process&) = delete;
+  ~process() { (void)kill(); }
 
   // Whether it had ended by itself before, and well.
   bool kill() {
@@ -110,7 +111,7 @@ class process {
   }
   bool wait() {
     const situ::os::exit_status end = child_.wait();
-    EXPECT_TRUE(end.is_known && end.code == 0);
+    EXPECT_TRUE(end.is_known && end.code == 0 && (end.signal == 0 || end.signal == SIGKILL));
     return end.is_known && end.signal == 0 && end.code == 0;
   }
 

@@ -55,11 +55,11 @@ TEST(child, reports_that_it_could_not_prepare_itself) {
 TEST(child, is_looked_for_in_the_path_if_told_so) {
   const exec_texts arguments{{"true"}};
   EXPECT_FALSE(child::start({.file = "true", .arguments = arguments}));
-  EXPECT_EQ(child::start({.file = "true", .arguments = arguments, .is_in_path = true}).wait().code, 0);
+  EXPECT_TRUE(child::start({.file = "true", .arguments = arguments, .is_in_path = true}).wait().is_success());
   start_failures failures;
   child forked = child::start({.file = "true", .arguments = arguments, .is_in_path = true}, {}, failures);
   EXPECT_FALSE(failures.wait());
-  EXPECT_EQ(forked.wait().code, 0);
+  EXPECT_TRUE(forked.wait().is_success());
 }
 
 TEST(child, has_an_exit_code_or_a_signal) {
@@ -132,7 +132,7 @@ TEST(output_capture, has_both_streams) {
   EXPECT_EQ(streams.output().substr(0, 4), "out\n");
   EXPECT_EQ(streams.output().size(), 200'004u);
   EXPECT_EQ(streams.errors(), "err\n");
-  EXPECT_EQ(shell.wait().code, 0);
+  EXPECT_TRUE(shell.wait().is_success());
 }
 
 TEST(output_capture, stops_when_told) {
@@ -187,7 +187,7 @@ TEST(child, may_leave_its_parent) {
     return ::write(ends.write.number(), &own, sizeof own) == sizeof own ? 0 : 1;
   });
   const pid_t forked = first.id();
-  EXPECT_EQ(first.wait().code, 0);
+  EXPECT_TRUE(first.wait().is_success());
   pid_t other = 0;
   ASSERT_EQ(::read(ends.read.number(), &other, sizeof other), static_cast<ssize_t>(sizeof other));
   EXPECT_NE(other, forked);

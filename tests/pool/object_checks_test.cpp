@@ -357,7 +357,8 @@ TEST_F(object_that_changed, is_none_where_processes_write_by_turns_and_are_kille
     pool opened = pool::open(in.file());
     ASSERT_TRUE(begun.wait());
     for (std::uint64_t i = 0; i < 50 + random() % 200; ++i) change(opened, i * 3);
-    child = {};
+    child.send(SIGKILL);
+    EXPECT_EQ(child.wait().signal, SIGKILL);
     opened.transact([](transaction&) {});  // takes back what was left
     EXPECT_THAT(opened.check().damage, ElementsAre());
   }

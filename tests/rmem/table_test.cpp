@@ -50,6 +50,10 @@ TEST(rmem_table, takes_capabilities_in_any_order_at_once_and_uses_each_slot_once
   RecordProperty("milliseconds", static_cast<int>(took / 1ms));
   EXPECT_EQ(table.capability_count(), slots.size());
 
+  // A slot in use is refused whatever its use count: else the list of free slots would lead into slots in use.
+  EXPECT_FALSE(table.place_region({address(regions), 4096}, 1, 0, std::uint64_t{5} << 32 | slots[0], secret));
+  EXPECT_FALSE(table.place_region({address(regions), 4096}, 1, 0, number_of(slots[0]), secret));
+  EXPECT_EQ(table.capability_count(), slots.size());
   for (std::uint64_t i = regions; i < 2 * regions; ++i) ASSERT_TRUE(table.drop_capability(number_of(slots[i])));
   EXPECT_FALSE(table.drop_capability(number_of(slots[regions])));
   EXPECT_EQ(table.capability_count(), slots.size() - regions);

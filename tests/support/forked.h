@@ -37,8 +37,8 @@ struct forked_options {
 // that cannot be.
 inline bool copy_descriptor(int of, int number) noexcept { return ::dup2(of, number) >= 0; }
 
-// In a child: runs the body and ends the process: with the body's number, with 0 if it returns true, with 1 if it returns false. If
-// it returns nothing, an assertion that fails in it makes the code 1.
+// In a child: runs the body and ends the process: with the body's number, with 0 if it returns true or nothing, with 1 if
+// it returns false. An assertion that fails in it makes a code of 0 a 1.
 template <class Body>
 [[noreturn]] void run_and_exit(Body& body) {
   int code = EXIT_FAILURE;
@@ -46,7 +46,7 @@ template <class Body>
     using result = std::invoke_result_t<Body&>;
     if constexpr (std::is_void_v<result>) {
       body();
-      code = testing::Test::HasFailure() ? EXIT_FAILURE : EXIT_SUCCESS;
+      code = EXIT_SUCCESS;
     } else if constexpr (std::is_same_v<result, bool>) {
       code = body() ? EXIT_SUCCESS : EXIT_FAILURE;
     } else {
@@ -57,16 +57,21 @@ template <class Body>
   } catch (...) {
     std::fputs("a child of the test: an exception of another kind\n", stderr);
   }
+  if (code == EXIT_SUCCESS && testing::Test::HasFailure()) code = EXIT_FAILURE;
   ::_exit(code);
 }
 
 // Forks a child that runs the body. Throws std::system_error if there is no process.
 template <class Body>
 [[nodiscard]] os::child fork_child(Body&& body, const forked_options& options = {}) {
+  const pid_t parent = ::getpid();
   const pid_t forked = ::fork();
   if (forked < 0) throw std::system_error{errno, std::generic_category(), "a test has no process for its child"};
   if (forked > 0) return os::child{forked};
-  if (options.ends_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (options.ends_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent ended before the line above
+  }
   if (options.seconds > 0) ::alarm(options.seconds);
   run_and_exit(body);
 }
