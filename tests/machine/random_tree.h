@@ -41,7 +41,7 @@ class random_tree {
           break;
         case 3:
           facts.kind = node_kind::memory;
-          facts.memory = static_cast<memory_kind>(below(7));
+          facts.memory = static_cast<memory_technology>(below(7));
           memory_figures(facts);
           facts.os_index = next_memory;
           next_memory += 1 + below(3);
