@@ -42,7 +42,7 @@ std::vector<std::string> situ_run(std::vector<std::string> options, const std::s
 
 // The line of the probe's source where `text` stands.
 std::string line_of(const std::string& text) {
-  std::ifstream source{SITU_TEST_SOURCE_DIR "/runtime/standing_probe.cpp"};
+  std::ifstream source{SITU_TEST_SOURCE_DIR "/launch/standing_probe.cpp"};
   int number = 1;
   for (std::string line; std::getline(source, line); ++number)
     if (line.find(text) != std::string::npos) return "standing_probe.cpp:" + std::to_string(number);

@@ -249,12 +249,12 @@ class damaged_pool : public testing::Test {
 };
 
 TEST_F(damaged_pool, what_is_no_pool_is_refused) {
-  set(0, 'X');
+  write_bytes(in.file(), std::vector<char>(bytes_of(in.file()).size(), 'X'));
   EXPECT_THAT(refusal(), testing::AllOf(HasSubstr("byte 0"), HasSubstr("is no pool")));
 }
 
 TEST_F(damaged_pool, another_version_is_refused) {
-  set(8, std::uint32_t{4});
+  change_header([](auto& header) { header.version = 4; });
   EXPECT_THAT(refusal(),
               testing::AllOf(HasSubstr("byte 8"), HasSubstr("format version 4"), HasSubstr("versions 1 to 3")));
 }

@@ -70,7 +70,8 @@ template <class Body>
   if (forked > 0) return os::child{forked};
   if (options.ends_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent ended before the line above
+    // The parent may have ended before the line above. 0: it is of another namespace of processes.
+    if (const pid_t now = ::getppid(); now != parent && now != 0) ::_exit(EXIT_FAILURE);
   }
   if (options.seconds > 0) ::alarm(options.seconds);
   run_and_exit(body);
