@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "launch/survivors_words.h"
 #include "memory/place_status.h"
 #include "os/host.h"
-#include "launch/survivors_words.h"
 
 namespace situ::detail {
 namespace {

@@ -17,10 +17,10 @@
 #include <situ/memory/allocate.h>
 
 #include "memory/heap.h"
-#include "pages/huge_pages.h"
 #include "memory/intent_arenas.h"
 #include "memory/job.h"
 #include "memory/segment_promises.h"
+#include "pages/huge_pages.h"
 
 #include <array>
 #include <cstddef>

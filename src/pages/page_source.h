@@ -16,9 +16,9 @@
 
 #include <situ/pages/memory_kind.h>
 
+#include "os/pages.h"
 #include "pages/file_stretch.h"
 #include "pages/placer.h"
-#include "os/pages.h"
 
 #include <cstddef>
 #include <cstdint>

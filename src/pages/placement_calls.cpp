@@ -10,9 +10,9 @@
 #include <cstdio>
 #include <memory>
 
-#include "pages/placer.h"
 #include "os/descriptor.h"
 #include "os/host.h"
+#include "pages/placer.h"
 
 namespace situ::detail {
 namespace {

@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
-#include "pages/placer.h"
 #include "os/host.h"
+#include "pages/placer.h"
 
 namespace situ::detail {
 

@@ -22,8 +22,8 @@ namespace situ::detail {
 
 struct pool_area;
 
-// Throw bad_file: "pool PATH, byte OFFSET: ...". The first names `situ pool repair`; the second is for what that command
-// cannot mend.
+// Throw bad_file: "pool PATH, byte OFFSET: ...". The first names `situ pool repair`; the second is for damage that this
+// command cannot mend.
 [[noreturn]] void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what);
 [[noreturn]] void throw_lost(const std::string& path, std::uint64_t offset, std::string_view what);
 // Throws bad_file: "pool PATH: ...".

@@ -185,7 +185,7 @@ void page_cache::open_from(std::uint64_t page) {
     if (end > page && (each->is_open || !front_.may_join(page, end))) break;
     if (!open(*each)) break;
   }
-  // A page that must not be opened has been given back meanwhile: the thread that waits for it is woken, and tries again.
+  // A page that must not be opened was given back meanwhile: the thread that waits for it is woken, and tries again.
   front_.allow_writes(page, std::max(end, page + 1));
 }
 

@@ -17,8 +17,8 @@
 #include "base/racing_reads.h"
 #include "os/fault_chain.h"
 #include "os/host.h"
-#include "os/signals.h"
 #include "os/mapping.h"
+#include "os/signals.h"
 
 namespace situ::rmem {
 namespace {

@@ -27,8 +27,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/runtime_state.h"
 #include "launch/survivors_words.h"
+#include "runtime/runtime_state.h"
 #include "runtime/team_state.h"
 
 namespace situ {

@@ -11,8 +11,8 @@
 #include <functional>
 #include <string>
 
-#include "pages/placer.h"
 #include "ordered_policy.h"
+#include "pages/placer.h"
 
 namespace {
 

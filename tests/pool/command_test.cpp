@@ -64,7 +64,8 @@ TEST_F(pool_command, check_names_what_is_damaged) {
   EXPECT_EQ(told["sound"], false);
   EXPECT_EQ(told["damage"].size(), 2);
   EXPECT_THAT(run("check " + in.file()).text, HasSubstr("damage: byte 4096: root 0 is damaged"));
-  EXPECT_THAT(run("check " + in.file()).text, HasSubstr("`situ pool repair " + in.file() + "` mends what can be mended"));
+  EXPECT_THAT(run("check " + in.file()).text,
+              HasSubstr("`situ pool repair " + in.file() + "` mends what can be mended"));
 }
 
 TEST_F(pool_command, check_says_why_a_pool_cannot_be_opened) {

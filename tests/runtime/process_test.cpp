@@ -2,8 +2,8 @@
 #include "support/forked.h"
 #include "support/places.h"
 
-#include "memory/job.h"
 #include "launch/body_result.h"
+#include "memory/job.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -37,8 +37,8 @@ struct forked_options {
 // that cannot be.
 inline bool copy_descriptor(int of, int number) noexcept { return ::dup2(of, number) >= 0; }
 
-// In a child: runs the body and ends the process: with the body's number, with 0 if it returns true or nothing, with 1 if
-// it returns false. An assertion that fails in it makes a code of 0 a 1.
+// In a child: runs the body and ends the process: with the body's number, with 0 if it returns true or nothing, with 1
+// if it returns false. An assertion that fails in it makes a code of 0 a 1.
 template <class Body>
 [[noreturn]] void run_and_exit(Body& body) {
   int code = EXIT_FAILURE;

@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include "os/pages.h"
 #include "pages/page_source.h"
 #include "pages/placer.h"
-#include "os/pages.h"
 #include "task/graph_core.h"
 
 namespace situ::detail {

@@ -2,8 +2,8 @@
 // the orderings that programs use, and writes these into it.
 #include "base/print.h"
 #include "commands.h"
-#include "pages/kernel_order.h"
 #include "os/descriptor.h"
+#include "pages/kernel_order.h"
 
 #include <situ/base/error.h>
 #include <situ/machine/orderings.h>

@@ -16,7 +16,7 @@ struct place_outcome {
   std::string reason;  // why the place is lost; empty if it left in order
 };
 
-// The end of a job.
+// The end of a job. cost: a look at the outcomes; message() composes a text.
 struct launch_result {
   std::vector<place_outcome> places;  // by place
   std::optional<place> first_lost;    // the place that was lost first in time

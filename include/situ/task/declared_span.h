@@ -93,7 +93,8 @@ class declared_element {
 
 // A named span that checks each access to an element against the declarations of the running unit, if its graph is
 // checked. It sees accesses through itself alone: an access by a pointer, or by the array that it was made of, is not
-// seen. Page protection sees every access, in a staged_array.
+// seen. Page protection sees every access, in a staged_array. cost: unchecked, a load of a
+// thread-local variable for each access.
 template <class T>
 class declared_span {
  public:
