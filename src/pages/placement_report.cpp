@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "pages/placer.h"
 
@@ -18,16 +19,22 @@ std::string format_fills(const placement_report& report) {
     text += fmt::format(", {} of it by the kernel's policy", format_bytes(report.by_kernel_bytes));
   if (report.outcome == placement_outcome::no_room) text += ", no memory has room for more";
   if (report.outcome == placement_outcome::refused) text += fmt::format(": {}", std::strerror(report.error));
-  text += fmt::format("\n  {:<24}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}", "memory", "size", "used", "fill", "threshold",
-                      "placed", "elsewhere");
+  std::vector<std::string> names;
+  std::size_t width = 14;
   for (const memory_fill& row : report.memories) {
-    const std::string name = row.memory.name[0] != '\0' ? row.memory.name
-                                                        : fmt::format("node {}{}", row.memory.node,
-                                                                      row.memory.budget != nullptr ? " (part)" : "");
+    names.push_back(row.memory.name[0] != '\0'
+                        ? row.memory.name
+                        : fmt::format("node {}{}", row.memory.node, row.memory.budget != nullptr ? " (part)" : ""));
+    width = std::max(width, names.back().size() + 1);
+  }
+  text += fmt::format("\n  {:<{}}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}", "memory", width, "size", "used", "fill",
+                      "threshold", "placed", "elsewhere");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const memory_fill& row = report.memories[i];
     const double fill =
         static_cast<double>(row.used_bytes) / static_cast<double>(std::max<std::uint64_t>(row.total_bytes, 1));
     const bool is_known = row.total_bytes != 0;
-    text += fmt::format("\n  {:<24}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}{}", name,
+    text += fmt::format("\n  {:<{}}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}{}", names[i], width,
                         is_known ? format_bytes(row.total_bytes) : "?", is_known ? format_bytes(row.used_bytes) : "?",
                         is_known ? fmt::format("{:.1f} %", 100 * fill) : "?",
                         fmt::format("{:.1f} %", 100 * row.memory.fill), format_bytes(row.placed_bytes),

@@ -148,7 +148,8 @@ void add_job_bench(CLI::App& bench, const situ::bench::job_bench& which) {
   std::string footer = "Cases:\n";
   for (const situ::bench::comparison_case& info : which.cases)
     footer += fmt::format("  {:<16} {}\n", info.name, info.words);
-  if (!which.examples.empty()) footer += "Examples:\n";
+  footer += fmt::format("Examples:\n  situ bench {0} --quick\n  situ bench {0} --cases {1}\n", which.name,
+                        which.cases.front().name);
   for (const auto& [arguments, words] : which.examples)
     footer += fmt::format("  situ bench {} {}\n      {}\n", which.name, arguments, words);
   jobs->footer(footer + "Figures, definitions and limits: docs/benchmarks.md.");
@@ -242,6 +243,8 @@ void add_bench_command(CLI::App& app) {
       "Examples:\n"
       "  situ bench core                                 put, get, messages and calls, beside the raw limit\n"
       "  situ bench graph --help                         what it measures, and how\n"
+      "  situ bench stencil --quick --json stencil.json\n"
+      "  situ bench report core.json stencil.json        a page of what these wrote\n"
       "  situ bench all                                  all of them, and one page of results");
   add_core(*bench);
   add_graph(*bench);
