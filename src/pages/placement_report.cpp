@@ -23,7 +23,7 @@ std::string format_fills(const placement_report& report) {
   std::size_t width = 14;
   for (const memory_fill& row : report.memories) {
     names.push_back(row.memory.name[0] != '\0'
-                        ? row.memory.name
+                        ? fmt::format("{} (node {})", row.memory.name, row.memory.node)
                         : fmt::format("node {}{}", row.memory.node, row.memory.budget != nullptr ? " (part)" : ""));
     width = std::max(width, names.back().size() + 1);
   }

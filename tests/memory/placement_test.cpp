@@ -109,7 +109,7 @@ TEST(placement, what_has_no_room_is_an_error_that_shows_the_fills) {
               std::string::npos)
         << text;
     EXPECT_NE(text.find("100.0 %"), std::string::npos) << text;
-    for (const char* const name : {"\n  fast  ", "\n  slow  "})  // each row by the memory's name
+    for (const char* const name : {"\n  fast (node 0) ", "\n  slow (node 0) "})  // each row by the memory's name
       EXPECT_NE(text.find(name), std::string::npos) << text;
   }
   EXPECT_TRUE(places.segment(0).is_valid());
