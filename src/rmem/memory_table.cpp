@@ -202,7 +202,7 @@ bool memory_table::watch(region& of) {
 outcome memory_table::begin_sharing(region& of) {
   collect();
   if (of.is_passed) return {status::not_supported, "the region's memory is mapped by who writes it"};
-  const outcome none{status::not_supported, "this server's memory is of a kind that cannot be passed to readers"};
+  outcome none{status::not_supported, "this server's memory is of a kind that cannot be passed to readers"};
   if (kind_.has_file()) return none;
   if (of.bytes > most_mapped_)
     return {status::not_supported, fmt::format("regions are mapped by readers up to {}", format_bytes(most_mapped_))};
