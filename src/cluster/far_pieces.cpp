@@ -38,6 +38,16 @@ void copy_dense(access how, std::byte* near, const std::ptrdiff_t* strides, cons
   return bytes;
 }
 
+// Calls `send` with the bytes before each piece, and the bytes of the piece.
+template <class Send>
+void for_each_piece(std::size_t bytes, Send send) {
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t now = std::min<std::size_t>(bytes - done, most_piece_bytes);
+    send(done, now);
+    done += now;
+  }
+}
+
 }  // namespace
 
 far_place::pieces::~pieces() {
@@ -45,40 +55,34 @@ far_place::pieces::~pieces() {
 }
 
 void far_place::pieces::put(std::uintptr_t to, const std::byte* from, std::size_t bytes) {
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t now = std::min<std::size_t>(bytes - done, most_piece_bytes);
+  for_each_piece(bytes, [&](std::size_t done, std::size_t now) {
     operation_head head{.what = static_cast<std::uint8_t>(far_operation::put)};
     head.address = to + done;
     head.bytes = now;
     head.second = bytes - done - now;
     add(head, {}, {from + done, now}, {});
-    done += now;
-  }
+  });
 }
 
 void far_place::pieces::get(std::byte* to, std::uintptr_t from, std::size_t bytes) {
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t now = std::min<std::size_t>(bytes - done, most_piece_bytes);
+  for_each_piece(bytes, [&](std::size_t done, std::size_t now) {
     operation_head head{.what = static_cast<std::uint8_t>(far_operation::get)};
     head.address = from + done;
     head.bytes = now;
     head.second = bytes - done - now;
     add(head, {}, {}, {.to = to + done});
-    done += now;
-  }
+  });
 }
 
 void far_place::pieces::look_at(std::uint32_t place, shown_part of, std::uint64_t offset, std::span<std::byte> to) {
-  for (std::size_t done = 0; done < to.size();) {
-    const std::size_t now = std::min<std::size_t>(to.size() - done, most_piece_bytes);
+  for_each_piece(to.size(), [&](std::size_t done, std::size_t now) {
     operation_head head{.what = static_cast<std::uint8_t>(far_operation::shown)};
     head.address = self_.slice_of(place);
     head.bytes = now;
     head.second = offset + done;
     head.third = static_cast<std::uint64_t>(of);
     add(head, {}, {}, {.to = to.data() + done});
-    done += now;
-  }
+  });
 }
 
 void far_place::pieces::move_box(access how, const strided_box& box) {

@@ -298,7 +298,7 @@ void set(const order_options& options) {
     situ::throw_error(situ::errc::bad_argument, fmt::format("{}: orders nothing for {}{}", path, options.intent,
                                                             options.from.empty() ? "" : " from " + options.from));
   machine::orderings all{options.source.load()};
-  const std::string doubt = options.remove ? "" : if_misspelt("; ", situ::intent{options.intent}, all);
+  const std::string doubt = options.remove ? "" : suggestion_for(situ::intent{options.intent}, all);
   const std::size_t before = all.complaints().size();
   if (!options.remove) {
     if (!text.empty() && !text.ends_with('\n')) text += '\n';

@@ -208,7 +208,7 @@ int run_any_program(const any_program_options& options, const std::string& file,
   const std::string library = preloaded_library();
   const situ::intent what = situ::intent::of(options.intent);
   const machine::orderings& all = situ::detail::orderings_here();
-  if (const std::string warning = if_unknown(what, all); !warning.empty()) tell("situ: {}\n", warning);
+  warn_if_unknown(what, all);
   situ::detail::shared_budget budgets[preload::most_memories];
   const situ::detail::intent_placer checked = situ::detail::make_intent_placer(what, all, budgets);
 

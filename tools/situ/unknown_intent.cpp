@@ -9,28 +9,24 @@
 #include <string_view>
 #include <vector>
 
-std::string if_misspelt(std::string_view before, const situ::intent& what, const situ::machine::orderings& all) {
+std::string suggestion_for(const situ::intent& what, const situ::machine::orderings& all) {
   const std::vector<situ::intent> known = all.intents();
-  if (std::find(known.begin(), known.end(), what) != known.end()) return {};
   std::vector<std::string_view> names;
-  names.reserve(known.size());
   for (const situ::intent& each : known) names.push_back(each.name());
   const std::string_view meant = situ::detail::near_name(what.name(), names);
-  return meant.empty() ? "" : fmt::format("{}did you mean '{}'?", before, meant);
+  return meant.empty() || meant == what.name() ? "" : fmt::format("; did you mean '{}'?", meant);
 }
 
-std::string if_unknown(const situ::intent& what, const situ::machine::orderings& all) {
+void warn_if_unknown(const situ::intent& what, const situ::machine::orderings& all) {
   const std::vector<situ::intent> known = all.intents();
-  if (std::find(known.begin(), known.end(), what) != known.end()) return {};
-  return fmt::format(
-      "no ordering is written for the intent '{}', so it takes memories as 'normal' does{} (situ order "
-      "show lists the intents; situ order set {} MEMORIES writes an ordering)",
-      what.name(), if_misspelt("; ", what, all), what.name());
+  if (std::ranges::find(known, what) != known.end()) return;
+  situ::detail::tell(
+      "situ: no ordering is written for the intent '{0}', so it takes memories as 'normal' does{1} (situ order show "
+      "lists the intents; situ order set {0} MEMORIES writes an ordering)\n",
+      what.name(), suggestion_for(what, all));
 }
 
 void warn_if_unknown(const situ::intent& what) {
-  const auto& standard = situ::intents_everywhere;
-  if (std::find(std::begin(standard), std::end(standard), what) != std::end(standard)) return;
-  if (const std::string warning = if_unknown(what, situ::machine::orderings::of_this_machine()); !warning.empty())
-    situ::detail::tell("situ: {}\n", warning);
+  if (std::ranges::find(situ::intents_everywhere, what) != std::end(situ::intents_everywhere)) return;
+  warn_if_unknown(what, situ::machine::orderings::of_this_machine());
 }
