@@ -242,7 +242,7 @@ void add_bench_command(CLI::App& app) {
   bench->footer(
       "Examples:\n"
       "  situ bench core                                 put, get, messages and calls, beside the raw limit\n"
-      "  situ bench graph --help                         what it measures, and how\n"
+      "  situ bench graph --quick                        copies of object graphs: one round, up to 1e4 objects\n"
       "  situ bench stencil --quick --json stencil.json\n"
       "  situ bench report core.json stencil.json        a page of what these wrote\n"
       "  situ bench all                                  all of them, and one page of results");
