@@ -24,6 +24,15 @@ constexpr std::uint32_t places_polled_all = 16;
 constexpr std::uint32_t polls_a_look_there = 64;  // between two looks at the network while nothing is expected from it
 constexpr std::uint32_t rotation_step = 8;        // with more places, this many channels besides the likely ones
 
+// Returns whether a header's lower half says a short or medium message or a call, at most 7 arguments, and no source.
+constexpr bool is_plain_form(std::uint64_t header) noexcept {
+  constexpr std::uint32_t kinds = 1U << static_cast<int>(message_kind::short_message) |
+                                  1U << static_cast<int>(message_kind::medium_message) |
+                                  1U << static_cast<int>(message_kind::call);
+  const auto form = static_cast<std::uint32_t>(header);
+  return (form & 0xfffe'f8f8) == 0 && (kinds >> (form >> 8 & 7) & 1) != 0;
+}
+
 void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
   while (!self.has_room(out, record_bytes)) {
     if (!self.poll(true)) give_way();
@@ -313,13 +322,54 @@ message_handler endpoint::handler_for_missing(function_id function, message_kind
                                              describe_missing_function(function)));
 }
 
+inline void endpoint::run(message_handler handler, message& m) {
+#if defined(__SANITIZE_THREAD__)
+  // Accesses that this place's agent made for other places happened before it answered them. If places are processes,
+  // ThreadSanitizer does not see that.
+  (void)job_->slot(context_.place).read_by_agent.load(std::memory_order_acquire);
+#endif
+  if (context_.observed) [[unlikely]]
+    run_observed(handler, m);
+  else
+    handler(m);
+  SITU_POINT(handler_returned);
+  m.release();
+}
+
 // Every field is checked before use: a damaged message must not direct this place outside the channel or its own code.
-void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
+// Most messages lie wholly in their cell; these are found by few comparisons, and dispatch_any() checks all others.
+inline void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   SITU_POINT(message_found);
   const cell& c = *in.next;
   invalidate_all();
   invalidate(&c, sizeof c);
   const std::uint64_t header = c.header.load(std::memory_order_relaxed);  // is_ready() has acquired it
+  const auto arguments = static_cast<std::int32_t>(header & 0xff);
+  const auto payload_bytes = static_cast<std::int32_t>(c.handler >> 48);
+  const bool has_record_of_payload = (header >> 16 & 1) == 0 && payload_bytes != 0;
+  const auto handler =
+      reinterpret_cast<message_handler>(const_cast<void*>(find_function(c.handler & 0xffff'ffff'ffff)));
+  if (!is_plain_form(header) || has_record_of_payload || handler == nullptr ||
+      payload_bytes > (std::int32_t{cell::word_count} - arguments) * std::int32_t{sizeof(std::uint64_t)}) [[unlikely]]
+    return dispatch_any(in, source, is_reply);
+  message m{.self = *this,
+            .in = in,
+            .head = c,
+            .more_words = nullptr,
+            .payload = reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(c.words + arguments)),
+            .payload_bytes = static_cast<std::uint64_t>(payload_bytes),
+            .data_end = in.data_taken,
+            .source = source,
+            .argument_count = static_cast<std::uint32_t>(arguments),
+            .words_in_cell = cell::word_count,
+            .kind = static_cast<message_kind>(header >> 8 & 0xff),
+            .is_reply = is_reply};
+  run(handler, m);
+}
+
+void endpoint::dispatch_any(incoming& in, std::uint32_t source, bool is_reply) {
+  const cell& c = *in.next;
+  const std::uint64_t header = c.header.load(std::memory_order_relaxed);
   const auto arguments = static_cast<std::uint32_t>(header & 0xff);
   const auto kind = static_cast<message_kind>(header >> 8 & 0xff);
   const bool payload_in_cell = (header >> 16 & 1) != 0;
@@ -365,28 +415,21 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
     m.data_end = record.end;
     invalidate(data, record_bytes);
   }
-#if defined(__SANITIZE_THREAD__)
-  // Accesses that this place's agent made for other places happened before it answered them. If places are processes,
-  // ThreadSanitizer does not see that.
-  (void)job_->slot(context_.place).read_by_agent.load(std::memory_order_acquire);
-#endif
-  if (context_.observed) [[unlikely]]
-    run_observed(handler, m);
-  else
-    handler(m);
-  SITU_POINT(handler_returned);
-  m.release();
+  run(handler, m);
 }
 
-// pre: in.is_ready().
-bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking what) {
+// Returns whether it has taken in any. pre: in.is_ready().
+template <endpoint::taking What>
+bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply) {
   const std::uint32_t poll = polls_;
   std::uint32_t count = 0;
   do {
-    if (what == taking::handlers &&
-        static_cast<message_kind>(in.next->header.load(std::memory_order_relaxed) >> 8 & 0xff) == message_kind::call) {
-      met_call_ = true;
-      return count != 0;
+    if constexpr (What == taking::handlers) {
+      if (in.is_call_next()) {
+        met_call_ = true;
+        if (count == 0) return false;
+        break;
+      }
     }
     dispatch(in, source, is_reply);
     // Stop if a handler has waited: another poll has begun by then, and that poll looks at the other channels.
@@ -397,14 +440,15 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
   return true;
 }
 
-bool endpoint::look_at_hosts(taking what, bool all) {
+template <endpoint::taking What>
+bool endpoint::look_at_hosts(bool all) {
   host_server_end& from = *server_;
   bool any = false;
   // Credits can wait unless somebody waits for them.
   if (context_.far != nullptr && (all || polls_ % polls_a_look_there == 0 || context_.far->is_outstanding()))
     any |= context_.far->poll();
-  if (from.reply_in.is_ready()) any |= drain(from.reply_in, 0, true, what);
-  if (from.request_in.is_ready()) any |= drain(from.request_in, 0, false, what);
+  if (from.reply_in.is_ready()) any |= drain<What>(from.reply_in, 0, true);
+  if (from.request_in.is_ready()) any |= drain<What>(from.request_in, 0, false);
   return any;
 }
 
@@ -415,23 +459,23 @@ bool endpoint::poll(bool all) {
 #endif
   if (SITU_LOSS_CHECK(poll) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
-  const auto look_at = [this](std::uint32_t p) {
-    peer& from = peers_[p];
+  const auto look_at = [this](peer& from, std::uint32_t p) {
     bool found = false;
-    if (from.reply_in.is_ready()) found |= drain(from.reply_in, p, true, taking::all);
-    if (from.request_in.is_ready()) found |= drain(from.request_in, p, false, taking::all);
+    if (from.reply_in.is_ready()) found = drain<taking::all>(from.reply_in, p, true);
+    if (from.request_in.is_ready()) found = drain<taking::all>(from.request_in, p, false);
     return found;
   };
-  const auto places = static_cast<std::uint32_t>(peers_.size());
-  bool any = server_ != nullptr && look_at_hosts(taking::all, all);
+  const std::uint32_t places = context_.place_count;
+  bool any = server_ != nullptr && look_at_hosts<taking::all>(all);
   if (places <= places_polled_all || all) {
-    for (std::uint32_t p = 0; p < places; ++p) any |= look_at(p);
+    std::uint32_t p = 0;
+    for (peer& from : peers_) any |= look_at(from, p++);
     return any;
   }
-  for (const std::uint32_t p : likely_) any |= look_at(p);
+  for (const std::uint32_t p : likely_) any |= look_at(peers_[p], p);
   for (std::uint32_t i = 0; i < rotation_step; ++i) {
     rotation_ = rotation_ + 1 < places ? rotation_ + 1 : 0;
-    if (!look_at(rotation_)) continue;
+    if (!look_at(peers_[rotation_], rotation_)) continue;
     any = true;
     std::copy_backward(likely_, likely_ + 3, likely_ + 4);
     likely_[0] = rotation_;
@@ -443,9 +487,9 @@ bool endpoint::poll_replies() {
   if (SITU_LOSS_CHECK(poll_replies) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_)
       [[unlikely]]
     note_failures();
-  bool any = server_ != nullptr && server_->reply_in.is_ready() && drain(server_->reply_in, 0, true, taking::handlers);
+  bool any = server_ != nullptr && server_->reply_in.is_ready() && drain<taking::handlers>(server_->reply_in, 0, true);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (peers_[p].reply_in.is_ready()) any |= drain(peers_[p].reply_in, p, true, taking::handlers);
+    if (peers_[p].reply_in.is_ready()) any |= drain<taking::handlers>(peers_[p].reply_in, p, true);
   }
   return any;
 }
@@ -455,11 +499,16 @@ endpoint::found endpoint::poll_handlers() {
       [[unlikely]]
     note_failures();
   met_call_ = false;
-  bool any = server_ != nullptr && look_at_hosts(taking::handlers, false);
+  bool any = server_ != nullptr && look_at_hosts<taking::handlers>(false);
   std::uint32_t p = 0;
   for (peer& from : peers_) {
-    if (from.reply_in.is_ready()) any |= drain(from.reply_in, p, true, taking::handlers);
-    if (from.request_in.is_ready()) any |= drain(from.request_in, p, false, taking::handlers);
+    if (from.reply_in.is_ready()) any |= drain<taking::handlers>(from.reply_in, p, true);
+    if (from.request_in.is_ready()) {
+      if (from.request_in.is_call_next())  // as drain finds, sooner
+        met_call_ = true;
+      else
+        any |= drain<taking::handlers>(from.request_in, p, false);
+    }
     ++p;
   }
   return met_call_ ? found::call : any ? found::messages : found::nothing;

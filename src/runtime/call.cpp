@@ -42,12 +42,15 @@ constexpr std::uint32_t calls_at_once = std::uint32_t{1} << index_bits;
 constexpr std::uint32_t settings_mask = (std::uint32_t{1} << float_settings::code_bits) - 1;
 
 constexpr int generation_shift = index_bits + float_settings::code_bits;
-float_settings settings_in(std::uint64_t id) noexcept {
-  return float_settings{(static_cast<std::uint32_t>(id >> index_bits) & settings_mask) ^
-                        float_settings::usual().code()};
+void apply_settings_in(std::uint64_t id) noexcept {
+  const std::uint32_t differs = static_cast<std::uint32_t>(id >> index_bits) & settings_mask;
+  if (differs == 0) [[likely]]
+    return float_settings::usual().apply_unless_own();
+  float_settings{differs ^ float_settings::usual().code()}.apply_unless_own();
 }
 call_id id_of(std::uint32_t generation, std::uint32_t index) noexcept {
-  const std::uint32_t differs = float_settings::of_this_thread().code() ^ float_settings::usual().code();
+  const float_settings own = float_settings::of_this_thread();
+  const std::uint32_t differs = own == float_settings::usual() ? 0 : own.code() ^ float_settings::usual().code();
   return std::uint64_t{generation} << generation_shift | std::uint64_t{differs} << index_bits | index;
 }
 
@@ -73,7 +76,7 @@ call_slot take_call(runtime_state& state, call_slot& slot) noexcept {
 
 // Ends a call whose state is set: updates the scope's counter, records an exception that no future holds, and releases
 // the state.
-void settle_call(call_slot slot, bool acknowledged) {
+void settle_call(call_slot& slot, bool acknowledged) {
   slot.held.reset();
   if (slot.node != nullptr) {
     if (slot.detached && slot.state->error && slot.state->references == 1)
@@ -106,7 +109,7 @@ void run_answer(message& m) {
       }
     }
     answer.slot.state->fulfil();
-    settle_call(std::move(answer.slot), answer.acknowledged);
+    settle_call(answer.slot, answer.acknowledged);
   }
 }
 const function_id answer_id = name_function(reinterpret_cast<const void*>(&run_answer));
@@ -122,7 +125,7 @@ void close_answer(open_answer* answer, std::exception_ptr error) noexcept {
   } else {
     over->slot.state->fulfil();
   }
-  settle_call(std::move(over->slot), over->acknowledged);
+  settle_call(over->slot, over->acknowledged);
 }
 
 transfer read_transfer(wire_reader& reader) {
@@ -248,7 +251,7 @@ void end_calls_to_lost_places(runtime_state& state) {
     if (!SITU_LOSS_CHECK(calls) || found.state == nullptr || !current->endpoint->is_lost(found.target)) continue;
     call_slot slot = take_call(state, found);
     slot.state->fail(std::make_exception_ptr(loss_error(*current->job, slot.target)));
-    settle_call(std::move(slot), true);
+    settle_call(slot, true);
   }
 }
 
@@ -270,7 +273,7 @@ arrived_call::arrived_call(message& m, const char* code_name)
   if (!is_valid_finish_key(context_.finish_key))
     throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
   current->scheduler->set_task(&context_);
-  settings_in(call_).apply_unless_own();
+  apply_settings_in(call_);
   SITU_POINT(call_arrived);
 }
 
@@ -299,7 +302,7 @@ outgoing& arrived_call::answer_channel() const noexcept { return current->endpoi
 
 std::array<std::uint64_t, 2> arrived_call::answer_words(bool is_error) noexcept {
   SITU_POINT(call_returned);
-  disengage_if_alone(context_);
+  if (context_.engaging) disengage_if_alone(context_);
   return {call_, (is_error ? answer_is_error : 0) | (context_.engaging ? 0 : answer_acknowledges)};
 }
 

@@ -15,12 +15,6 @@ namespace situ {
 namespace detail {
 namespace {
 
-constexpr std::uint32_t sequence_bits = 40;
-
-[[nodiscard]] std::uint32_t home_of(std::uint64_t key) noexcept {
-  return static_cast<std::uint32_t>(key >> sequence_bits) - 1;
-}
-
 // Handles the message by which a node at another place reports that all its work is done, together with the failures
 // that no future there has taken.
 void run_acknowledgement(message& m) {
@@ -72,8 +66,7 @@ struct acknowledgement final : ready_task {
 
 }  // namespace
 
-finish_node* node_of(task_context& task) {
-  if (task.finish_key == 0 || task.node != nullptr) return task.node;
+finish_node* find_or_make_node(task_context& task) {
   runtime_state& state = *current->runtime;
   const auto found = state.nodes.find(task.finish_key);
   if (found != state.nodes.end()) {
@@ -92,16 +85,14 @@ finish_node* node_of(task_context& task) {
 
 void disengage_if_alone(task_context& task) noexcept {
   finish_node* const node = task.node;
-  if (!task.engaging || node->active != 1 || node->outstanding != 0 || node->failures != 0 || node->acknowledging)
-    return;
+  if (node->active != 1 || node->outstanding != 0 || node->failures != 0 || node->acknowledging) return;
   current->runtime->nodes.erase(node->key);
   delete node;
   task.node = nullptr;
   task.engaging = false;
 }
 
-void note_done(finish_node& node) {
-  if (!node.is_done() || node.is_home || node.acknowledging) return;
+void acknowledge(finish_node& node) {
   node.acknowledging = true;
   auto task = std::make_unique<acknowledgement>();
   task->run = &acknowledgement::send;
@@ -149,7 +140,7 @@ void report_unheard(future_state_base& state, task_context* context, std::uint32
 }
 
 void open_scope(finish_node& node, std::uint64_t sequence) {
-  node.key = (std::uint64_t{current->place} + 1) << sequence_bits | sequence;
+  node.key = (std::uint64_t{current->place} + 1) << finish_sequence_bits | sequence;
   node.is_home = true;
   node.failure_epoch = current->endpoint->failure_epoch();
   current->runtime->nodes.emplace(node.key, &node);
@@ -187,8 +178,6 @@ void wait_for_scope(finish_node& node, const wait_note& note) {
     rethrow(std::exchange(node.first_failure, nullptr));
   }
 }
-
-bool is_valid_finish_key(std::uint64_t key) noexcept { return key == 0 || home_of(key) < current->place_count; }
 
 finish_scope::finish_scope() {
   if (current->runtime == nullptr) throw_no_runtime("finish");

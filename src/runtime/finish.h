@@ -16,6 +16,7 @@
 //      bits).
 #pragma once
 
+#include <situ/memory/detail/place_context.h>
 #include <situ/runtime/detail/scheduler.h>
 #include <situ/runtime/future.h>
 
@@ -23,6 +24,12 @@
 #include <exception>
 
 namespace situ::detail {
+
+inline constexpr std::uint32_t finish_sequence_bits = 40;
+// Returns the place in whose finish() the scope of this key is open; a number that no place has for a false key.
+[[nodiscard]] inline std::uint32_t home_of(std::uint64_t key) noexcept {
+  return static_cast<std::uint32_t>(key >> finish_sequence_bits) - 1;
+}
 
 struct finish_node {
   std::uint64_t key = 0;
@@ -38,14 +45,23 @@ struct finish_node {
   [[nodiscard]] bool is_done() const noexcept { return active == 0 && outstanding == 0; }
 };
 
+// As node_of(), for a task that has a scope and does not know its node yet.
+finish_node* find_or_make_node(task_context& task);
 // Returns this place's node of the running task's scope, and makes and engages it if there is none; null for a task
 // without a scope.
-finish_node* node_of(task_context& task);
+inline finish_node* node_of(task_context& task) {
+  return task.finish_key == 0 || task.node != nullptr ? task.node : find_or_make_node(task);
+}
 // Drops the node that the task engaged, if only the task is left in it; the answer to the task's message then also
-// acknowledges the message.
+// acknowledges the message. pre: task.engaging.
 void disengage_if_alone(task_context& task) noexcept;
+// Starts the acknowledgement of a node that is done.
+void acknowledge(finish_node& node);
 // The caller calls it whenever `active` or `outstanding` has decreased.
-void note_done(finish_node& node);
+inline void note_done(finish_node& node) {
+  if (node.is_done() && !node.is_home && !node.acknowledging) [[unlikely]]
+    acknowledge(node);
+}
 // Opens the scope whose home is `node`.
 void open_scope(finish_node& node, std::uint64_t sequence);
 // Opens the scope of main, at the beginning and again after a loss has broken the previous one, which is abandoned
@@ -54,7 +70,9 @@ void open_main_scope(runtime_state& state);
 // Waits until the scope of `node` is done; throws the first exception of its tasks that no future has taken, or
 // place_lost_error if a place was lost before.
 void wait_for_scope(finish_node& node, const wait_note& note);
-[[nodiscard]] bool is_valid_finish_key(std::uint64_t key) noexcept;
+[[nodiscard]] inline bool is_valid_finish_key(std::uint64_t key) noexcept {
+  return key == 0 || home_of(key) < current->place_count;
+}
 void record_failure(finish_node& node, std::exception_ptr failure) noexcept;
 
 }  // namespace situ::detail

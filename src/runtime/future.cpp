@@ -30,15 +30,32 @@ struct wake_up : watcher {
 
 }  // namespace
 
+void* future_state_base::operator new(std::size_t bytes) {
+  if (bytes > state_blocks::block_bytes) return ::operator new(bytes);
+  if (scheduler* const here = current->scheduler; here != nullptr) [[likely]]
+    if (void* const block = here->blocks().take(); block != nullptr) [[likely]]
+      return block;
+  return ::operator new(state_blocks::block_bytes);
+}
+
+void future_state_base::operator delete(void* state, std::size_t bytes) noexcept {
+  const bool is_block = bytes <= state_blocks::block_bytes;
+  if (scheduler* const here = current->scheduler; is_block && here != nullptr) [[likely]]
+    if (here->blocks().keep(state)) [[likely]]
+      return;
+  ::operator delete(state);
+}
+
 bool future_state_base::wait(const std::source_location& where, wait_kind kind, std::int64_t deadline_ns) {
   if (ready) return true;
   scheduler& here = scheduler_to_wait();
   const auto done = [this] { return ready; };
   if (here.spin_until_done(done)) return true;
-  waiter self{
-      .whom = {
-          .deadline_ns = deadline_ns,
-          .note = {.kind = kind, .peer = answered_by == no_place ? wait_note::nobody : answered_by, .where = where}}};
+  waiter self;
+  self.whom.deadline_ns = deadline_ns;
+  self.whom.note.kind = kind;
+  self.whom.note.where = where;
+  if (answered_by != no_place) self.whom.note.peer = answered_by;
   const wake_up watching{*this, self};
   if (!here.wait_unless_lost(self) && !ready) throw_place_lost(*current->job, current->place);
   return ready;
@@ -75,9 +92,13 @@ std::optional<std::size_t> wait_for_any(std::size_t count, const void* futures,
   return found == count ? std::nullopt : std::optional{found};
 }
 
-// Wakes the watchers in the order in which they began to watch.
+// Wakes the watchers in the order in which they began to watch. pre: there are some.
 void future_state_base::wake_all() noexcept {
   if (current->scheduler == nullptr) return;  // in a forked child: the waiters are its parent's
+  if (watchers->next_watcher == nullptr) [[likely]] {
+    watcher* const only = std::exchange(watchers, nullptr);
+    return only->notify(only);
+  }
   watcher* in_order = nullptr;
   for (watcher* w = std::exchange(watchers, nullptr); w != nullptr;) {
     watcher* const next = std::exchange(w->next_watcher, in_order);

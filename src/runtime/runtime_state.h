@@ -22,7 +22,7 @@ namespace situ::detail {
 
 // A call in flight. The id in its message holds its index and generation (call.cpp), so a late or false answer finds no
 // call.
-struct call_slot {
+struct alignas(64) call_slot {         // a cache line
   future_state_base* state = nullptr;  // null: free
   accept_answer accept = nullptr;
   finish_node* node = nullptr;         // the node that counts the call; null outside every scope

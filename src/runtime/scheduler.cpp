@@ -411,6 +411,10 @@ struct scheduler::implementation {
   }
 };
 
+state_blocks::~state_blocks() {
+  while (void* const block = take()) ::operator delete(block);
+}
+
 stack_bounds scheduler::running_stack() const noexcept { return self_->fibers.running_stack(); }
 
 scheduler::scheduler(std::size_t stack_bytes)

@@ -70,6 +70,15 @@ struct future_state_base {
   watcher* watchers = nullptr;  // the last that registered is first
 
   virtual ~future_state_base() = default;
+  // Small states come from the scheduler's blocks.
+  [[nodiscard]] static void* operator new(std::size_t bytes);
+  [[nodiscard]] static void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    return ::operator new(bytes, alignment);
+  }
+  static void operator delete(void* state, std::size_t bytes) noexcept;
+  static void operator delete(void* state, std::size_t bytes, std::align_val_t alignment) noexcept {
+    ::operator delete(state, bytes, alignment);
+  }
   // Returns false if the deadline passed first.
   bool wait(const std::source_location& where, wait_kind kind = wait_kind::future,
             std::int64_t deadline_ns = waits_for::no_deadline);

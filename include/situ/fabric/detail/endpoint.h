@@ -60,6 +60,10 @@ struct incoming {
     // invariant 2 of channel.h
     return static_cast<std::uint32_t>(next->header.load(std::memory_order_acquire) >> 32) == expected;
   }
+  // pre: is_ready().
+  [[nodiscard]] bool is_call_next() const noexcept {
+    return static_cast<message_kind>(next->header.load(std::memory_order_relaxed) >> 8 & 0xff) == message_kind::call;
+  }
 };
 
 // A received message, as its handler finds it. Arguments and payload are in the channel until release().
@@ -264,10 +268,14 @@ class endpoint {
   bool sleep_by_bell(std::int64_t timeout_ns) noexcept;
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
   enum class taking { all, handlers };
-  bool drain(incoming& in, std::uint32_t source, bool is_reply, taking what);
+  template <taking What>
+  bool drain(incoming& in, std::uint32_t source, bool is_reply);
   // Takes in messages of other hosts. pre: there is a server.
-  bool look_at_hosts(taking what, bool all);
-  void dispatch(incoming& in, std::uint32_t source, bool is_reply);
+  template <taking What>
+  bool look_at_hosts(bool all);
+  inline void dispatch(incoming& in, std::uint32_t source, bool is_reply);  // in endpoint.cpp, for drain alone
+  void dispatch_any(incoming& in, std::uint32_t source, bool is_reply);
+  inline void run(message_handler handler, message& m);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
   // Stops sending to that place.

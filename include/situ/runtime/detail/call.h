@@ -175,7 +175,7 @@ void invoke_and_answer(arrived_call& call, F& f, Received& arguments, transfer h
     ended();
     result_pack<result> answer{value, {call.caller(), how}};
     call.answer(answer);
-    call.complete(answer);
+    if constexpr (result_pack<result>::may_be_late) call.complete(answer);
   }
 }
 

@@ -97,13 +97,12 @@ class result_pack {
  public:
   using arrives = Result;                   // the type in which the caller gets the result
   static constexpr bool is_routed = false;  // true if the call's transfer matters
+  // True if complete() is to run after the answer has been sent: it waits until the caller has the result.
   static constexpr bool may_be_late = false;
   static constexpr bool is_unmeasured = sent_unmeasured<Result>;
   result_pack(const Result& value, route) noexcept : value_{value} {}  // for the way back to the caller
   [[nodiscard]] std::size_t size() const { return wire<Result>::size(value_); }
   void write(wire_writer& writer) const { wire<Result>::write(writer, value_); }
-  // Runs after the answer has been sent; may wait.
-  void complete() noexcept {}
   // Returns false if the answer has been taken over and `state` will be fulfilled later.
   static bool accept(future_state<Result>& state, arrived_answer& answer);
   // Within a place the result is moved on, but copied if the body might share objects with it.

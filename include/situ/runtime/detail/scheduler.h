@@ -22,10 +22,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
 namespace situ::detail {
+
+// AddressSanitizer finds uses of freed memory only if the memory is given back to it.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool is_address_checked = true;
+#else
+inline constexpr bool is_address_checked = false;
+#endif
 
 struct finish_node;
 template <class T>
@@ -99,6 +107,41 @@ struct waiter {
   waits_for whom;
 };
 
+// Blocks for the states of futures: a state often lives for one call only. Up to `most_kept` freed blocks are kept.
+class state_blocks {
+ public:
+  static constexpr std::size_t block_bytes = 128;
+
+  state_blocks() noexcept = default;
+  ~state_blocks();
+  state_blocks(const state_blocks&) = delete;
+  state_blocks& operator=(const state_blocks&) = delete;
+
+  // Returns a kept block, or null.
+  [[nodiscard]] void* take() noexcept {
+    kept* const block = first_;
+    if (block == nullptr) return nullptr;
+    first_ = block->next;
+    --count_;
+    return block;
+  }
+  // Keeps a block of block_bytes; returns false if enough are kept.
+  [[nodiscard]] bool keep(void* block) noexcept {
+    if (count_ == most_kept) return false;
+    first_ = ::new (block) kept{first_};
+    ++count_;
+    return true;
+  }
+
+ private:
+  struct kept {
+    kept* next;
+  };
+  static constexpr std::uint32_t most_kept = is_address_checked ? 0 : 64;
+  kept* first_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
 class scheduler {
  public:
   explicit scheduler(std::size_t stack_bytes);
@@ -154,6 +197,8 @@ class scheduler {
   // The state of make_ready_future(): one for all, ready from the start.
   [[nodiscard]] future_state<void>* ready_end() const noexcept { return ready_end_; }
 
+  [[nodiscard]] state_blocks& blocks() noexcept { return blocks_; }
+
   [[nodiscard]] task_context* task() const noexcept { return task_; }
   void set_task(task_context* task) noexcept { task_ = task; }
 
@@ -164,6 +209,7 @@ class scheduler {
   bool may_spin_on();
   void take_a_turn();
 
+  state_blocks blocks_;
   std::unique_ptr<implementation> self_;
   task_context* task_ = nullptr;
   future_state<void>* const ready_end_;
