@@ -60,6 +60,12 @@ struct start_ticket {
 void give_start_ticket(const start_ticket& ticket) noexcept;
 std::optional<start_ticket> take_start_ticket() noexcept;
 
+// --- What a launcher chooses -----------------------------------------------------------------------------------------
+
+// Sets the room of each place for what the options ask to record: counts (stats) and events (trace). pre: the number of
+// places is set.
+void reserve_observation(job_options& options) noexcept;
+
 // --- situ::launch ----------------------------------------------------------------------------------------------------
 
 // Makes a place of the calling thread, whose ticket is given, until its body has ended, and returns the exit code. It
@@ -92,14 +98,6 @@ struct program_options {
 // Starts arguments[0] with the rest as the places of a job and waits for them. Throws bad_launch if the program cannot
 // be found or started.
 launch_result launch_program(const program_options& options, std::span<const std::string> arguments);
-
-// A NUMA node and all its processors.
-struct node_processors {
-  int node;
-  std::vector<int> processors;
-};
-// Returns the nodes that have processors: a node may have memory only. Empty if the kernel does not report nodes.
-std::vector<node_processors> nodes_of_machine();
 
 // Returns the groups of processors that places are bound to in turn: the allowed processors of one core, or of one NUMA
 // node.

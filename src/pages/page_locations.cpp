@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 
 #include "os/host.h"
 
@@ -75,12 +74,6 @@ std::optional<memory_use> use_of_node(std::uint32_t node, const placement_calls&
   memory_use use;
   if (bytes <= 0 || !parse_meminfo(text, text + bytes, use)) return std::nullopt;
   return use;
-}
-
-bool is_numa_balancing_on(const std::string& file) {
-  std::ifstream setting{file};
-  int value = 0;
-  return setting >> value && value != 0;  // 1: balancing, 2: between tiers of memory, 3: both
 }
 
 }  // namespace situ::detail

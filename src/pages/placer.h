@@ -245,7 +245,4 @@ void forget_placement(void* address, std::size_t bytes) noexcept;
 [[nodiscard]] std::optional<memory_use> use_of_node(std::uint32_t node,
                                                     const placement_calls& calls = system_placement_calls());
 
-// Returns whether automatic NUMA balancing, which undoes placements (but see invariant 7), is on. `file` says so.
-[[nodiscard]] bool is_numa_balancing_on(const std::string& file = "/proc/sys/kernel/numa_balancing");
-
 }  // namespace situ::detail

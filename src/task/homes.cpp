@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "launch/launch.h"
 #include "os/host.h"
+#include "os/numa_nodes.h"
 #include "pages/placer.h"
 
 namespace situ::detail {
@@ -25,16 +25,16 @@ std::optional<std::uint32_t> node_of_page(const void* address) {
 
 task_nodes nodes_of_thread() {
   task_nodes found{.nodes = {}, .first = 0, .node_of = node_of_page};
-  std::vector<node_processors> all;
+  std::vector<os::node_processors> all;
   try {
-    static const std::vector<node_processors> read = nodes_of_machine();
+    static const std::vector<os::node_processors> read = os::nodes_with_processors();
     all = read;
   } catch (const error&) {  // not readable now: units have one home, and the next graph tries again
   }
   if (all.size() < 2) return found;
   const auto allowed = machine::processor_set::of_this_thread();
   const int now = ::sched_getcpu();
-  for (const node_processors& each : all) {
+  for (const os::node_processors& each : all) {
     machine::processor_set here;
     for (const int processor : each.processors) here.insert(static_cast<std::uint32_t>(processor));
     here &= allowed;

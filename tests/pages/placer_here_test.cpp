@@ -214,15 +214,5 @@ TEST(locate_pages, counts_pages_that_a_range_has_a_part_of) {
   ::munmap(mapping, bytes);
 }
 
-TEST(numa_balancing, is_what_the_file_says) {
-  const std::string path = testing::TempDir() + "/numa_balancing." + std::to_string(::getpid());
-  for (const auto& [text, is_on] : {std::pair{"0\n", false}, {"1\n", true}, {"2\n", true}, {"", false}}) {
-    std::ofstream{path} << text;
-    EXPECT_EQ(detail::is_numa_balancing_on(path), is_on) << text;
-  }
-  ::unlink(path.c_str());
-  EXPECT_FALSE(detail::is_numa_balancing_on(path)) << "a kernel without NUMA";
-}
-
 }  // namespace
 }  // namespace situ

@@ -3,8 +3,8 @@
 #include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
+#include "os/numa_nodes.h"
 #include "os/output_file.h"
-#include "pages/placer.h"
 #include "unknown_intent.h"
 
 #include <situ/base/error.h>
@@ -188,7 +188,7 @@ void check(const order_options& options) {
   for (const std::string& file : options.files) look(file, true);
   for (const std::string& complaint : all.complaints()) print_out("{}\n", complaint);
   faults += static_cast<int>(all.complaints().size());
-  if (situ::detail::is_numa_balancing_on())
+  if (situ::os::is_numa_balancing_on())
     print_out(
         "automatic NUMA balancing is on: it leaves what Situ places where it is, but moves other pages to where they "
         "are used; "
