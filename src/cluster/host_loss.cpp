@@ -1,11 +1,12 @@
 #include "cluster/host_loss.h"
 
+#include <situ/memory/detail/losses.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "cluster/host_words.h"
-#include "memory/liveness.h"
 
 namespace situ::detail {
 namespace {

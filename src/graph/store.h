@@ -6,9 +6,9 @@
 
 #include <cstddef>
 
-#include "pages/huge_pages.h"
-
 namespace situ::detail {
+
+class write_front;
 
 struct store {
   std::byte* bytes = nullptr;

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "cluster/network_choice.h"
-#include "cluster/server_greeting.h"
 #include "launch/host_part.h"
 #include "launch/network.h"
 #include "launch/own_report.h"
@@ -75,7 +74,7 @@ class host_start {
   // Sets the reports that rank 0 asks for, which counts for all.
   void observe(const observation& asked) noexcept { asked_ = asked; }
   // Lets the server begin. pre: all processes here are known.
-  void begin() noexcept { part_->begin(server_greeting::begin::alone); }
+  void begin() noexcept { part_->begin(); }
 
  private:
   [[nodiscard]] std::vector<std::uint32_t> read_firsts() {

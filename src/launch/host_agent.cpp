@@ -6,7 +6,6 @@
 #include "launch/run_hosts.h"
 
 #include "cluster/network_choice.h"
-#include "fabric/observe.h"
 #include "launch/host_frames.h"
 #include "launch/host_part.h"
 #include "launch/launch.h"
@@ -70,7 +69,7 @@ own_start read_start(const host_frame& frame) {
   job.checked = (order.how & agent_start::checked) != 0;
   job.stats = (order.how & agent_start::stats) != 0;
   job.trace = (order.how & agent_start::trace) != 0;
-  if (job.stats || job.trace) job.observation_bytes = observation_bytes(job.place_count, job.trace);
+  reserve_observation(job);
   job.host = order.host;
   std::vector<std::uint16_t> counts(std::size_t{UINT16_MAX} + 1);
   for (std::uint32_t place = 0; place < job.place_count; ++place) {
@@ -168,7 +167,7 @@ class host_agent {
     std::vector<host_record> records;
     for (const std::vector<std::byte>& each : unpack_list(frame->bytes)) records.push_back(unpack(each));
     job& shared = part.meet(records);
-    part.begin(server_greeting::begin::watching);
+    part.begin_watching();
     watch(own, file, shared, part.record().name);
   }
 

@@ -152,8 +152,12 @@ job& host_part::meet(std::span<const host_record> records) {
   return *made_;
 }
 
-void host_part::begin(server_greeting::begin how) noexcept {
-  if (server_) server_->begin(how);
+void host_part::begin() noexcept {
+  if (server_) server_->begin(server_greeting::begin::alone);
+}
+
+void host_part::begin_watching() noexcept {
+  if (server_) server_->begin(server_greeting::begin::watching);
 }
 
 }  // namespace situ::detail

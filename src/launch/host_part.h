@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 
-#include "cluster/server_greeting.h"
 #include "launch/records.h"
 #include "memory/job.h"
 
@@ -34,8 +33,10 @@ class host_part {
   // Returns the job once the records of all hosts, in the order of their numbers, are known; stores the address of each
   // server in it. Throws as cluster::check_records if the hosts cannot form one job. The result may be moved from.
   [[nodiscard]] job& meet(std::span<const cluster::host_record> records);
-  // Lets the server serve. watching: the server serves only while this object lives.
-  void begin(cluster::server_greeting::begin how) noexcept;
+  // Lets the server serve until the places here have ended.
+  void begin() noexcept;
+  // Lets the server serve as long as this object lives: if it ends before, the places here end.
+  void begin_watching() noexcept;
 
  private:
   class server_start;

@@ -2,6 +2,7 @@
 
 #include <situ/base/error_code.h>
 #include <situ/fabric/detail/function_id.h>
+#include <situ/memory/detail/losses.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 
 #include "launch/foreign_hosts.h"
 #include "launch/own_report.h"
-#include "memory/liveness.h"
 
 // The program's main, which each place that is a thread runs. Weak, since a user of the library may have none (a
 // plug-in).

@@ -176,19 +176,23 @@ class places_as_threads {
 
 }  // namespace
 
+void reserve_observation(job_options& options) noexcept {
+  if (options.stats || options.trace) options.observation_bytes = observation_bytes(options.place_count, options.trace);
+}
+
 launch_result launch_job(std::uint32_t places, const place_runner& run, const launch_options& options) {
   const bool trace = !options.trace_file.empty();
-  const bool observed = trace || options.stats;
-  job shared = job::create({.place_count = places,
-                            .memory_budget = options.memory_budget,
-                            .stack_bytes = options.stack_bytes,
-                            .observation_bytes = observed ? observation_bytes(places, trace) : 0,
-                            .memory_intent = options.memory_intent,
-                            .memory = options.memory,
-                            .stats = options.stats,
-                            .trace = trace,
-                            .progress = options.progress,
-                            .checked = options.checked});
+  job_options chosen{.place_count = places,
+                     .memory_budget = options.memory_budget,
+                     .stack_bytes = options.stack_bytes,
+                     .memory_intent = options.memory_intent,
+                     .memory = options.memory,
+                     .stats = options.stats,
+                     .trace = trace,
+                     .progress = options.progress,
+                     .checked = options.checked};
+  reserve_observation(chosen);
+  job shared = job::create(chosen);
   launch_result result = options.mode == launch_mode::threads ? places_as_threads{shared, run}.run(options.time_limit)
                                                               : launch_processes(shared, run, options);
   if (options.stats) result.statistics = format_statistics(shared.control());

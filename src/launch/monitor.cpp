@@ -1,6 +1,7 @@
 #include "launch/monitor.h"
 
 #include "launch/body_result.h"
+#include "memory/job.h"
 
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>

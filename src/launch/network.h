@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "cluster/wire.h"
-
 namespace situ::detail::cluster {
+
+class network_wire;
 
 // The exchange between the tasks of a launcher before there is a job: each publishes, all cross a fence, each reads.
 class task_exchange {

@@ -43,7 +43,7 @@ job_options options_of_own_job(std::uint32_t places, const observation& asked) {
   made.stats = asked.stats;
   made.trace = asked.trace;
   made.tells_itself = asked.stats || asked.trace;
-  if (made.tells_itself) made.observation_bytes = observation_bytes(places, asked.trace);
+  reserve_observation(made);
   return made;
 }
 

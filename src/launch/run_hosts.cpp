@@ -1,7 +1,6 @@
 #include "launch/run_hosts.h"
 
 #include "base/print.h"
-#include "fabric/observe.h"
 #include "launch/launch.h"
 #include "launch/output.h"
 #include "launch/queued_writer.h"
@@ -98,10 +97,9 @@ class hosts_launch {
     if (options.tag) labels_.emplace(places_);
     const bool trace = (options.start.how & agent_start::trace) != 0;
     if (trace || (options.start.how & agent_start::stats) != 0) {
-      shown_.emplace(job::create({.place_count = places_,
-                                  .observation_bytes = observation_bytes(places_, trace),
-                                  .stats = true,
-                                  .trace = trace}));
+      job_options shown{.place_count = places_, .stats = true, .trace = trace};
+      reserve_observation(shown);
+      shown_.emplace(job::create(shown));
       shown_->close_descriptor();  // no process joins it
     }
   }

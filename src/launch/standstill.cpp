@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "launch/survivors_words.h"
-#include "memory/place_status.h"
+#include "memory/job.h"
 #include "os/host.h"
 
 namespace situ::detail {

@@ -3,13 +3,17 @@
 // read.
 #pragma once
 
+#include <situ/memory/detail/place_state.h>
+#include <situ/memory/detail/wait_note.h>
+
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "memory/job.h"
-
 namespace situ::detail {
+
+struct job_control;
 
 // A place that a wait is for and that has not come, or does something else instead.
 struct awaited_place {

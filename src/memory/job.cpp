@@ -7,7 +7,6 @@
 #include "os/host.h"
 #include "os/mapping.h"
 #include "os/mapping_error.h"
-#include "pages/huge_pages.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "os/pages.h"
-#include "pages/file_stretch.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {

@@ -2,6 +2,7 @@
 #include <situ/runtime/launch.h>
 
 #include <situ/base/error_code.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/runtime.h>
 
 #include <unistd.h>
@@ -10,7 +11,6 @@
 
 #include "launch/body_result.h"
 #include "launch/launch.h"
-#include "memory/liveness.h"
 #include "runtime/stack.h"
 #include "runtime/terminate.h"
 

@@ -138,7 +138,7 @@ situ::detail::program_options program_options(const run_options& options, bool& 
   made.job.trace = trace;
   made.job.progress = options.progress;
   made.job.checked = options.check;
-  if (options.stats || trace) made.job.observation_bytes = situ::detail::observation_bytes(made.job.place_count, trace);
+  situ::detail::reserve_observation(made.job);
   made.in_process = options.in_process;
   made.bind = options.bind;
   made.tag = options.tag;

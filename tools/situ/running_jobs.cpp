@@ -3,7 +3,6 @@
 #include "memory/job.h"
 #include "os/descriptor.h"
 #include "os/mapping.h"
-#include "pages/placed_table.h"
 #include "preload/control.h"
 
 #include <situ/base/error.h>
@@ -91,12 +90,9 @@ std::vector<held_memory> memory_of_places(situ::os::descriptor file) {
   const situ::detail::job looked_at = situ::detail::job::look_at(std::move(file));
   job_control& control = looked_at.control();
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
-    const situ::detail::placed_table& placed = control.status(place).placed;
-    const std::uint32_t count = placed.count.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const situ::detail::placed_row& row = placed.rows[i];
-      found.push_back({place, row.intent, row.memory, row.bytes.load(), row.most.load()});
-    }
+    for (const auto& row : control.status(place).placed.all())
+      found.push_back(
+          {place, std::string{row.intent_name()}, std::string{row.memory_name()}, row.bytes.load(), row.most.load()});
   }
   return found;
 }

@@ -206,13 +206,10 @@ std::string json_text_of(job_control& control, const sample& before, const sampl
   text += "],\n\"placed\": [";
   separator = "";
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
-    const situ::detail::placed_table& placed = control.status(place).placed;
-    const std::uint32_t count = placed.count.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const situ::detail::placed_row& row = placed.rows[i];
+    for (const auto& row : control.status(place).placed.all()) {
       text += fmt::format("{}\n {{\"place\": {}, \"intent\": {}, \"memory\": {}, \"bytes\": {}, \"most_bytes\": {}}}",
-                          std::exchange(separator, ","), place, situ::detail::json_text(row.intent),
-                          situ::detail::json_text(row.memory), row.bytes.load(), row.most.load());
+                          std::exchange(separator, ","), place, situ::detail::json_text(row.intent_name()),
+                          situ::detail::json_text(row.memory_name()), row.bytes.load(), row.most.load());
     }
   }
   return text + "]}\n";
