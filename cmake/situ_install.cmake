@@ -1,8 +1,9 @@
 # The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script, the licence, and the packages
 # that find_package(Situ) and pkg-config read. The programs are installed where they are built.
 #
-# Install components: `core` has all that a project needs which links situ::situ, and the command `situ` (build the target situ_core, then
-# `cmake --install BUILD --component core`). Each APART module and each other program is a component of its name. `modelled` is installed only if it is named.
+# Install components: `core` has all that a project needs which links situ::situ, and the command `situ` (build the target
+# situ_core, then `cmake --install BUILD --component core`). Each APART module and each other program is a component of its name. `examples` has the programs of
+# the guide, as programs and as sources (target situ_examples). `modelled` is installed only if it is named.
 #
 # Each module is an export set of its own, and each module apart a component of find_package(Situ): what it needs is looked for only where
 # it is wanted. pkg-config has a file for each module (cmake/situ_pkgconfig.cmake).

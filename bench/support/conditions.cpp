@@ -1,6 +1,7 @@
 #include "conditions.h"
 
 #include "base/print.h"
+#include "os/find_program.h"
 #include "os/output_file.h"
 #include "provenance.h"
 #include "recorded_flags.h"
@@ -23,9 +24,7 @@ namespace fs = std::filesystem;
 void say(const std::string& text) { situ::detail::tell("situ bench: {}\n", text); }
 
 std::optional<fs::path> find_subject_program(const std::string& name) {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const fs::path& path : {here / name, here.parent_path() / "libexec/situ" / name})
-    if (access(path.c_str(), X_OK) == 0) return path;
+  if (std::string file = os::find_own_program(name); !file.empty()) return file;
   say(name + " is not there: this Situ was built without its benchmarks (SITU_BUILD_BENCH)");
   return std::nullopt;
 }

@@ -73,7 +73,8 @@ constexpr const char* run_examples =
     "  situ run -n 2 --in-process ./program        two threads of one process, for a debugger\n"
     "  situ run --hosts a:2,b:2 ./program          two places at each of two hosts, started by ssh\n"
     "Ctrl-\\ (or kill -QUIT) asks what every place waits for, where in the source, and who has not come.\n"
-    "A program name without '/' is looked up beside situ, then in PATH. Standard input is place 0's.\n"
+    "A program name without '/' is looked up beside situ, in PATH, and among the installed examples.\n"
+    "Standard input is place 0's.\n"
     "Exit code: 0 when every place exits with 0; else that of the first place that was lost or failed, 128 + N for "
     "signal N.\n"
     "124 after --timeout.";
