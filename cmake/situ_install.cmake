@@ -1,7 +1,7 @@
 # The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script, the licence, and the packages
 # that find_package(Situ) and pkg-config read. The programs are installed where they are built.
 #
-# Install components: `core` has all that a project needs which links situ::situ, and the command `situ` (build the target
+# Install components: `core` has all that a project needs which links situ::situ, and the command `situ` with what it needs for several hosts (build the target
 # situ_core, then `cmake --install BUILD --component core`). Each APART module and each other program is a component of its name. `examples` has the programs of
 # the guide, as programs and as sources (target situ_examples). `modelled` is installed only if it is named.
 #
@@ -108,6 +108,9 @@ situ_install_pkgconfig(situ "${PROJECT_DESCRIPTION}" situ_umbrella core)
 install(TARGETS situ_umbrella EXPORT SituTargets_situ)
 install(EXPORT SituTargets_situ NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-situ.cmake COMPONENT core)
 add_custom_target(situ_core DEPENDS situ ${situ_modules})
+if(TARGET situ_network)  # for jobs over several hosts
+  add_dependencies(situ_core situ_network situ_host_server)
+endif()
 
 # The component `modelled`: the modelled form of each module of situ::situ, the executor, and situ_add_modelled. Modelled forms take longer to compile than all
 # modules, so a build and an install leave them out unless the user asks for them:

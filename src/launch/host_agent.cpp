@@ -10,6 +10,7 @@
 #include "launch/host_part.h"
 #include "launch/launch.h"
 #include "launch/monitor.h"
+#include "launch/network.h"
 #include "launch/queued_writer.h"
 #include "launch/shown_rows.h"
 #include "launch/standstill.h"
@@ -28,6 +29,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -95,6 +97,14 @@ void settle(const agent_start& order) {
                 fmt::format("the folder {} cannot be entered: {}", order.folder, ::strerrordesc_np(errno)));
 }
 
+// Tells the places where the network's library is: they look near their own program, which may be in any folder. If it
+// is not at this host, nothing is started. Throws as network_folder().
+void name_network_folder(const agent_start& order) {
+  const bool is_over_hosts =
+      std::any_of(order.homes.begin(), order.homes.end(), [&order](auto home) { return home != order.host; });
+  if (is_over_hosts) ::setenv(network_folder_variable, network_folder().c_str(), 1);
+}
+
 class host_agent {
  public:
   explicit host_agent(program_identity identity_of_file)
@@ -157,6 +167,7 @@ class host_agent {
   void start(const own_start& own) {
     settle(own.order);
     choose_network(own.order.first_host);
+    name_network_folder(own.order);
     const std::string file = os::find_program(own.order.arguments.front());
     host_part part{own.options.job, identity_of_file_(file)};
     send(frame_kind::address, pack(part.record()));

@@ -40,12 +40,14 @@ class while_loading {
   std::vector<const char*> set_;
 };
 
+// The folders to look in; one that the environment names is the only one.
 std::vector<std::string> folders() {
-  if (const char* const given = std::getenv("SITU_LIBEXEC")) return {given};
+  if (const char* const given = std::getenv(network_folder_variable)) return {given};
   std::vector<std::string> all;
   std::array<char, PATH_MAX> program{};
   if (::readlink("/proc/self/exe", program.data(), program.size() - 1) > 0)
-    all.push_back((std::filesystem::path{program.data()}.parent_path().parent_path() / "lib/situ").string());
+    all.push_back(
+        (std::filesystem::path{program.data()}.parent_path().parent_path() / SITU_LIBRARY_DIRECTORY / "situ").string());
   all.emplace_back(SITU_INSTALLED_LIBEXEC);
   return all;
 }
@@ -73,11 +75,13 @@ opened_network find_network() {
     const std::string file = folder + "/" + network_library_name;
     if (::access(file.c_str(), F_OK) == 0) return open_in(folder, file);
   }
-  throw_error(
-      errc::bad_launch,
-      fmt::format("a job over several hosts needs {}, which is not in {}: build Situ where UCX is (libucx-dev), "
-                  "and name the folder by SITU_LIBEXEC if it is elsewhere",
-                  network_library_name, fmt::join(all, " or ")));
+  const bool is_named = std::getenv(network_folder_variable) != nullptr;
+  throw_error(errc::bad_launch,
+              fmt::format("a job over several hosts needs {}, which is not in {}{}: install Situ there, from a build "
+                          "with UCX (libucx-dev), or set {} to the folder that has it",
+                          network_library_name, fmt::join(all, " or "),
+                          is_named ? fmt::format(" ({} names it)", network_folder_variable) : std::string{},
+                          network_folder_variable));
 }
 
 const opened_network& network() {

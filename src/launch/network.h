@@ -3,8 +3,9 @@
 //
 // They are UCX and PMIx. A program of one host neither links nor opens them: they are loaded with libsitu_network.so
 // (network_library.cpp), which is in the same folder as the host server's program. That folder is the one that
-// SITU_LIBEXEC names, else ../lib/situ next to the program, else the one where Situ is installed. Called by one
-// thread.
+// SITU_LIBEXEC names, else ../lib/situ next to the program, else the one where Situ was configured to be installed.
+// `situ run --hosts` sets SITU_LIBEXEC for its places, at each host to the folder that the agent finds there: a program
+// may be anywhere, the agent is a `situ` of an install or a build. Called by one thread.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +42,7 @@ struct network_functions {
 inline constexpr const char* network_library_name = "libsitu_network.so";
 inline constexpr const char* network_entry_name = "situ_network_functions";
 inline constexpr const char* host_server_name = "situ_host_server";
+inline constexpr const char* network_folder_variable = "SITU_LIBEXEC";
 
 // Opens the library, once a process. Throws bad_launch if there is none, version_mismatch if it is of another version.
 [[nodiscard]] const network_functions& open_network();
