@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "os/find_program.h"
 #include "os/output_file.h"
 #include "support/child_program.h"
 
@@ -22,14 +23,6 @@ namespace {
 struct programs {
   std::string situ, native, modelled;
 };
-
-// Nothing where they do not lie beside this program.
-std::optional<programs> find_programs() {
-  programs found{program_beside("situ"), program_beside("host_kernels"), program_beside("host_kernels_modelled")};
-  for (const std::string& each : {found.situ, found.native, found.modelled})
-    if (each.empty()) return std::nullopt;
-  return found;
-}
 
 // Nothing where it was stopped.
 std::optional<kernel_run> run_kernel(const study_context& context, std::vector<std::string> arguments,
@@ -101,17 +94,18 @@ study_result run(const study_context& context) {
                  "measured: the native form, the median of runs in turns, of the time in which it had the processor; "
                  "both forms "
                  "without vector instructions."}};
-  const std::optional<programs> its = find_programs();
-  if (!its) {
-    result.parts.push_back(
-        {.name = "kernels",
-         .title = "Kernels, predicted and measured",
-         .missing = {"the programs host_kernels and host_kernels_modelled do not lie beside this one; build these "
-                     "targets (the second needs gcc on x86-64, and no sanitizers)"}});
+  if (const std::string missing = missing_programs({"situ", "situ-model", "host_kernels", "host_kernels_modelled"});
+      !missing.empty()) {
+    result.parts.push_back({.name = "kernels",
+                            .title = "Kernels, predicted and measured",
+                            .missing = {missing + " (the modelled form needs gcc on x86-64, and no sanitizers)"}});
     return result;
   }
+  const programs its{.situ = os::find_own_program("situ"),
+                     .native = os::find_own_program("host_kernels"),
+                     .modelled = os::find_own_program("host_kernels_modelled")};
   const std::string machine = measured_machine(context, result);
-  result.parts.push_back(run_kernels(context, *its, machine));
+  result.parts.push_back(run_kernels(context, its, machine));
   study_part file{.name = "machine", .title = "The machine file"};
   for (std::size_t at = 0; at < machine.size();) {
     const std::size_t end = machine.find('\n', at);

@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "os/find_program.h"
 #include "os/output_file.h"
 #include "support/child_program.h"
 #include "support/machine_files.h"
@@ -27,12 +28,10 @@ software_copies read_software_copies(const std::string& printed) {
 }
 
 software_copies run_software_copies(const study_context& context) {
-  const std::string situ = program_beside("situ"), program = program_beside("nemesys_software_copies_modelled");
-  if (situ.empty() || program.empty())
-    return {.lines = {},
-            .missing =
-                "the software lines: nemesys_software_copies_modelled does not lie beside this program; build the "
-                "target of that name"};
+  constexpr const char* name = "nemesys_software_copies_modelled";
+  if (const std::string missing = missing_programs({"situ", "situ-model", name}); !missing.empty())
+    return {.lines = {}, .missing = "the software lines: " + missing};
+  const std::string situ = os::find_own_program("situ"), program = os::find_own_program(name);
   context.tell("figure 8: copies by software");
   const study_folder folder;
   const std::string machine = folder.file("machine.toml");

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "os/find_program.h"
 #include "os/output_file.h"
 #include "support/child_program.h"
 #include "support/machine_files.h"
@@ -157,11 +158,11 @@ std::string machine_file(variant of) {
 }
 
 macro_runs::macro_runs(const study_context& context) {
-  const std::string situ = program_beside("situ"), program = program_beside("imsuite_modelled");
-  if (situ.empty() || program.empty()) {
-    missing_.emplace_back("the program imsuite_modelled does not lie beside this one; build the target of that name");
+  if (std::string missing = missing_programs({"situ", "situ-model", "imsuite_modelled"}); !missing.empty()) {
+    missing_.push_back(std::move(missing));
     return;
   }
+  const std::string situ = os::find_own_program("situ"), program = os::find_own_program("imsuite_modelled");
   struct task {
     std::size_t kernel;
     variant of;

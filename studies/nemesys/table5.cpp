@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "os/find_program.h"
 #include "support/child_program.h"
 
 namespace situ::studies::nemesys {
@@ -76,12 +77,12 @@ study_part table5_of(const std::string& text) {
 }
 
 study_part run_table5(const study_context& context) {
-  const std::string runner = program_beside("situ"), program = program_beside("imsuite");
   study_part part{.name = "table5", .title = "Table 5: object graphs that the IMSuite kernels copy (14 places)"};
-  if (program.empty() || runner.empty()) {
-    part.missing.push_back("the program imsuite does not lie beside this one; build the target imsuite");
+  if (std::string missing = missing_programs({"situ", "imsuite"}); !missing.empty()) {
+    part.missing.push_back(std::move(missing));
     return part;
   }
+  const std::string runner = os::find_own_program("situ"), program = os::find_own_program("imsuite");
   context.tell("table 5: the twelve kernels on 14 places");
   const study_folder folder;
   const std::string json = folder.file("imsuite.json");

@@ -2,8 +2,10 @@
 
 #include <situ/base/error.h>
 
-#include <unistd.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -12,11 +14,23 @@
 #include <utility>
 
 #include "os/child.h"
+#include "os/find_program.h"
 
 namespace situ::studies {
-std::string program_beside(const std::string& name) {
-  const std::filesystem::path found = std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
-  return ::access(found.c_str(), X_OK) == 0 ? found.string() : std::string{};
+
+std::string missing_programs(const std::vector<std::string_view>& names) {
+  std::vector<std::string_view> missing, targets{"situ-study", "situ-model"};  // the study runs in the build then
+  for (const std::string_view name : names) {
+    if (!os::find_own_program(std::string{name}).empty()) continue;
+    missing.push_back(name);
+    if (std::ranges::find(targets, name) == targets.end()) targets.push_back(name);
+  }
+  if (missing.empty()) return {};
+  return fmt::format(
+      "{} {} not in {}: in Situ's sources run `cmake --build build/release --target {}`, then "
+      "`build/release/bin/situ study`",
+      fmt::join(missing, " and "), missing.size() == 1 ? "is" : "are", fmt::join(os::own_program_folders(), " or "),
+      fmt::join(targets, " "));
 }
 
 program_result run_program(const std::vector<std::string>& arguments, const std::function<bool()>& is_stopped) {

@@ -1,8 +1,9 @@
-// Programs that a study runs: those that lie beside the running one, each in a process of its own.
+// Programs of Situ that a study starts, each in a process of its own.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace situ::studies {
@@ -14,8 +15,9 @@ struct program_result {
   std::string errors;
 };
 
-// The path of a program beside the running one; empty where there is none that can be run.
-[[nodiscard]] std::string program_beside(const std::string& name);
+// Returns one line that names the programs of these that are not where Situ's programs are (os/find_program.h), and
+// says how to get them; an empty text if all are there.
+[[nodiscard]] std::string missing_programs(const std::vector<std::string_view>& names);
 // Runs arguments[0] with these, and waits for it; ends it where is_stopped() (may be empty, asked often) says so.
 // Throws bad_launch where it cannot be started.
 [[nodiscard]] program_result run_program(const std::vector<std::string>& arguments,

@@ -11,6 +11,7 @@
 #include "host/host.h"
 #include "nemesys/nemesys.h"
 #include "rmem/rmem.h"
+#include "support/child_program.h"
 
 namespace situ::studies {
 
@@ -42,8 +43,18 @@ const std::vector<study_info>& all_studies() {
       {"nemesys",
        "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6",
        nemesys::run,
-       {"figure8", "table5", "figure9", "figure10", "figure11", "figure12", "figure13", "table6", "observations"}},
-      {"host", "this machine: kernels predicted by its model, and measured", host::run},
+       {"figure8", "table5", "figure9", "figure10", "figure11", "figure12", "figure13", "table6", "observations"},
+       {{"situ"},
+        {"situ-model",
+         {"figure8", "figure9", "figure10", "figure11", "figure12", "figure13", "table6", "observations"}},
+        {"imsuite", {"table5"}},
+        {"imsuite_modelled", {"figure9", "figure10", "figure11", "figure12", "figure13", "table6", "observations"}},
+        {"nemesys_software_copies_modelled", {"figure8"}}}},
+      {"host",
+       "this machine: kernels predicted by its model, and measured",
+       host::run,
+       {},
+       {{"situ"}, {"situ-model"}, {"host_kernels"}, {"host_kernels_modelled"}}},
       {"rmem",
        "remote memory on this host, as RMem's authors measured theirs; which pages go, which come along",
        rmem::run,
@@ -67,6 +78,16 @@ void check_parts(const study_info& study, const std::vector<std::string>& only) 
                   study.parts.empty() ? fmt::format("the study {} runs as a whole: it has no part {}", study.name, each)
                                       : fmt::format("the study {} has no part {}: there is {}", study.name, each,
                                                     fmt::join(study.parts, ", ")));
+}
+
+std::string lacking_programs(const study_info& study, const study_context& context) {
+  std::vector<std::string_view> names;
+  for (const needed_program& each : study.programs)
+    if (each.parts.empty() ||
+        std::ranges::any_of(each.parts, [&](std::string_view part) { return context.wants(part); }))
+      names.push_back(each.name);
+  const std::string missing = missing_programs(names);
+  return missing.empty() ? missing : fmt::format("the study {} lacks programs: {}", study.name, missing);
 }
 
 }  // namespace situ::studies

@@ -88,16 +88,26 @@ struct study_context {
   }
 };
 
+// A program of Situ that a study starts.
+struct needed_program {
+  std::string_view name;
+  std::vector<std::string_view> parts = {};  // those that start it; empty: all
+};
+
 struct study_info {
   std::string_view name;
   std::string_view words;  // one line
   study_result (*run)(const study_context&);
   std::vector<std::string_view> parts = {};  // that can be run by themselves
+  std::vector<needed_program> programs = {};
 };
 [[nodiscard]] const std::vector<study_info>& all_studies();
 // Throws bad_argument with the names that there are.
 [[nodiscard]] const study_info& study_named(std::string_view name);
 // Throws bad_argument, with the parts that there are, where the study has none of that name.
 void check_parts(const study_info& study, const std::vector<std::string>& only);
+// Returns one line that says which programs this run of the study lacks, and how to get them; an empty text if it lacks
+// none. The parts that need these programs have no figures then.
+[[nodiscard]] std::string lacking_programs(const study_info& study, const study_context& context);
 
 }  // namespace situ::studies

@@ -28,6 +28,7 @@ class folder {
   folder(const folder&) = delete;
   folder& operator=(const folder&) = delete;
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] const std::string& path() const { return path_; }
 
   [[nodiscard]] std::ptrdiff_t count() const {
     return std::distance(std::filesystem::directory_iterator{path_}, std::filesystem::directory_iterator{});
@@ -115,6 +116,29 @@ TEST(study_command, says_what_is_wrong) {
   const ended unwritable = run("run nemesys --quick --only figure8 --json /nowhere/at/all.json");
   EXPECT_NE(unwritable.exit_code, 0);
   EXPECT_NE(unwritable.text.find("/nowhere/at/all.json cannot be written"), std::string::npos) << unwritable.text;
+}
+
+// As in an install, which has the command and not all programs that a study starts.
+TEST(study_command, says_in_one_line_which_programs_it_lacks) {
+  const folder files;
+  const std::string command = files.file("situ-study");
+  std::filesystem::copy_file(SITU_TEST_BIN_DIR "/situ-study", command);
+  const std::string table5 = command + " run nemesys --quick --only table5";
+  const ended lacking = situ::test::run_shell(table5);
+  const std::string line =
+      "situ: the study nemesys lacks programs: situ and imsuite are not in " + files.path() + " or " +
+      std::filesystem::path{files.path()}.parent_path().string() +
+      "/libexec/situ: in Situ's sources run `cmake --build build/release --target situ-study situ-model situ imsuite`, "
+      "then `build/release/bin/situ study`\n";
+  EXPECT_EQ(lacking.text.rfind(line, 0), 0U) << lacking.text;
+
+  for (const char* const name : {"situ", "imsuite"}) {
+    std::ofstream{files.file(name)} << "#!/bin/sh\nexit 3\n";
+    std::filesystem::permissions(files.file(name), std::filesystem::perms::owner_all);
+  }
+  const ended there = situ::test::run_shell(table5);
+  EXPECT_EQ(there.text.find("lacks programs"), std::string::npos) << there.text;
+  EXPECT_NE(there.text.find("imsuite did not end well (3)"), std::string::npos) << there.text;
 }
 
 }  // namespace

@@ -59,6 +59,8 @@ void run_study(const study_options& options) {
   const auto html = report_file(options.html_file), json = report_file(options.json_file);
   std::signal(SIGINT, interrupt);
   const study_context context = context_of(options);
+  if (const std::string lacking = situ::studies::lacking_programs(study, context); !lacking.empty())
+    tell("situ: {}\n", lacking);
   const study_result result = study.run(context);
   if (context.progress) tell("\r\x1b[K");
   print_out("{}", situ::studies::to_text(result));
