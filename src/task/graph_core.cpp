@@ -1,6 +1,7 @@
 #include "task/graph_core.h"
 
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,10 @@ constexpr int looks_before_sleep = 2000;         // about 20 us
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
 constexpr std::uint32_t first_records = 64;      // of the window; more once these are all under way
 constexpr std::size_t most_parts = 64;           // most parts of a reduction before they are combined
+// The last line of a report.
+constexpr const char* sight_of_spans =
+    ".\n  declared_span sees each element, on any thread, but accesses through itself alone; "
+    "SITU_CHECK_UNITS=pages sees those by any code to a situ::watched_array";
 constexpr unit_name failed_unit{unit_name::failed, 0};
 
 dependence* const ended_mark = [] {
@@ -93,10 +98,11 @@ void check_declared(const void* begin, std::size_t bytes, bool writes, const cha
     if (is_in && (writes ? each.mode != access_mode::read : each.mode != access_mode::write)) return;
     if (is_in && !writes) return;  // a unit may read bytes that it declared to write
   }
-  throw error{errc::bad_argument,
-              fmt::format("unit {}{} {} {}[{}], which it has not declared: add {}() of it", checked_unit->number,
-                          checked_unit->name == nullptr ? "" : fmt::format(" ({})", checked_unit->name),
-                          writes ? "writes" : "reads", array, index, writes ? "writes() or updates" : "reads")};
+  throw error{
+      errc::bad_argument,
+      fmt::format("unit {}{} {} {}[{}], which it has not declared: add {}() of it{}", checked_unit->number,
+                  checked_unit->name == nullptr ? "" : fmt::format(" ({})", checked_unit->name),
+                  writes ? "writes" : "reads", array, index, writes ? "writes() or updates" : "reads", sight_of_spans)};
 }
 void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access> accesses) {
   core.add(unit, accesses);
@@ -105,7 +111,8 @@ void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access
 graph_core::graph_core(const task_graph_options& options, std::function<void()> await_end, std::optional<task_nodes> on)
     : window_{options.window},
       units_{nullptr},
-      is_checked_{options.checked},
+      is_checked_{options.checked || options.checked_by_pages},
+      checks_pages_{options.checked_by_pages},
       grain_{options.granularity_bytes},
       await_end_{std::move(await_end)} {
   if (!std::has_single_bit(window_) || window_ > (1U << 20))
@@ -116,7 +123,7 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
   units_.reset(
       static_cast<work_unit*>(::operator new(window_ * sizeof(work_unit), std::align_val_t{alignof(work_unit)})));
   make_records(std::min(window_, first_records));
-  const std::uint32_t count = options.threads != 0 ? options.threads : allowed_processors();
+  const std::uint32_t count = checks_pages_ ? 1 : options.threads != 0 ? options.threads : allowed_processors();
   if (!on) on = count > 1 ? nodes_of_thread() : task_nodes{};
   ready_.deal(*on, count, units_.get(), window_);
   if (ready_.has_homes()) homes_of_units_ = std::make_unique<unit_homes>(*on);
@@ -148,6 +155,14 @@ void graph_core::check_thread(const char* what) const {
                 fmt::format("{} of a task graph by one of its units, or another thread than the one that made it: "
                             "make a graph of the unit's own",
                             what)};
+}
+
+void graph_core::check_new_watch(const std::byte* begin, std::size_t bytes) const {
+  check_thread("a situ::watched_array");
+  for (const staging* const each : stagings_)
+    if (begin < each->base() + each->bytes() && each->base() < begin + bytes)
+      throw error{errc::bad_argument,
+                  fmt::format("elements of {}, a staged array: its checked graph protects them already", each->name())};
 }
 
 // --- adding ---------------------------------------------------------------------------------------------------------
@@ -361,25 +376,36 @@ void graph_core::end(work_unit& unit, const std::exception_ptr& failure) noexcep
   settle(unit, 0, failure != nullptr);
 }
 
+void graph_core::run_checked(work_unit& unit) {
+  struct as_checked_unit {
+    explicit as_checked_unit(const work_unit& unit) { checked_unit = &unit; }
+    ~as_checked_unit() { checked_unit = outer; }
+    const work_unit* const outer = checked_unit;
+  } const as{unit};
+  std::optional<unit_pages> pages;
+  if (checks_pages_) pages.emplace(watches_, unit);
+  unit.run(unit);
+}
+
 void graph_core::run(work_unit& unit, std::uint32_t thread) {
   ready_units::thread_part& part = ready_.part(thread);
   bool failed = unit.run != nullptr && unit.is_cancelled.load(std::memory_order_relaxed);
   if (failed) {
     part.never_run.store(part.never_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   } else if (unit.run != nullptr) {
-    const work_unit* const outer = checked_unit;
-    if (is_checked_) checked_unit = &unit;
     if (await_end_) running_ = &unit;
     if (thread == 0) is_in_unit_ = true;
     try {
       const float_settings_scope as{float_settings{unit.float_settings}};
-      unit.run(unit);
+      if (is_checked_)
+        run_checked(unit);
+      else
+        unit.run(unit);
     } catch (...) {
       fail(unit, std::current_exception());
       failed = true;
     }
     if (thread == 0) is_in_unit_ = false;
-    checked_unit = outer;
     if (await_end_ && running_ == nullptr && !failed) return;  // deferred; it may have ended already
   }
   settle(unit, thread, failed);
@@ -485,10 +511,19 @@ void graph_core::settle_all() {
   work_until([this] { return ready_.ended() == added_; });
 }
 
+// Logs, once in the process, that there is nothing to protect; and for each array that its pages cannot be.
+void graph_core::warn_of_unwatched() const {
+  static std::atomic<bool> has_warned{false};
+  if (watches_.empty() && stagings_.empty() && !has_warned.exchange(true))
+    log(log_level::warning, "a task graph is checked by pages and watches no array: make a situ::watched_array");
+  for (page_watch* const each : watches_) each->warn_of_refusal();
+}
+
 void graph_core::wait() {
   check_thread("wait()");
   while (!reductions_.empty()) close_reductions(reductions_.back().target);
   work_until([this] { return ready_.ended() == added_; });
+  if (checks_pages_) warn_of_unwatched();
   accesses_.clear();
   if (homes_of_units_ != nullptr) homes_of_units_->forget();
   if (!has_failed_.load(std::memory_order_acquire)) return;

@@ -18,6 +18,7 @@
 #include "os/host.h"
 #include "task/access_map.h"
 #include "task/homes.h"
+#include "task/page_watch.h"
 #include "task/ready_units.h"
 #include "task/shared_workers.h"
 #include "task/staging.h"
@@ -45,6 +46,11 @@ class graph_core {
   // Called by a staging, which must not outlive the graph, on the adding thread.
   void add_staging(staging& s) { stagings_.push_back(&s); }
   void remove_staging(staging& s) noexcept { std::erase(stagings_, &s); }
+  // Called by a page_watch, which must not outlive the graph, on the adding thread. Throws bad_argument if it may not
+  // watch these bytes, or not now.
+  void check_new_watch(const std::byte* begin, std::size_t bytes) const;
+  void add_watch(page_watch& watch) { watches_.push_back(&watch); }
+  void remove_watch(page_watch& watch) noexcept { std::erase(watches_, &watch); }
   // Called by a staging's thread: a unit has its tiles, or cannot have them.
   void has_tiles(work_unit& unit, const std::exception_ptr& failure) noexcept;
   // Waits for all units; their exceptions stay for wait().
@@ -54,6 +60,7 @@ class graph_core {
   [[nodiscard]] task_graph_statistics statistics() const;
   [[nodiscard]] std::uint64_t grain() const noexcept { return grain_; }
   [[nodiscard]] bool is_checked() const noexcept { return is_checked_; }
+  [[nodiscard]] bool checks_pages() const noexcept { return checks_pages_; }
   [[nodiscard]] std::uint32_t thread_count() const noexcept { return ready_.thread_count(); }
 
  private:
@@ -73,6 +80,8 @@ class graph_core {
   // of other homes only after ready_units::looks_before_far of them.
   bool run_one(std::uint32_t thread, int looks);
   void run(work_unit& unit, std::uint32_t thread);
+  void run_checked(work_unit& unit);
+  void warn_of_unwatched() const;
   void fail(const work_unit& unit, std::exception_ptr failure) noexcept;
   void settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept;
   void stop() noexcept;
@@ -100,7 +109,9 @@ class graph_core {
   std::vector<staging*> stagings_;
   std::vector<declared_access> in_pieces_;
   std::vector<staged_tile> tiles_;  // tiles of the unit that is being prepared
+  std::vector<page_watch*> watches_;
   bool is_checked_;
+  bool checks_pages_;    // then there is one thread
   std::uint64_t grain_;  // bytes of one location
   std::function<void()> await_end_;
   work_unit* running_ = nullptr;  // the unit in its body, if units are deferred

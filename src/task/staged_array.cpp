@@ -1,4 +1,4 @@
-// The functions behind staged_array: make arrays over stores, and find the tiles that a region touches.
+// The functions behind staged_array: make arrays over stores, find the tiles that a region touches, and explain faults.
 #include <situ/task/staged_array.h>
 
 #include <situ/base/error.h>
@@ -63,6 +63,27 @@ void copy_out(staging& s, std::size_t from, void* to, std::size_t bytes) { s.cop
 void copy_in(staging& s, std::size_t to, const void* from, std::size_t bytes) { s.copy(to, nullptr, from, bytes); }
 void flush_staging(staging& s) { s.flush(); }
 staging_statistics statistics_of(const staging& s) { return s.statistics(); }
+
+// Writes the message for an access to a tile that no unit under way has declared.
+bool staging::explain(std::uintptr_t address, bool is_write, fault_text& to) const noexcept {
+  const std::uint64_t offset = address - reinterpret_cast<std::uintptr_t>(base());
+  if (offset >= bytes()) return false;
+  if (checked_unit == nullptr)
+    to << "a thread that runs no unit";
+  else
+    write_unit(*checked_unit, to);
+  to << (is_write ? " writes " : " reads ") << name() << "[" << offset / element_bytes() << "], ";
+  if (checked_unit == nullptr) {
+    to << "of a staged array: its read() and write() are for that";
+    return true;
+  }
+  to << "which it has not declared: ";
+  write_remedy(is_write, to);
+  to << ".\n  Page protection sees loads and stores by any code, but whole tiles alone: none to a tile that any unit "
+        "under "
+        "way has declared";
+  return true;
+}
 
 // --- regions --------------------------------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ struct staging_plan {
   std::size_t budget_tiles;
 };
 
-class staging {
+class staging final : public faulting_array {
  public:
   staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_store> store, const page_source& fast);
   ~staging();
@@ -74,6 +74,7 @@ class staging {
   // Adds the tiles of a region in this range; adds none for a region outside it. Throws bad_argument if only a part of
   // the region is in the range.
   void collect(const declared_access& access, std::vector<staged_tile>& tiles);
+  [[nodiscard]] bool explain(std::uintptr_t address, bool is_write, fault_text& to) const noexcept override;
   // Throws bad_argument if a unit of these tiles (some may be of other stagings) could never run.
   void check(const std::vector<staged_tile>& tiles) const;
   // Called by the adding thread for a unit that has been added and has tiles here. Returns whether the unit has to wait
@@ -160,7 +161,7 @@ class staging {
   std::shared_ptr<backing_store> store_;
   std::uint64_t store_begin_;
   tile_room room_;
-  std::optional<watched_array> watched_;  // set in a checked graph
+  std::optional<fault_entry> watched_;  // set in a checked graph
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

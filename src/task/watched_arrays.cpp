@@ -4,58 +4,50 @@
 
 #include <array>
 #include <atomic>
-#include <cstdint>
+#include <string_view>
 
 #include "runtime/process.h"
-#include "task/staging.h"
 
 namespace situ::detail {
 namespace {
 
-constinit std::array<std::atomic<const staging*>, 64> watched{};
+constexpr std::size_t longest_unit_name = 60;  // in a message, which has room for 600 characters
 
-void describe(const staging& array, std::uint64_t offset, bool is_write, fault_text& to) noexcept {
-  const work_unit* const unit = checked_unit;
-  if (unit == nullptr) {
-    to << "a thread that runs no unit ";
-  } else {
-    to << "unit " << unit->number;
-    if (unit->name != nullptr) to << " (" << unit->name << ")";
-    to << " ";
-  }
-  to << (is_write ? "writes " : "reads ") << array.name() << "[" << offset / array.element_bytes() << "], ";
-  if (unit == nullptr)
-    to << "of a staged array: its read() and write() are for that";
-  else
-    to << "which it has not declared: add " << (is_write ? "writes() or updates" : "reads") << "() of it";
-}
+constinit std::array<std::atomic<const faulting_array*>, 256> arrays{};
 
 bool explain(std::uintptr_t address, bool is_write, fault_text& to) noexcept {
-  for (const std::atomic<const staging*>& each : watched) {
-    const staging* const array = each.load(std::memory_order_acquire);
-    if (array == nullptr) continue;
-    const std::uint64_t offset = address - reinterpret_cast<std::uintptr_t>(array->base());
-    if (offset >= array->bytes()) continue;
-    describe(*array, offset, is_write, to);
-    return true;
-  }
+  for (const std::atomic<const faulting_array*>& each : arrays)
+    if (const faulting_array* const array = each.load(std::memory_order_acquire);
+        array != nullptr && array->explain(address, is_write, to))
+      return true;
   return false;
 }
 
 }  // namespace
 
-watched_array::watched_array(const staging& array) noexcept : at_{0} {
+fault_entry::fault_entry(const faulting_array& array) noexcept : at_{0} {
   install_fault_handlers();
   explain_fault.store(&explain);
-  for (; at_ < watched.size(); ++at_) {
-    const staging* none = nullptr;
-    if (watched[at_].compare_exchange_strong(none, &array)) return;
+  for (; at_ < arrays.size(); ++at_) {
+    const faulting_array* none = nullptr;
+    if (arrays[at_].compare_exchange_strong(none, &array)) return;
   }
 }
 
-watched_array::~watched_array() {
-  if (at_ < watched.size()) watched[at_].store(nullptr);
+fault_entry::~fault_entry() {
+  if (is_explained()) arrays[at_].store(nullptr);
   remove_fault_handlers();
+}
+
+bool fault_entry::is_explained() const noexcept { return at_ < arrays.size(); }
+
+void write_unit(const work_unit& unit, fault_text& to) noexcept {
+  to << "unit " << unit.number;
+  if (unit.name != nullptr) to << " (" << std::string_view{unit.name}.substr(0, longest_unit_name) << ")";
+}
+
+void write_remedy(bool is_write, fault_text& to) noexcept {
+  to << "add " << (is_write ? "writes() or updates" : "reads") << "() of it";
 }
 
 }  // namespace situ::detail

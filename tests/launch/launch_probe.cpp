@@ -66,6 +66,7 @@ int print_processors() {
 int print_environment() {
   for (const char* const name : {"SITU_JOB_FD", "SITU_PLACE", "SITU_IN_PROCESS", "SITU_TAG"})
     if (std::getenv(name) != nullptr) std::printf("%s is still set\n", name);
+  if (const char* const check = std::getenv("SITU_CHECK_UNITS")) std::printf("units are checked by %s\n", check);
   const int flags = ::fcntl(STDIN_FILENO, F_GETFD);
   std::printf("place %u of %u, standard input %s\n", my_place(), control().place_count, flags >= 0 ? "open" : "closed");
   return 0;

@@ -92,6 +92,15 @@ TEST(situ_run, the_launchers_variables_do_not_reach_the_places_children) {
   EXPECT_THAT(ended.out, Not(HasSubstr("still set")));
 }
 
+TEST(situ_run, the_check_of_units_reaches_the_places) {
+  const ended_program ended = run_program(situ_run({"-n", "2", "--check-units", "pages"}, {"environment"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("units are checked by pages"));
+  const ended_program refused = run_program(situ_run({"--check-units", "page"}, {"environment"}));
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("--check-units"));
+}
+
 // --- losses ----------------------------------------------------------------------------------------------------------
 
 struct loss {

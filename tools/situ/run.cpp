@@ -22,6 +22,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -45,6 +46,7 @@ struct run_options {
   bool stats = false;
   bool progress = false;
   bool check = false;
+  std::string check_units;
   std::string trace_file;
   std::vector<std::string> memory;
   std::string intent;
@@ -158,8 +160,8 @@ situ::detail::program_options program_options(const run_options& options, bool& 
 bool is_for_any_program(const run_options& options, const std::string& file) {
   if (options.intent.empty() || is_situ_program(file)) return false;
   return options.places == 0 && !options.in_process && options.bind == binding::none && !options.tag &&
-         options.trace_file.empty() && !options.progress && !options.check && options.memory.empty() &&
-         options.stack.empty() && options.watchdog_seconds == 0;
+         options.trace_file.empty() && !options.progress && !options.check && options.check_units.empty() &&
+         options.memory.empty() && options.stack.empty() && options.watchdog_seconds == 0;
 }
 
 hosts_options over_hosts(const run_options& options, const std::vector<std::string>& arguments) {
@@ -217,6 +219,7 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ run --help");
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ run; see situ run --help");
+  if (!options.check_units.empty()) ::setenv("SITU_CHECK_UNITS", options.check_units.c_str(), 1);
   if (!options.hosts.empty()) return run_at_hosts(options, arguments);
   if (!options.variables.empty() || !options.remote_shell.empty())
     throw CLI::ValidationError("--env, --rsh", "are for --hosts; on this machine places have the whole environment");
@@ -283,6 +286,13 @@ void add_run_command(CLI::App& app) {
       "--progress", options->progress,
       "A second thread for each place, so that it serves the others while it computes (situ::serve_while)");
   command->add_flag("--check", options->check, "Hold every access against what is allocated (slow)");
+  command
+      ->add_option("--check-units", options->check_units,
+                   "Hold the accesses of task graphs' units against what they declare: spans (those by a "
+                   "declared_span) or pages (also those of any code to a watched_array, by page protection; units run "
+                   "one at a time)")
+      ->check(CLI::IsMember({"spans", "pages"}).description(""))
+      ->type_name("HOW");
   command
       ->add_option("--memory", options->memory,
                    "How much all places together may open, e.g. 4GiB, and what it lies in: huge, node:1, "

@@ -93,7 +93,7 @@ class declared_element {
 
 // A named span that checks each access to an element against the declarations of the running unit, if its graph is
 // checked. It sees accesses through itself alone: an access by a pointer, or by the array that it was made of, is not
-// seen. Page protection sees every access, in a staged_array. cost: unchecked, a load of a
+// seen. Page protection sees accesses by any code, in a watched_array or a staged_array. cost: unchecked, a load of a
 // thread-local variable for each access.
 template <class T>
 class declared_span {
@@ -122,9 +122,10 @@ class declared_span {
     return elements_[i];
   }
   // Return the elements, unchecked: the address of the first and their number, so that reads(), writes() and updates()
-  // accept the span.
+  // accept the span; and the name.
   [[nodiscard]] T* data() const noexcept { return elements_.data(); }
   [[nodiscard]] std::size_t size() const noexcept { return elements_.size(); }
+  [[nodiscard]] const char* name() const noexcept { return name_; }
   [[nodiscard]] T* begin() const noexcept { return elements_.data(); }
   [[nodiscard]] T* end() const noexcept { return elements_.data() + elements_.size(); }
 

@@ -102,6 +102,11 @@ struct task_graph_options {
   // Checks each access through a declared_span against the declarations of its unit. cost: an allocation a unit, some
   // ns an access.
   bool checked = false;
+  // Checks, besides, each load and store to the pages of a watched_array (watched_array.h), by any code: page protection.
+  // Implies `checked`. Units run one at a time, on the thread that made the graph, whatever `threads` says. The
+  // environment chooses the checks of a program's graphs, too: SITU_CHECK_UNITS=spans is `checked`,
+  // SITU_CHECK_UNITS=pages is this. cost: some us a unit, and more for large arrays.
+  bool checked_by_pages = false;
   // Regions are widened to multiples of this number of bytes, a power of two: units that share such a grain conflict. A
   // value above 1 makes it cheaper to declare many small regions (rows of a tile, objects of a graph that are close
   // together), but reports false conflicts.
@@ -121,8 +126,8 @@ struct task_graph_statistics {
 // or starts new ones, about 20 us each; waiting takes as long as the units.
 class task_graph {
  public:
-  // Throws bad_argument (a window that is not a power of two, or more than 2^20; likewise a granularity) and
-  // std::system_error if the system has no room for another thread.
+  // Throws bad_argument (a window that is not a power of two, or more than 2^20; likewise a granularity; an unknown
+  // SITU_CHECK_UNITS) and std::system_error if the system has no room for another thread.
   explicit task_graph(const task_graph_options& options = {});
   // Waits for all units and discards their exceptions: call wait() to get them.
   ~task_graph();
