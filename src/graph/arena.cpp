@@ -10,8 +10,6 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint16_t arena_in_segment = 1;
-
 // If the last 12 bits of their addresses agree, a processor mistakes a load for one of the data that it has just
 // stored, and waits: a list copied from page start to page start takes 1.2 to 1.6 times as long (measured: up to 128
 // bytes apart).
@@ -69,9 +67,9 @@ void run_finalizers(arena& a) noexcept {
 }  // namespace
 
 void free_arena(arena* a) noexcept {
-  const bool in_segment = (a->flags & arena_in_segment) != 0;
+  const bool in_segment = (a->flags & arena::in_segment) != 0;
   if (a->finalizers != nullptr) {
-    if (!in_segment || current->place_count != 0) run_finalizers(*a);
+    run_finalizers(*a);
     free_bytes_anywhere(reinterpret_cast<std::byte*>(a->finalizers), in_segment);
   }
   free_bytes_anywhere(reinterpret_cast<std::byte*>(a) - a->lead_bytes, in_segment);
@@ -93,10 +91,11 @@ arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint
   const std::uintptr_t apart =
       reinterpret_cast<std::uintptr_t>(memory.bytes) - reinterpret_cast<std::uintptr_t>(source) + distance_bytes;
   const std::uint16_t lead = may_lead && apart % aliasing_bytes < 2 * distance_bytes ? lead_bytes : std::uint16_t{0};
-  arena_reference made{new (memory.bytes + lead) arena{.bytes = bytes,
-                                                       .objects = objects,
-                                                       .flags = memory.in_segment ? arena_in_segment : std::uint16_t{0},
-                                                       .lead_bytes = lead}};
+  arena_reference made{new (memory.bytes + lead)
+                           arena{.bytes = bytes,
+                                 .objects = objects,
+                                 .flags = memory.in_segment ? arena::in_segment : std::uint16_t{0},
+                                 .lead_bytes = lead}};
   list_finalizers(*made.get(), finalizer_words);
   return made;
 }

@@ -167,6 +167,24 @@ TEST(clone, lies_in_the_segment_of_the_place_inside_a_runtime) {
   });
 }
 
+TEST(clone, owners_may_outlive_their_runtime) {
+  struct tree {
+    situ::vector<int> leaves;
+    tree* next;
+  };
+  situ::owned<tree> kept, second;
+  {
+    const situ::runtime rt;
+    tree a{{1, 2, 3}, nullptr};
+    kept = situ::clone(&a);
+    kept->leaves.push_back(4);  // grows out of the copy
+    second = kept.adopt(kept.get());
+  }
+  second = {};  // the segment is gone: nothing of it is touched
+  kept = {};
+  EXPECT_EQ(situ::clone(tree{{5}, nullptr}).get()->leaves[0], 5);  // on the heap
+}
+
 TEST(clone, objects_can_be_adopted) {
   std::vector<list> original = make_list(3);
   run_alone([&] {

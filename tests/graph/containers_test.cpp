@@ -109,6 +109,15 @@ TEST(containers, string_appends_and_compares) {
   EXPECT_EQ(text.view(), model);
 }
 
+TEST(containers, string_takes_a_standard_string) {
+  const std::string model = "some text";
+  const situ::string from_model = model;
+  situ::string assigned;
+  assigned = model + "!";
+  EXPECT_TRUE(from_model == model && model == from_model);
+  EXPECT_TRUE(assigned != model && assigned > model);
+}
+
 TEST(containers, array_is_as_long_as_it_was_made) {
   situ::array<double> none;
   EXPECT_TRUE(none.empty());

@@ -57,7 +57,8 @@ struct cloned {
 }  // namespace detail
 
 // Owns a graph, possibly with other owners: the memory is freed with the last of them, and so are the stores to which
-// its containers have grown. Movable; belongs to one place at a time (not thread-safe). cost: a pointer's; freeing a
+// its containers have grown. An owner may outlive its runtime, whose end frees the graph. Movable; belongs to one place
+// at a time (not thread-safe). cost: a pointer's; freeing a
 // graph is one deallocation, and a visit to each object that may hold a container.
 template <class T>
 class owned {

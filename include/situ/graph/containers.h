@@ -27,6 +27,7 @@
 #include <iterator>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -257,6 +258,7 @@ class string {
   string() noexcept = default;
   string(std::string_view text) { assign(text); }  // NOLINT: as std::string does for literals
   string(const char* text) : string(std::string_view{text}) {}
+  string(const std::string& text) : string(std::string_view{text}) {}
   string(const string& other) : string(other.view()) {}
   string(string&& other) noexcept : raw_{std::exchange(other.raw_, {})} {}
   string& operator=(string other) noexcept {
@@ -293,6 +295,7 @@ class string {
   friend auto operator<=>(const string& a, const string& b) noexcept { return a.view() <=> b.view(); }
   friend bool operator==(const string& a, std::string_view b) noexcept { return a.view() == b; }
   friend bool operator==(const string& a, const char* b) noexcept { return a.view() == b; }
+  friend bool operator==(const string& a, const std::string& b) noexcept { return a.view() == b; }
 
  private:
   void assign(std::string_view text) {

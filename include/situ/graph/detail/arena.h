@@ -2,6 +2,7 @@
 #pragma once
 
 #include <situ/graph/detail/make_descriptor.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +13,14 @@ namespace situ::detail {
 
 // The head of an arena: the first 32 bytes of a copied graph.
 struct arena {
+  static constexpr std::uint16_t in_segment = 1;
+
   std::uint64_t bytes = 0;  // of the arena, this head included
   std::uint64_t objects = 0;
   // objects that may own memory: offset in units, type << 48, and for a block its number of elements
   std::uint64_t* finalizers = nullptr;
   std::uint32_t references = 1;
-  std::uint16_t flags = 0;       // 1: the arena is in a segment, and so are the finalizers
+  std::uint16_t flags = 0;       // in_segment: the arena is in a segment, and so are the finalizers
   std::uint16_t lead_bytes = 0;  // unused bytes before this head
 };
 static_assert(sizeof(arena) == 32);
@@ -26,22 +29,30 @@ void free_arena(arena* a) noexcept;
 class arena_reference {
  public:
   arena_reference() noexcept = default;
-  explicit arena_reference(arena* a) noexcept : arena_{a} {}  // takes over one reference
-  arena_reference(const arena_reference& other) noexcept : arena_{other.arena_} {
+  // Takes over one reference.
+  explicit arena_reference(arena* a) noexcept
+      : arena_{a}, in_segment_{a != nullptr && (a->flags & arena::in_segment) != 0} {}
+  arena_reference(const arena_reference& other) noexcept : arena_{other.arena_}, in_segment_{other.in_segment_} {
     if (arena_ != nullptr) ++arena_->references;
   }
-  arena_reference(arena_reference&& other) noexcept : arena_{std::exchange(other.arena_, nullptr)} {}
+  arena_reference(arena_reference&& other) noexcept
+      : arena_{std::exchange(other.arena_, nullptr)}, in_segment_{other.in_segment_} {}
   arena_reference& operator=(arena_reference other) noexcept {
     std::swap(arena_, other.arena_);
+    std::swap(in_segment_, other.in_segment_);
     return *this;
   }
+  // An owner may outlive its runtime, as a thread_local one does: the segment was freed with the job then, and nothing
+  // of it may be touched.
   ~arena_reference() {
-    if (arena_ != nullptr && --arena_->references == 0) free_arena(arena_);
+    if (arena_ == nullptr || (in_segment_ && current->place_count == 0)) return;
+    if (--arena_->references == 0) free_arena(arena_);
   }
   [[nodiscard]] arena* get() const noexcept { return arena_; }
 
  private:
   arena* arena_ = nullptr;
+  bool in_segment_ = false;
 };
 
 // The root of a graph.
