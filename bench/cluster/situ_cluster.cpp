@@ -1,15 +1,18 @@
 // Operations of a place of a job over two hosts on memory of the other, calls and messages to it, and barriers of all,
-// beside a blocking TCP echo of the same bytes: `situ bench cluster`; by hand: situ run --hosts a,b situ_bench_cluster
-// (bench/support/job_samples.h). The first place of the second host echoes in a thread, while the place sleeps in a
-// barrier.
+// beside a blocking TCP echo of the same bytes, and a search by both places beside one alone: `situ bench cluster`; by
+// hand: situ run --hosts a,b situ_bench_cluster (bench/support/job_samples.h). The first place of the second host echoes
+// in a thread, while the place sleeps in a barrier.
 #include "support/job_samples.h"
 #include "support/tcp_echo.h"
+#include "support/uts.h"
 
 #include <situ/fabric/am.h>
 #include <situ/fabric/atomic.h>
 #include <situ/fabric/rma.h>
 #include <situ/fabric/signal.h>
 #include <situ/situ.h>
+
+#include <situ/spread/task_pool.h>
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -184,6 +187,27 @@ void measure_barriers(const char* name, sides* with) {
   for (int i = 0; i < times * (is_quick() ? 1 : 15); ++i) barrier();
 }
 
+// An unbalanced tree searched by a pool of the first place, then by one of all places.
+void measure_uts() {
+  std::vector<job_bench::samples> all{{"one_host"}, {"situ"}};
+  const std::uint32_t only[] = {first};
+  for (int sample = 0; sample < (is_quick() ? 1 : 3); ++sample) {
+    std::uint64_t nodes = 0, mine = 0;
+    const double alone = job_bench::time_together([&] {
+      if (here().index() != first) return;
+      task_pool pool{world().subset(only)};
+      nodes = uts::count_by(pool, true);
+    });
+    nodes = broadcast(nodes);
+    task_pool pool;
+    const double together = job_bench::time_together([&] { mine = uts::count_by(pool, here().index() == first); });
+    uts::check_count(all_reduce(mine, std::plus<>{}), nodes);
+    all[0].ns.push_back(alone / static_cast<double>(nodes));
+    all[1].ns.push_back(together / static_cast<double>(nodes));
+  }
+  job_bench::print("cluster_uts", all);
+}
+
 void run() {
   if (place_count() % 2 != 0 || place_count() > 4)
     throw std::runtime_error{"start it with one or two places at each of two hosts"};
@@ -202,6 +226,7 @@ void run() {
       const busy_threads busy{4};
       beside_others(measuring, [&] { with->measure_beside_load(); });
     }
+    if (is_wanted("cluster_uts")) measure_uts();
   } else {
     measure_barriers("cluster_barrier_2x2", measuring);
   }

@@ -1,83 +1,25 @@
-// UTS, the unbalanced tree search (Olivier and others, LCPC 2006): the nodes of a tree that nobody knows before are
-// counted. A node's name is the SHA-1 hash of its parent's and its number among the children, so any place can go on
-// from any node. The tree is geometric with a linear bound, of the family of UTS's T5.
-#include <situ/spread/task_pool.h>
-
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
+// UTS (support/uts.h) by a task pool, beside a stack at one place.
+#include "support/uts.h"
 
 #include "cases.h"
 
 namespace situ_spread {
 namespace {
 
-using name = std::array<std::uint32_t, 5>;
-
-// One block of SHA-1 (FIPS 180-4) over a name and a number: 24 bytes, padded.
-name hash_of(const name& parent, std::uint32_t number) {
-  std::array<std::uint32_t, 80> w{};
-  std::copy(parent.begin(), parent.end(), w.begin());
-  w[5] = number;
-  w[6] = 0x80000000;
-  w[15] = 24 * 8;
-  for (std::size_t i = 16; i < 80; ++i) w[i] = std::rotl(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
-  name state{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
-  auto [a, b, c, d, e] = state;
-  const auto round = [&](std::uint32_t f, std::uint32_t k, std::uint32_t word) {
-    const std::uint32_t next = std::rotl(a, 5) + f + e + k + word;
-    e = d, d = c, c = std::rotl(b, 30), b = a, a = next;
-  };
-  std::size_t i = 0;
-  for (; i < 20; ++i) round((b & c) | (~b & d), 0x5a827999, w[i]);
-  for (; i < 40; ++i) round(b ^ c ^ d, 0x6ed9eba1, w[i]);
-  for (; i < 60; ++i) round((b & c) | (b & d) | (c & d), 0x8f1bbcdc, w[i]);
-  for (; i < 80; ++i) round(b ^ c ^ d, 0xca62c1d6, w[i]);
-  const name out{a, b, c, d, e};
-  for (std::size_t j = 0; j < 5; ++j) state[j] += out[j];
-  return state;
-}
-
-struct node {
-  name state;
-  std::uint32_t depth;
-};
-
-std::uint32_t most_depth() { return is_quick() ? 10 : 23; }
-
-// Geometrically distributed with mean b(depth), which falls linearly to 0 at the greatest depth.
-std::uint32_t children_of(const node& n) {
-  constexpr double at_root = 4;
-  const double mean = at_root * (1 - static_cast<double>(n.depth) / most_depth());
-  if (mean <= 0) return 0;
-  const double u = static_cast<double>(n.state[4] >> 1) / 0x1p31;  // UTS takes 31 bits
-  return static_cast<std::uint32_t>(std::floor(std::log(1 - u) / std::log(1 - 1 / (1 + mean))));
-}
-node child_of(const node& n, std::uint32_t i) { return {hash_of(n.state, i), n.depth + 1}; }
-node root() { return {hash_of({}, 34), 0}; }
+using uts::node;
 
 // Alone: a stack.
 std::uint64_t count_alone() {
-  std::vector<node> open{root()};
+  std::vector<node> open{uts::root()};
   std::uint64_t nodes = 0;
   while (!open.empty()) {
     const node n = open.back();
     open.pop_back();
     ++nodes;
-    const std::uint32_t children = children_of(n);
-    for (std::uint32_t i = 0; i < children; ++i) open.push_back(child_of(n, i));
+    const std::uint32_t children = uts::children_of(n);
+    for (std::uint32_t i = 0; i < children; ++i) open.push_back(uts::child_of(n, i));
   }
   return nodes;
-}
-
-thread_local std::uint64_t nodes_here;
-
-void visit(situ::task_pool& pool, const node& n) {
-  ++nodes_here;
-  const std::uint32_t children = children_of(n);
-  for (std::uint32_t i = 0; i < children; ++i)
-    pool.add([](situ::task_pool& p, const node& c) { visit(p, c); }, child_of(n, i));
 }
 
 }  // namespace
@@ -85,24 +27,15 @@ void visit(situ::task_pool& pool, const node& n) {
 void measure_uts() {
   std::vector<samples> all{{"sequential"}, {"situ"}};
   std::uint64_t nodes = 0;
-  const auto with_pool = [](situ::task_pool& pool) {
-    if (is_first()) pool.add([](situ::task_pool& p, const node& n) { visit(p, n); }, root());
-    pool.run();
-  };
   for (int sample = 0; sample < (is_quick() ? 1 : 3); ++sample) {
     const double alone = time_alone([&] { nodes = count_alone(); });
     nodes = situ::broadcast(nodes);
     const auto per_node = static_cast<double>(nodes);
     all[0].ns.push_back(alone / per_node);
     situ::task_pool pool;
-    nodes_here = 0;
-    all[1].ns.push_back(time_together([&] { with_pool(pool); }) / per_node);
-    const std::uint64_t counted = situ::all_reduce(nodes_here, std::plus<>{});
-    if (counted != nodes) {
-      std::fprintf(stderr, "uts: %llu nodes by the pool, %llu by one stack\n", static_cast<unsigned long long>(counted),
-                   static_cast<unsigned long long>(nodes));
-      std::exit(1);
-    }
+    std::uint64_t mine = 0;
+    all[1].ns.push_back(time_together([&] { mine = uts::count_by(pool, is_first()); }) / per_node);
+    uts::check_count(situ::all_reduce(mine, std::plus<>{}), nodes);
   }
   print("uts", all);
 }

@@ -20,7 +20,12 @@ std::vector<comparison_case> all_cluster_cases() {
           beside("cluster_at", "at() without arguments", 0, 2.5),
           beside("cluster_at_4096", "at() with a vector of 4 KiB", 0, 2.5),
           beside("cluster_barrier", "a barrier of a place at each host", 0, 1.5),
-          beside("cluster_barrier_2x2", "a barrier of two places at each host", 0, 1.5)};
+          beside("cluster_barrier_2x2", "a barrier of two places at each host", 0, 1.5),
+          {"cluster_uts",
+           "an unbalanced tree of 1e7 nodes, searched by a task pool",
+           "node",
+           0,
+           {{"one_host", "itself: the place of one host"}, {"situ", "one_host", comparison_aim{1 / 1.8}}}}};
 }
 
 }  // namespace
@@ -31,17 +36,17 @@ const job_bench& cluster_bench() {
       .title = "Several hosts",
       .words =
           "A job of one place at each of two hosts (of two, where that is said), over TCP; `echo` is the same bytes by "
-          "hand, over a socket that blocks, to a thread that sleeps meanwhile.",
+          "hand, over a socket that blocks, to a thread that sleeps meanwhile; `one_host` is the place of one of them.",
       .help = "Operations, messages and barriers of a job over two hosts, beside a blocking TCP echo",
       .examples = {{"--hosts a,b", "two hosts that ssh reaches without a question (docs/guide/hosts.md)"}},
       .cases = all_cluster_cases(),
       .programs = {{.name = "situ_bench_cluster",
                     .cases = {"cluster_get_8", "cluster_get_4096", "cluster_get_1M", "cluster_put_8", "cluster_put_1M",
                               "cluster_put_signal", "cluster_fetch_add", "cluster_fetch_add_beside_load",
-                              "cluster_message", "cluster_at", "cluster_at_4096", "cluster_barrier"},
+                              "cluster_message", "cluster_at", "cluster_at_4096", "cluster_barrier", "cluster_uts"},
                     .places = 1},
                    {.name = "situ_bench_cluster", .cases = {"cluster_barrier_2x2"}, .places = 2}},
-      .subjects = {"echo", "situ"},
+      .subjects = {"echo", "one_host", "situ"},
       .is_over_hosts = true};
   return made;
 }

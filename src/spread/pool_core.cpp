@@ -17,15 +17,16 @@
 #include <utility>
 
 #include "base/float_settings.h"
+#include "spread/pool_hosts.h"
 
 namespace situ::detail {
 namespace {
 
 constexpr std::size_t chunk_bytes = 8192 - sizeof(pool_chunk);
 constexpr std::size_t most_free_chunks = 8;
-constexpr std::int64_t first_ring = 64;                    // chunks
-constexpr std::uint32_t tasks_between_polls = 16;          // polling the channels costs as much as a small task
-constexpr std::uint64_t one_run = std::uint64_t{1} << 32;  // in pool_state::active
+constexpr std::int64_t first_ring = 64;            // chunks
+constexpr std::uint32_t tasks_between_polls = 16;  // polling the channels costs as much as a small task
+constexpr std::uint64_t one_run = one_pool_run;
 
 template <class T>
 T* allocate_words(std::size_t bytes) {
@@ -58,32 +59,40 @@ std::uint64_t bytes_of_task_below(const std::byte* top) noexcept {
 
 pool_core::pool_core(void* pool, const team& members)
     : pool_{pool},
-      end_of_all_{check_one_host(members, "a task_pool",
-                                 "make one for the members of each host, and deal work to these by at() or a "
-                                 "situ::counter")},
-      index_{members.index()},
+      end_of_all_{members},
       root_{allocate_words<pool_root>(sizeof(pool_root))},
       random_{0x9e3779b97f4a7c15 * (members.index() + 1)} {
   rings_.push_back(make_ring(first_ring));
   root_->ring.store(rings_.back(), std::memory_order_relaxed);
-  if (index_ == 0) {
-    state_ = allocate_words<pool_state>(sizeof(pool_state) + words_of_members(members.size()) * sizeof(std::uint64_t));
-    state_->active.store(members.size(), std::memory_order_relaxed);
-  }
+  const hosts_of_team hosts{members};
+  const std::vector<std::uint32_t>& near = hosts.groups[hosts.own];
+  index_ = static_cast<std::uint32_t>(std::find(near.begin(), near.end(), members.index()) - near.begin());
+  if (index_ == 0) make_state(near.size(), hosts.groups.size());
   open(make_chunk(0));
   struct parts {
     ptr<pool_root> root;
     ptr<pool_state> state;
   };
-  for (const parts& each : all_gather(parts{ptr{root_}, ptr{state_}}, members)) {
-    roots_.push_back(each.root.local());
-    if (each.state) state_ = each.state.local();
-  }
+  const std::vector<parts> all = all_gather(parts{ptr{root_}, ptr{state_}}, members);
+  for (const std::uint32_t each : near) roots_.push_back(all[each].root.local());
+  state_ = all[near.front()].state.local();
+  if (hosts.groups.size() > 1) hosts_ = std::make_unique<pool_hosts>(*this, hosts, all.front().state);
+}
+
+void pool_core::make_state(std::size_t members, std::size_t hosts) {
+  const std::size_t bytes = sizeof(pool_state) + words_of_members(members) * sizeof(std::uint64_t);
+  const std::size_t bytes_of_links = hosts > 1 ? hosts * sizeof(pool_link) : 0;
+  state_ = allocate_words<pool_state>(bytes + bytes_of_links);
+  state_->active.store(members, std::memory_order_relaxed);
+  state_->active_hosts = hosts;
+  if (hosts > 1) state_->links = reinterpret_cast<pool_link*>(reinterpret_cast<std::byte*>(state_) + bytes);
 }
 
 // Drops tasks that were never run.
 pool_core::~pool_core() {
-  if (!end_of_all_.come()) return;
+  const bool is_common = end_of_all_.come();
+  hosts_.reset();
+  if (!is_common) return;
   while (pool_chunk* const left = take_back()) give_back(left);
   give_back(chunk_);
   for (pool_chunk* const each : free_) give_back(each);
@@ -101,27 +110,29 @@ void pool_core::run() {
 std::exception_ptr pool_core::run_to_its_end() {
   check_not_ended(end_of_all_.members());
   SITU_ASSERT(1, !is_running_, "task_pool::run() runs already at this place: a task adds tasks, and does not run them");
-  struct running {
-    pool_core& self;
-    explicit running(pool_core& of) : self{of} { self.is_running_ = true; }
-    ~running() {
-      if (self.is_idle_) (void)self.stop_idling();  // after an exception: the caller may call run() again
-      self.is_running_ = self.is_idle_ = false;
-    }
-  };
-  {
-    const running now{*this};
+  is_running_ = true;
+  std::exception_ptr loss;
+  try {
     do {
-      run_tasks();
+      if (!is_idle_) run_tasks();
     } while (find_tasks());
-    is_idle_ = false;
+    if (hosts_ != nullptr) hosts_->tell_end();  // what a loss has kept this place from telling
+  } catch (...) {
+    loss = std::current_exception();
   }
-  ++runs_;
+  if (loss) {
+    leave_after_loss();
+  } else {
+    is_idle_ = false;
+    ++runs_;
+  }
+  is_running_ = false;
+  if (loss) std::rethrow_exception(loss);
   return std::exchange(failure_, nullptr);
 }
 
 void pool_core::run_tasks() {
-  const bool is_alone = roots_.size() == 1;
+  const bool is_alone = roots_.size() == 1 && hosts_ == nullptr;
   const float_settings own = float_settings::of_this_thread();
   for (std::uint32_t n = 1;; ++n) {
     if (!has_private()) {
@@ -131,6 +142,8 @@ void pool_core::run_tasks() {
       open(newest);
     }
     if (is_nothing_shared() && !is_alone) share_older_half();
+    if (hosts_ != nullptr && hosts_->are_wanting() && !is_nothing_shared()) [[unlikely]]
+      hosts_->give();
     run_newest();
     own.apply_unless_own();  // settings that a task changes end with the task
     if (n % tasks_between_polls == 0) current->scheduler->progress();
@@ -326,22 +339,29 @@ bool pool_core::is_over() const noexcept {
   return static_cast<std::uint32_t>(state_->active.load(std::memory_order_acquire) / one_run) != runs_;
 }
 
+bool pool_core::answers_for_tasks() const noexcept {
+  return has_tasks() || (hosts_ != nullptr && !hosts_->have_taken_gifts());
+}
+
 // Returns false if the run is over. pre: this place has no tasks.
 bool pool_core::find_tasks() {
-  if (steal_some()) return true;
-  if (is_over()) return false;  // the run ended while an exception left an earlier call
-  start_idling();
+  if (!is_idle_) {
+    if (steal_some()) return true;
+    if (is_over()) return false;  // the run ended while an exception left an earlier call
+    if (hosts_ != nullptr && hosts_->find_tasks()) return true;
+    start_idling();
+  }
   while (!is_over()) {
     if (!is_idle_) return true;  // other code has added a task here
     check_not_ended(end_of_all_.members());
     if (!others_share()) {
+      if (hosts_ != nullptr) hosts_->ask();
       sleep();
-    } else if (!stop_idling()) {
-      return false;
-    } else if (steal_some()) {
-      return true;
-    } else {
+    } else if (stop_idling()) {
+      if (answers_for_tasks() || steal_some()) return true;
       start_idling();
+    } else if (!is_over()) {
+      current->scheduler->progress();  // the word that the run is over is on its way
     }
   }
   return false;
@@ -351,25 +371,48 @@ void pool_core::start_idling() {
   is_idle_ = true;
   std::uint64_t now = state_->active.fetch_sub(1, std::memory_order_acq_rel) - 1;
   if (now % one_run != 0) return;
-  const std::uint64_t next = (now / one_run + 1) * one_run + roots_.size();
-  if (!state_->active.compare_exchange_strong(now, next, std::memory_order_acq_rel)) return;  // another place ends it
-  for (std::uint32_t i = 0; i < roots_.size(); ++i)
-    if (i != index_) call(i);
+  if (hosts_ != nullptr) return hosts_->leave();
+  // If the exchange fails, another place ends the run.
+  if (state_->active.compare_exchange_strong(now, now + one_run + roots_.size(), std::memory_order_acq_rel))
+    call_others();
 }
 
-// Returns false if the run is over.
+// Returns false if the run is over. Other code of this place may do the same while it waits for another host.
 bool pool_core::stop_idling() {
-  const std::uint64_t before = state_->active.fetch_add(1, std::memory_order_acq_rel);
-  if (static_cast<std::uint32_t>(before / one_run) != runs_) {
-    state_->active.fetch_sub(1, std::memory_order_acq_rel);  // `active` already counts this place for the next run
-    return false;
-  }
+  if (!become_active()) return false;
+  if (!is_idle_) state_->active.fetch_sub(1, std::memory_order_acq_rel);
   is_idle_ = false;
   return true;
 }
 
-// Sleeps until there may be something to steal, the run is over, or other code has added a task here.
-void pool_core::sleep() {
+// Counts this place once more among the active ones; returns false if the run is over.
+bool pool_core::become_active() {
+  std::uint64_t now = state_->active.load(std::memory_order_acquire);
+  do {
+    if (static_cast<std::uint32_t>(now / one_run) != runs_) return false;
+    if (now % one_run == 0 && hosts_ != nullptr) return hosts_->join();
+  } while (!state_->active.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel));
+  return true;
+}
+
+// The caller may call run() again. If this place cannot become active, it stays idle: the word that the run is over is
+// on its way here, or a member is lost.
+void pool_core::leave_after_loss() {
+  if (!is_idle_) return;
+  try {
+    if (!stop_idling() && is_over()) is_idle_ = false;
+  } catch (const place_lost_error&) {}
+}
+
+// pre: all hosts were idle, and this one is told so.
+void pool_core::begin_next_run() {
+  state_->active.fetch_add(one_run + roots_.size(), std::memory_order_acq_rel);
+  call_others();
+}
+
+// Sleeps until there may be something to steal, the run is over, other code has added a task here, or is_done() holds.
+void pool_core::sleep(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
+  const bool was_idle = is_idle_;
   const std::uint64_t bit = std::uint64_t{1} << index_ % 64;
   std::atomic<std::uint64_t>& asleep = state_->asleep[index_ / 64];
   const std::atomic_ref<std::uint64_t> called{root_->called};
@@ -377,8 +420,13 @@ void pool_core::sleep() {
   asleep.fetch_or(bit, std::memory_order_seq_cst);
   const auto address = reinterpret_cast<std::uintptr_t>(&root_->called);
   current->scheduler->wait_until(
-      [&] { return called.load(std::memory_order_acquire) != seen || !is_idle_ || is_over() || others_share(); },
-      {.words = awaited_bit(address), .note = {.kind = wait_kind::word, .subject = address}});
+      [&] {
+        return called.load(std::memory_order_acquire) != seen || is_idle_ != was_idle || is_over() || others_share() ||
+               (is_done && is_done());
+      },
+      {.deadline_ns = deadline_ns,
+       .words = awaited_bit(address),
+       .note = {.kind = wait_kind::word, .subject = address}});
   asleep.fetch_and(~bit, std::memory_order_relaxed);
 }
 
@@ -392,6 +440,11 @@ void pool_core::wake_one() {
         return call(static_cast<std::uint32_t>(w * 64 + static_cast<std::size_t>(std::countr_zero(lowest))));
     }
   }
+}
+
+void pool_core::call_others() {
+  for (std::uint32_t i = 0; i < roots_.size(); ++i)
+    if (i != index_) call(i);
 }
 
 void pool_core::call(std::uint32_t member) { atomic_fetch_add(ptr<std::uint64_t>{&roots_[member]->called}, 1); }

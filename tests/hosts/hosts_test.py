@@ -561,8 +561,8 @@ class Run(Observed):
         done = self.run_script("$SITU bench cluster --quick --hosts host1,host2 --json /tmp/rows.json >/dev/null && cat /tmp/rows.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {(row["case"], row["subject"]) for row in json.loads(done.stdout)}
-        self.assertEqual(len({case for case, _ in rows}), 13, rows)
-        self.assertEqual(len(rows), 26, rows)
+        self.assertEqual(len({case for case, _ in rows}), 14, rows)
+        self.assertEqual(len(rows), 28, rows)
 
     def test_words_that_are_wrong(self):
         for words, said in ((["--hosts", "host1:none", "true"], 'how many places are "host1:none"'), (["--hosts", "host1,host1", "true"], "host1 is named twice"),
@@ -621,7 +621,7 @@ class Imsuite(HostsTest):
 class Losses(HostsTest):
     """Places, servers, hosts and links that a job loses: SITU_HOSTS_SEEDS of them, 3 if that is not set, each way."""
 
-    def lose(self, launcher, count):
+    def lose(self, launcher, count, *what):
         seeds = int(os.environ.get("SITU_HOSTS_SEEDS", "3"))
         folder = f"/tmp/{ID}"
         os.mkdir(folder)
@@ -629,7 +629,7 @@ class Losses(HostsTest):
         limit = LONG + 60 * seeds  # of which a job that hangs takes one
         try:
             with unittest.mock.patch.dict(ENVIRONMENT, SITU_HOSTS_FOLDER=folder):
-                done = subprocess.run([*HOSTS, "--share", folder, *words, str(count + 1), SCENARIOS[0], "-B", str(LOSSES), launcher, str(count), "1", str(seeds)],
+                done = subprocess.run([*HOSTS, "--share", folder, *words, str(count + 1), SCENARIOS[0], "-B", str(LOSSES), launcher, str(count), "1", str(seeds), *what],
                                       env=ENVIRONMENT, cwd=ROOT, text=True, input="", timeout=limit, capture_output=True)
         finally:
             shutil.rmtree(folder)
@@ -643,6 +643,15 @@ class Losses(HostsTest):
 
     def test_mpirun_at_three_hosts(self):
         self.lose("mpirun", 3)
+
+    def test_a_task_pool_under_mpirun_at_two_hosts(self):
+        self.lose("mpirun", 2, "pool")
+
+    def test_a_task_pool_under_mpirun_at_three_hosts(self):
+        self.lose("mpirun", 3, "pool")
+
+    def test_a_task_pool_under_srun_at_three_hosts(self):
+        self.lose("srun", 3, "pool")
 
     def test_srun_at_two_hosts(self):
         self.lose("srun", 2)

@@ -1,7 +1,9 @@
-// loss_probe FOLDER SEED: a place of a job over several hosts that asks others without end, by put, get, atomics or a
-// barrier, until a place is lost. It writes to FOLDER/place.N when it is ready, what it has heard and when, by the
+// loss_probe FOLDER SEED [pool]: a place of a job over several hosts that asks others without end, by put, get, atomics
+// or a barrier, until a place is lost; with `pool` it runs tasks of a task_pool without end instead. It writes to FOLDER/place.N when it is ready, what it has heard and when, by the
 // clock that all pretended hosts have, and when it goes: what a launcher forwards may be late, or gone with a host.
 #include <situ/situ.h>
+
+#include <situ/spread/task_pool.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -77,6 +79,21 @@ void ask_without_end(std::uint64_t seed, ptr<long> own) {
   }
 }
 
+// Each place is idle now and then: what a task adds depends on its number.
+void run_tasks_without_end() {
+  struct chain {
+    void operator()(task_pool& pool, std::uint64_t number) const {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds{20};
+      while (std::chrono::steady_clock::now() < end) {}
+      pool.add(*this, number + 1);
+      if (number % 64 == 0) pool.add([] {});
+    }
+  };
+  task_pool pool;
+  if (here().index() == 0) pool.add(chain{}, std::uint64_t{0});
+  pool.run();
+}
+
 // All that is asked afterwards ends as well, in whichever way.
 void ask_all_once(ptr<long> own) {
   for (std::uint32_t place = 0; place < place_count(); ++place) try {
@@ -89,7 +106,7 @@ void await_word(const std::string& folder, const char* word) {
   while (::access(fmt::format("{}/{}", folder, word).c_str(), F_OK) != 0) ::usleep(2000);
 }
 
-void run(int& argc, char** argv, std::uint64_t seed, std::string& left_as) {
+void run(int& argc, char** argv, std::uint64_t seed, bool runs_tasks, std::string& left_as) {
   runtime rt{argc, argv};
   report to{argv[1], here().index()};
   left_as = fmt::format("{}/place.{}", argv[1], here().index());
@@ -97,7 +114,7 @@ void run(int& argc, char** argv, std::uint64_t seed, std::string& left_as) {
   barrier();
   to.say(fmt::format("ready {} {}", ::getpid(), detail::current->job->slot(place_count()).pid.load()));
   try {
-    ask_without_end(seed, own);
+    runs_tasks ? run_tasks_without_end() : ask_without_end(seed, own);
   } catch (const place_lost_error& e) {
     to.say(fmt::format("lost {} {} {}", now_ns(), e.place_index(), e.what()));
   }
@@ -114,11 +131,12 @@ void run(int& argc, char** argv, std::uint64_t seed, std::string& left_as) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 125;
+  if (argc != 3 && argc != 4) return 125;
+  const bool runs_tasks = argc == 4 && std::string{argv[3]} == "pool";
   ::alarm(longest_run_s);
   std::string report_file;
   try {
-    run(argc, argv, std::strtoull(argv[2], nullptr, 10), report_file);
+    run(argc, argv, std::strtoull(argv[2], nullptr, 10), runs_tasks, report_file);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "loss_probe: %s\n", e.what());
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What hosts_test.py runs at host1, beside the hosts of a job: losses.py LAUNCHER HOSTS FIRST_SEED SEEDS.
+"""What hosts_test.py runs at host1, beside the hosts of a job: losses.py LAUNCHER HOSTS FIRST_SEED SEEDS [pool].
 
-Each seed is one job of two places a host, at host2 and on, which ask each other without end; and one loss: a place or a
+Each seed is one job of two places a host, at host2 and on, which ask each other without end, or with `pool` run tasks of
+a task_pool; and one loss: a place or a
 host's server is killed, a host is frozen and thawed, its link is cut and mended. Everybody who lives must be told within
 the time, then go, and nothing of the job may be left at any host. mpirun ends survivors by itself when a place is
 killed, and srun when a link is cut: so places are killed under srun, and links are cut under mpirun.
@@ -32,7 +33,7 @@ def control(*words):
     assert done.returncode == 0, done
 
 
-def launch(launcher, count, folder, seed):
+def launch(launcher, count, folder, seed, what):
     names = [f"host{number}" for number in range(2, count + 2)]
     if launcher == "mpirun":
         words = ["mpirun", "--host", ",".join(f"{name}:{PLACES}" for name in names)]
@@ -40,7 +41,7 @@ def launch(launcher, count, folder, seed):
         words = ["srun", "-w", ",".join(names), "-N", str(count), "-n", str(count * PLACES), f"--ntasks-per-node={PLACES}", "--mpi=pmix",
                  "--no-kill", "--kill-on-bad-exit=0"]
     output = open(f"{folder}/launcher", "w")
-    return subprocess.Popen([*words, PROBE, folder, str(seed)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    return subprocess.Popen([*words, PROBE, folder, str(seed), *what], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
 
 class Place:
@@ -76,13 +77,13 @@ def left_at(name):
 
 
 class Case:
-    def __init__(self, launcher, count, seed, folder):
+    def __init__(self, launcher, count, seed, folder, what):
         self.random = random.Random(seed)
         self.count, self.folder, self.seed = count, folder, seed
         self.kind = KINDS[launcher][seed % len(KINDS[launcher])]  # so that a few seeds have each
         self.places = [Place(folder, number) for number in range(count * PLACES)]
         self.victim = self.random.choice(self.places)
-        self.job = launch(launcher, count, folder, seed)
+        self.job = launch(launcher, count, folder, seed, what)
         self.delays = []
 
     def describe(self):
@@ -174,11 +175,11 @@ class Case:
             wait_for(lambda: not left_at(name), lambda: (left_at(name), self.describe()), 10)
 
 
-def main(launcher, count, first, seeds):
+def main(launcher, what, count, first, seeds):
     delays = []
     for seed in range(first, first + seeds):
         with tempfile.TemporaryDirectory(dir=os.environ["SITU_HOSTS_FOLDER"]) as folder:
-            case = Case(launcher, count, seed, folder)
+            case = Case(launcher, count, seed, folder, what)
             try:
                 case.run()
             finally:
@@ -192,4 +193,4 @@ def main(launcher, count, first, seeds):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *(int(word) for word in sys.argv[2:]))
+    main(sys.argv[1], sys.argv[5:], *(int(word) for word in sys.argv[2:5]))

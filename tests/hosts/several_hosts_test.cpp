@@ -1,5 +1,6 @@
 // What a job over several hosts refuses, in a sentence that says what to do instead; and object graphs, which go by
 // message there. For bodies.cpp alone.
+#include <situ/fabric/detail/far.h>
 #include <situ/graph.h>
 #include <situ/situ.h>
 
@@ -10,8 +11,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -47,7 +50,6 @@ TEST_P(over_hosts, what_needs_one_memory_is_refused_with_what_to_do_instead) {
       EXPECT_EQ(e.code, errc::not_supported);
       EXPECT_TRUE(e.says(what) && e.says(instead)) << e.text;
     };
-    refuses([] { task_pool pool; }, "a task_pool over several hosts", "make one for the members of each host");
     refuses([] { (void)place_tree::of_places(); }, "a place tree over several hosts", "situ::distributed_array");
     refuses([] { (void)survivors(); }, "survivors() in a job over several hosts", "memory");
   });
@@ -66,6 +68,30 @@ TEST_P(over_hosts, the_members_of_one_host_have_what_they_have_alone) {
     task_pool pool{host};
     for (int i = 0; i < 100; ++i) pool.add([] { return 1; });
     EXPECT_EQ(pool.run(0, [](int a, int b) { return a + b; }), 100 * static_cast<int>(host.size()));
+  });
+}
+
+// Place 0 adds tasks that take longer than a gift to another host does.
+TEST_P(over_hosts, tasks_of_one_place_are_run_by_all_hosts) {
+  run([] {
+    task_pool pool;
+    if (here().index() == 0)
+      for (int i = 0; i < 400; ++i)
+        pool.add([] {
+          const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds{500};
+          while (std::chrono::steady_clock::now() < end) {}
+          return std::vector<std::uint32_t>{here().index()};
+        });
+    const std::vector<std::uint32_t> ran = pool.run(std::vector<std::uint32_t>{}, [](auto a, const auto& b) {
+      a.insert(a.end(), b.begin(), b.end());
+      return a;
+    });
+    EXPECT_EQ(ran.size(), 400U);
+    std::set<std::uint16_t> hosts, all;
+    const auto host_of = [](std::uint32_t place) { return detail::current->far->homes()[place].host; };
+    for (const std::uint32_t place : ran) hosts.insert(host_of(place));
+    for (const place p : places()) all.insert(host_of(p.index()));
+    EXPECT_EQ(hosts, all);
   });
 }
 

@@ -9,8 +9,9 @@
 //
 // A task is a function with arguments as async_at takes them (at.h): it captures and takes values that travel, and
 // finds the state of the place that runs it by itself (thread_local). Its first parameter may be the pool. A place runs
-// its newest task first and leaves its oldest to the others. A place without tasks steals some from another place,
-// without that place's help, and sleeps if no place has any. Each task runs once, at one place; when and where is
+// its newest task first and leaves its oldest to the others. A place without tasks steals some from another place of its
+// host, without that place's help; if none has any, it asks the other hosts, whose members answer between two tasks and
+// whenever they handle messages. It sleeps if no place has any. Each task runs once, at one place; when and where is
 // unspecified.
 //
 // A task may wait; its place then handles messages, but runs no other task of the pool, so a task must not wait for an
@@ -20,10 +21,10 @@
 // Collective: the members of a team construct, run and destroy it together, in the same order. It belongs to the thread
 // that made it. Memory: tasks that have been added and have not begun, in chunks of 8 KiB in the segment of the place
 // that added them; the nodes of a tree take its depth times its width. Errors: if tasks throw, run() rethrows the first
-// exception of this place's tasks at the end of the run. If a member is lost, it is unknown which of its tasks were
-// done: run() throws place_lost_error at all other members, then and later, and the remaining tasks are dropped. The
-// remaining members may make another pool with a team of their own. The loss of a place that is not a member ends run()
-// once, as it ends any wait; run() may be called again and continues.
+// exception of this place's tasks at the end of the run. If a member is lost (a lost host is the loss of all members
+// there), it is unknown which of its tasks were done: run() throws place_lost_error at all other members, then and
+// later, and the remaining tasks are dropped. The remaining members may make another pool with a team of their own. The
+// loss of a place that is not a member ends run() once, as it ends any wait; run() may be called again and continues.
 #pragma once
 
 #include <situ/base/detail/type_name.h>
@@ -81,7 +82,7 @@ struct pool_task {
 // Tasks that any member may run; see above.
 class task_pool {
  public:
-  // Makes an empty pool. Throws not_supported if the members are on several hosts. Collective. cost: an all_gather.
+  // Makes an empty pool. Collective. cost: an all_gather.
   explicit task_pool(const team& members = world()) : core_{this, members} {}
   task_pool(const task_pool&) = delete;
   task_pool& operator=(const task_pool&) = delete;
@@ -101,7 +102,8 @@ class task_pool {
   }
 
   // Runs tasks until none is left at any member. Collective. Throws as described above. cost: some ns a task; some
-  // hundred ns for each chunk that another place takes; an atomic for each member at the end.
+  // hundred ns for each chunk that another place takes, two messages if that place is on another host; an atomic for each
+  // member, and a message for each host, at the end.
   void run() { core_.run(); }
   // Runs tasks as run(), and combines their results in any order: returns operation(...) over `identity` and all
   // results, at every member. A task returns a T (or a future<T>), or nothing; if a task returns another type, the run
