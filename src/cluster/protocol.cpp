@@ -5,6 +5,8 @@
 #include <situ/memory/detail/place_home.h>
 #include <situ/memory/detail/place_state.h>
 
+#include <utility>
+
 namespace situ::detail::cluster {
 namespace {
 
@@ -151,13 +153,17 @@ const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes
   os::byte_reader from{head};
   if (!from.take(parsed.head)) return "news that are cut off";
   const auto what = static_cast<host_news>(parsed.head.what);
-  if (parsed.head.zero != 0 || data_bytes != 0 || (parsed.head.verdicts != 0 && !is_of_living(what)))
+  const bool is_rest = what == host_news::rest;
+  if (parsed.head.zero != 0 || (data_bytes != 0 && !is_rest) ||
+      (parsed.head.verdicts != 0 && !is_rest && !is_of_living(what)))
     return "news with something where nothing is";
   if (is_of_living(what)) return parse_alive(from.rest(), parsed);
   switch (what) {
     case host_news::votes:
     case host_news::bye: return from.is_empty() ? nullptr : "news with more behind them than belongs to them";
     case host_news::state: return parse_state(from.rest(), parsed);
+    case host_news::rest:
+      return from.take(parsed.rest) && from.is_empty() ? nullptr : "news of survivors() of another length";
     default: return "news that there are not";
   }
 }
@@ -173,6 +179,37 @@ packed_news pack_news(const alive_news& news, std::uint16_t from, std::uint16_t 
   packed_news packed;
   packed.add(head, alive).add_bytes(std::as_bytes(std::span{news.hosts.words}.first(words)));
   return packed;
+}
+
+packed_rest pack_rest(const rest_news& news, std::uint16_t from) {
+  packed_rest packed;
+  packed.head.add(host_head{.what = static_cast<std::uint8_t>(host_news::rest),
+                            .host = from,
+                            .verdicts = news.verdicts,
+                            .number = news.number},
+                  rest_head{.round = news.round, .agreed = news.agreed});
+  os::byte_writer{packed.data}
+      .add_bytes(std::as_bytes(news.living.words()))
+      .add_bytes(std::as_bytes(news.team.words()));
+  return packed;
+}
+
+const char* parse_rest(const parsed_news& news, std::span<const std::byte> data, std::uint32_t places,
+                       rest_news& parsed) {
+  place_set living{places};
+  place_set team{places};
+  os::byte_reader from{data};
+  if (!from.fill(living.words()) || !from.fill(team.words()) || !from.is_empty())
+    return "news of survivors() of another number of places";
+  const std::uint64_t beyond = places % 64 == 0 ? 0 : ~std::uint64_t{0} << places % 64;
+  if (((living.words().back() | team.words().back()) & beyond) != 0) return "news of places that there are not";
+  parsed = {.verdicts = news.head.verdicts,
+            .number = news.head.number,
+            .round = news.rest.round,
+            .agreed = news.rest.agreed,
+            .living = std::move(living),
+            .team = std::move(team)};
+  return nullptr;
 }
 
 const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_answer& parsed) noexcept {

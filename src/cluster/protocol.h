@@ -16,8 +16,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "cluster/host_set.h"
+#include "cluster/place_set.h"
 #include "os/bytes.h"
 
 namespace situ::detail::cluster {
@@ -137,16 +139,18 @@ enum class host_news : std::uint8_t {
   prepare = 8,
   promise,
   accept,
-  accepted
+  accepted,
+  // How far the places of a host have come in survivors(), and the last team that it knows.
+  rest
 };
 
-// News consist of a head alone, without data.
+// News consist of a head alone; only `rest` has data.
 struct host_head {
   std::uint8_t what = 0;  // host_news
   std::uint8_t zero = 0;
   std::uint16_t host = 0;      // the sender
   std::uint32_t verdicts = 0;  // verdicts that the sender knows; in a state, votes, a bye: 0
-  std::uint64_t number = 0;    // beat: which; state: the place; verdict: which, from 1 on; votes: | round:32 |
+  std::uint64_t number = 0;    // beat, rest: which; state: the place; verdict: which, from 1 on; votes: | round:32 |
                                // accepted:32 |; of the next verdict: the ballot
 };
 static_assert(sizeof(host_head) == 16 && offsetof(host_head, host) == 2 && offsetof(host_head, verdicts) == 4 &&
@@ -170,6 +174,13 @@ struct alive_head {
                              // hosts were accepted, 0 if none were
 };
 static_assert(sizeof(alive_head) == 16 && offsetof(alive_head, words) == 2 && offsetof(alive_head, second) == 8);
+// Follows the head of `rest`. The data are two sets of all places of the job, as words: those of the sender's host that
+// live, and the team of round `agreed`.
+struct rest_head {
+  std::uint64_t round = 0;   // of survivors(), that all live places of the sender's host have come to
+  std::uint64_t agreed = 0;  // the last whose team the sender knows
+};
+static_assert(sizeof(rest_head) == 16 && offsetof(rest_head, agreed) == 8);
 
 inline constexpr std::size_t most_head_bytes = 2048;  // of any message, without its data
 static_assert(sizeof(operation_head) + sizeof(box_head) + 2 * 8 * most_box_dimensions <= most_head_bytes);
@@ -218,6 +229,18 @@ struct parsed_news {
   state_head state;       // of a state
   std::string_view text;  // of a state
   alive_news alive;       // set if is_of_living()
+  rest_head rest;         // of `rest`
+};
+
+// The news of a host on its places in survivors() (survivors_agreement.h).
+struct rest_news {
+  std::uint32_t verdicts = 0;
+  std::uint64_t number = 0;  // the sender's news count from 1 on: late news are recognized
+  std::uint64_t round = 0;
+  std::uint64_t agreed = 0;
+  place_set living{};
+  place_set team{};
+  friend bool operator==(const rest_news&, const rest_news&) = default;
 };
 
 // Returns the reason why `head` and `data_bytes` are not of that form, or null. If null, `parsed` is set, and
@@ -238,5 +261,15 @@ struct parsed_news {
 inline constexpr std::size_t most_alive_bytes = sizeof(host_head) + sizeof(alive_head) + sizeof(host_set);
 using packed_news = os::short_bytes<most_alive_bytes>;
 [[nodiscard]] packed_news pack_news(const alive_news& news, std::uint16_t from, std::uint16_t hosts) noexcept;
+
+// Packs news on survivors(), as host `from` sends them: head and data.
+struct packed_rest {
+  os::short_bytes<sizeof(host_head) + sizeof(rest_head)> head;
+  std::vector<std::byte> data;
+};
+[[nodiscard]] packed_rest pack_rest(const rest_news& news, std::uint16_t from);
+// Returns the reason why the data of `rest` does not fit a job of so many places, or null. If null, `parsed` is set.
+[[nodiscard]] const char* parse_rest(const parsed_news& news, std::span<const std::byte> data, std::uint32_t places,
+                                     rest_news& parsed);
 
 }  // namespace situ::detail::cluster
