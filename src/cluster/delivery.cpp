@@ -9,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "cluster/host_words.h"
 #include "memory/liveness.h"
 #include "os/bytes.h"
 
@@ -79,6 +80,7 @@ void delivery::take_message(wire_peer from, std::span<const std::byte> head, std
   if (end == nullptr) return drop(from, "a message to a place that is not of this host");
   if (has_ended(end->slot->state.load(std::memory_order_acquire))) {
     ++count_.to_ended;
+    count_taken(is.head.source, 1);
     return forget_waiting(*end);
   }
   sender& by = sender_of(is.head, from);
@@ -161,6 +163,7 @@ void delivery::write(sender& from, channel_end& end, const parsed_message& is, s
                  std::memory_order_release);  // invariant 2 of channel.h
   wake_after_change(*end.slot);
   ++count_.delivered;
+  count_taken(from.of.source, 1);
   tell_if_due(from);
 }
 
@@ -171,10 +174,17 @@ void delivery::forget_waiting(channel_end& end) {
     if (each.of.target != end.out.target || each.of.channel != (end.out.is_reply ? 1 : 0)) continue;
     waiting_ -= each.waiting.size();
     count_.to_ended += each.waiting.size();
+    count_taken(each.of.source, each.waiting.size());
     each.waiting.clear();
     each.held_bytes = 0;
   }
   end.turns.clear();
+}
+
+void delivery::count_taken(std::uint32_t source, std::uint64_t messages) noexcept {
+  // release: after the target is awake (host_words.h). A job of the module's own tests has no such counts.
+  if (control_.host_count > 1)
+    traffic_with(control_, homes_[source].host).taken.fetch_add(messages, std::memory_order_release);
 }
 
 void delivery::ask_for_wake() noexcept {

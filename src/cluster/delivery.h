@@ -110,6 +110,7 @@ class delivery final {
   void tell(sender& to);
   void tell_if_due(sender& to);
   void drop(wire_peer from, std::string_view why) noexcept;
+  void count_taken(std::uint32_t source, std::uint64_t messages) noexcept;
 
   job_control& control_;
   std::span<const place_home> homes_;

@@ -14,6 +14,7 @@
 
 #include "cluster/far_pieces.h"
 #include "cluster/host_loss.h"
+#include "cluster/host_words.h"
 #include "os/bytes.h"
 #include "os/host.h"
 
@@ -302,6 +303,9 @@ void far_place::carry(const outgoing& out, const cell& c, const message_form& fo
   mine.sent = out.sent;
   mine.data_sent = out.data_sent;
   ++count_.messages;
+  // A job of the module's own tests has no such counts.
+  if (context_.job->host_count > 1)
+    traffic_with(*context_.job, homes()[out.target].host).sent.fetch_add(1, std::memory_order_relaxed);
   send_bytes(out.target, wire_message::message, whole.bytes(), {record, bytes});
 }
 

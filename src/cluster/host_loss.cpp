@@ -39,14 +39,4 @@ void mark_host_lost(job_control& control, std::uint16_t host, std::string_view r
   if (last != job_control::no_place) mark_lost(control, last, reason);  // also raises the epoch for all of them
 }
 
-// Sets the address's length to 0. A valid length is never 0: the creator writes it before any process attaches, and
-// later only this function changes it.
-void forget_server(job_control& control, std::uint16_t host) noexcept {
-  std::atomic_ref{address_of(control, host).bytes}.store(0, std::memory_order_release);
-}
-
-bool has_server(job_control& control, std::uint16_t host) noexcept {
-  return std::atomic_ref{address_of(control, host).bytes}.load(std::memory_order_acquire) != 0;
-}
-
 }  // namespace situ::detail

@@ -17,8 +17,4 @@ struct job_control;
 // cost: a system call for each sleeping place, and a step for each place of the host.
 void mark_host_lost(job_control& control, std::uint16_t host, std::string_view reason) noexcept;
 
-// Forgets the address of that host's server, whatever the state of its places.
-void forget_server(job_control& control, std::uint16_t host) noexcept;
-[[nodiscard]] bool has_server(job_control& control, std::uint16_t host) noexcept;
-
 }  // namespace situ::detail

@@ -21,6 +21,7 @@
 
 #include "cluster/host_loss.h"
 #include "cluster/host_words.h"
+#include "cluster/survivors_words.h"
 #include "memory/liveness.h"
 #include "os/bytes.h"
 #include "os/host.h"
@@ -66,7 +67,8 @@ host_server::host_server(const job& shared, network_wire& wire, os::descriptor s
       bell_{control_.slot(control_.place_count)},
       hosts_(control_.host_count),
       limits_of_silence_{limits_by_environment()},
-      alive_{control_.host_count, control_.host, limits_of_silence_, now()} {
+      alive_{control_.host_count, control_.host, limits_of_silence_, now()},
+      rest_{control_.homes(), control_.host_count, control_.host} {
   const std::span<const place_home> homes = control_.homes();
   for (std::uint32_t place = 0; place < homes.size(); ++place) {
     if (homes[place].host != control_.host) continue;
@@ -148,6 +150,7 @@ void host_server::look_at_places() {
     each.told = now;
     is_starting |= now == place_state::absent;
   }
+  look_at_survivors();
   next_look_ = clock::now() + (is_starting ? between_looks_at_start
                                            : std::min<clock::duration>(between_looks, limits_of_silence_.beat / 5));
 }
@@ -275,7 +278,7 @@ std::byte* host_server::room_for(wire_peer from, wire_message kind, std::span<co
 
 void host_server::received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                            std::span<const std::byte> data) noexcept {
-  if (kind == wire_message::host) return hear(head, data.size());
+  if (kind == wire_message::host) return hear(head, data);
   // Places send messages once they have met all others, which is after the last vote.
   if (kind == wire_message::message || kind == wire_message::credit) {
     if (messages_) messages_->received(from, kind, head, data);
@@ -305,13 +308,13 @@ void host_server::do_waiting() {
   waiting_ = std::move(coming);
 }
 
-void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes) {
+void host_server::hear(std::span<const std::byte> head, std::span<const std::byte> data) {
   constexpr std::uint64_t most_logged = 16;
   const auto drop = [this](std::string_view why) {
     if (dropped_++ < most_logged) log(log_level::warning, fmt::format("host {}: {} are dropped", control_.host, why));
   };
   parsed_news news;
-  if (const char* const why = parse_news(head, data_bytes, news)) return drop(why);
+  if (const char* const why = parse_news(head, data.size(), news)) return drop(why);
   const std::uint16_t from = news.head.host;
   if (from >= hosts_.size() || from == control_.host) return drop("news of a host that there is not");
   if (is_of_living(static_cast<host_news>(news.head.what))) {
@@ -338,6 +341,14 @@ void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes
       hosts_[from].has_ended = true;
       if (!is_leaving() && !is_host_leaving(control_, from)) alive_.has_left(from, now());
       return;
+    case host_news::rest: {
+      rest_news of_rest;
+      if (const char* const why = parse_rest(news, data, control_.place_count, of_rest)) return drop(why);
+      has_heard_of_round_ = true;
+      look_at_survivors();  // first: what this host sees decides from which hosts it takes news
+      rest_.hear(from, of_rest);
+      return look_at_survivors();
+    }
     default: return;
   }
 }
@@ -435,6 +446,50 @@ void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcep
       if (control_.homes()[place].host == host) mark_elsewhere(place, place_state::left, reason);
     forget_server(control_, host);
   }
+}
+
+// --- survivors() -----------------------------------------------------------------------------------------------------
+
+// Returns the round that all live places of this host have come to. If none lives, it stays.
+std::uint64_t host_server::round_of_places_here() noexcept {
+  std::optional<std::uint64_t> least;
+  for (const own_place& each : own_) {
+    place_slot& slot = control_.slot(each.place);
+    if (is_over_for(slot.state.load(std::memory_order_acquire))) continue;
+    const std::uint64_t round = slot.survivors.words().round.load();
+    if (!least || round < *least) least = round;
+  }
+  return least.value_or(round_here_);
+}
+
+// A place does not tell the server that it has come: the server looks. A place elsewhere whose state is not known here
+// yet has joined: otherwise no place would have come so far.
+void host_server::look_at_survivors() {
+  round_here_ = round_of_places_here();
+  if ((round_here_ == 0 && !has_heard_of_round_) || alive_.has_ended()) return;
+  survivors_agreement::view seen{.verdicts = alive_.verdicts(),
+                                 .hosts = alive_.living(),
+                                 .living = place_set{control_.place_count},
+                                 .round = round_here_,
+                                 .may_decide = may_answer()};
+  for (std::uint32_t place = 0; place < control_.place_count; ++place)
+    if (!is_over_for(control_.slot(place).state.load(std::memory_order_acquire))) seen.living.add(place);
+  rest_.look(seen);
+  for (const survivors_agreement::letter& each : rest_.take_letters()) {
+    const packed_rest packed = pack_rest(each.what, control_.host);
+    wire_.send(hosts_[each.to].server, wire_message::host, packed.head.bytes(), packed.data);
+  }
+  if (rest_.round() > shown_round_ && seen.may_decide) show_survivors();
+}
+
+void host_server::show_survivors() {
+  const place_set& team = rest_.team();
+  for (std::uint32_t place = 0; place < control_.place_count; ++place)
+    if (!team.has(place) && !is_over_for(control_.slot(place).state.load())) return;
+  shown_round_ = rest_.round();
+  for (std::uint32_t place = 0; place < control_.place_count; ++place)
+    control_.slot(place).survivors.words().fate.store(shown_round_ << 1 | (team.has(place) ? 1 : 0));
+  for (const own_place& each : own_) wake_after_change(control_.slot(each.place));
 }
 
 void host_server::arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept {

@@ -16,6 +16,8 @@
 //      or a second has passed.
 //   6. A host that a verdict excludes (hosts_alive.h) is lost for the places here, in one step, and nothing of it is
 //      taken in afterwards. While the others may have given up this host, operations that they ask for wait.
+//   7. It writes the fates of a round of survivors() (survivors_words.h) once the hosts have agreed on its team, and the
+//      end of each place that is no member is known here: so the places here are told of as many ends as elsewhere.
 // A process of its own, with one thread.
 #pragma once
 
@@ -34,6 +36,7 @@
 #include "cluster/hosts_alive.h"
 #include "cluster/operations.h"
 #include "cluster/protocol.h"
+#include "cluster/survivors_agreement.h"
 #include "cluster/wire.h"
 #include "memory/bell.h"
 #include "memory/job.h"
@@ -102,6 +105,9 @@ class host_server final : private wire_receiver, private barrier_listener {
   void do_waiting();
   void mark_elsewhere(std::uint32_t place, place_state state, std::string_view reason) noexcept;
   void lose_host(std::uint16_t host, std::string_view reason) noexcept;
+  void look_at_survivors();
+  void show_survivors();
+  [[nodiscard]] std::uint64_t round_of_places_here() noexcept;
 
   std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
                       std::uint64_t bytes) noexcept override;
@@ -109,7 +115,7 @@ class host_server final : private wire_receiver, private barrier_listener {
                 std::span<const std::byte> data) noexcept override;
   void ended(wire_peer from) noexcept override;
   void arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept override;
-  void hear(std::span<const std::byte> head, std::uint64_t data_bytes);
+  void hear(std::span<const std::byte> head, std::span<const std::byte> data);
 
   const job& shared_;
   job_control& control_;
@@ -134,6 +140,11 @@ class host_server final : private wire_receiver, private barrier_listener {
   hosts_alive alive_;
   std::uint32_t followed_verdicts_ = 0;
   bool is_cut_off_ = false;
+  // survivors()
+  survivors_agreement rest_;
+  std::uint64_t round_here_ = 0;     // the last that all live places here have come to
+  std::uint64_t shown_round_ = 0;    // the last whose fates the places here can read
+  bool has_heard_of_round_ = false;  // from another host
   clock::time_point next_look_{};
   std::optional<clock::time_point> said_bye_;
   std::uint64_t dropped_ = 0;

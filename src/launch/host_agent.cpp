@@ -5,6 +5,7 @@
 // secret is passed. The end of its input ends everything that it has started.
 #include "launch/run_hosts.h"
 
+#include "cluster/host_words.h"
 #include "cluster/network_choice.h"
 #include "launch/host_frames.h"
 #include "launch/host_part.h"
@@ -13,6 +14,7 @@
 #include "launch/network.h"
 #include "launch/queued_writer.h"
 #include "launch/shown_rows.h"
+#include "launch/standing_places.h"
 #include "launch/standstill.h"
 #include "launch/start.h"
 #include "os/bytes.h"
@@ -197,7 +199,8 @@ class host_agent {
             [this](std::uint32_t place, const place_outcome& how) {
               send(frame_kind::ended, pack(place_end{.code = how.exit_code, .signal = how.signal}), place);
             },
-        .lost = [this](std::uint32_t place, std::string_view why) { send(frame_kind::lost, why, place); }};
+        .lost = [this](std::uint32_t place, std::string_view why) { send(frame_kind::lost, why, place); },
+        .goes_on = [this] { send(frame_kind::goes_on, std::string_view{}); }};
     const auto report = [this, &control, &name](std::string_view why) {
       send(frame_kind::note,
            fmt::format("situ: {}; where the places at {} stand:\n{}", why, name, format_report(control)));
@@ -236,6 +239,30 @@ class host_agent {
     send(frame_kind::clock, told);
   }
 
+  void tell_look(job_control& control, std::uint64_t number) {
+    const standstill_watch::finding found = standstill_.look(control);
+    host_look look{.number = number, .ends = control.failure_epoch.load(), .how = 0, .traffic = {}};
+    bool has_places = false;
+    for (std::uint32_t place = 0; place < control.place_count; ++place)
+      has_places |= control.is_here(place) && control.slot(place).state.load() < place_state::left;
+    look.how = (found.is_final ? host_look::stands : 0U) | (found.has_progressed ? host_look::has_progressed : 0U) |
+               (has_places ? host_look::has_places : 0U);
+    for (std::uint16_t host = 0; host < control.host_count; ++host) {
+      if (control.host_count == 1) break;
+      const host_traffic& its = traffic_with(control, host);
+      const bool is_there = host == control.host || has_server(control, host);
+      look.traffic.push_back(
+          {.sent = its.sent.load(std::memory_order_acquire),
+           .taken = is_there ? its.taken.load(std::memory_order_acquire) : host_look::nothing_comes});
+    }
+    look.traffic.resize(control.host_count);
+    send(frame_kind::look, pack(look));
+  }
+  void tell_status(job_control& control) {
+    for (std::uint32_t place = 0; place < control.place_count; ++place)
+      if (control.is_here(place)) send(frame_kind::status, pack_status(control, place), place);
+  }
+
   // Handles a frame from the launcher, or its end.
   void listen(job_control& control, launch_monitor& monitor) {
     if (!read_some()) return monitor.release();
@@ -247,8 +274,11 @@ class host_agent {
         case frame_kind::signal: monitor.pass_on(unpack_signal(frame->bytes)); break;
         case frame_kind::clock: tell_time(*frame); break;
         case frame_kind::over: monitor.end_by_time_limit(); break;
+        case frame_kind::look: tell_look(control, unpack_number(frame->bytes)); break;
+        case frame_kind::status: tell_status(control); break;
         case frame_kind::lost:
           if (frame->place < control.place_count) mark_lost(control, frame->place, cluster::text_of(*frame));
+          monitor.repeat_going_on();
           break;
         default: throw_error(errc::bad_message, "the launcher says what only an agent says");
       }
@@ -259,6 +289,7 @@ class host_agent {
   const int in_;
   const int out_;
   frame_reader reader_;
+  standstill_watch standstill_;
   std::optional<queued_writer> writer_;  // once there are places
 };
 

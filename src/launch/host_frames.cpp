@@ -20,7 +20,7 @@ struct frame_head {
 };
 static_assert(sizeof(frame_head) == 12);
 
-constexpr frame_kind last_kind = frame_kind::clock;
+constexpr frame_kind last_kind = frame_kind::status;
 
 [[noreturn]] void refuse(std::string_view what) { throw_error(errc::bad_message, what); }
 
@@ -168,6 +168,29 @@ std::int32_t unpack_signal(std::span<const std::byte> bytes) {
   const auto signal = from.take<std::int32_t>();
   check_end(from, "a signal");
   return signal;
+}
+
+std::uint64_t unpack_number(std::span<const std::byte> bytes) {
+  os::byte_reader from{bytes};
+  const auto number = from.take<std::uint64_t>();
+  check_end(from, "a number");
+  return number;
+}
+
+std::vector<std::byte> pack(const host_look& look) {
+  std::vector<std::byte> made;
+  os::byte_writer{made}.add(look.number, look.ends, look.how).add_bytes(std::as_bytes(std::span{look.traffic}));
+  return made;
+}
+
+host_look unpack_look(std::span<const std::byte> bytes, std::uint16_t hosts) {
+  os::byte_reader from{bytes};
+  host_look look;
+  look.traffic.resize(hosts);
+  from.take(look.number, look.ends, look.how);
+  from.fill(std::span{look.traffic});
+  check_end(from, "a look");
+  return look;
 }
 
 std::string_view text_of(const host_frame& frame) noexcept { return os::text_of(frame.bytes); }

@@ -30,6 +30,9 @@ enum class frame_kind : std::uint8_t {
   note,       // agent: text to the launcher's standard error
   row,        // agent: a piece of what an observed place shows (launch/shown_rows.h)
   clock,      // launcher: u64, its time; agent: the same, then its own
+  goes_on,    // agent: its places have agreed to go on after the losses that it has told (survivors())
+  look,       // launcher: u64, the number of the look; agent: host_look
+  status,     // launcher: asks for those of all places; agent: of a place (standing_places.h)
 };
 
 struct host_frame {
@@ -91,16 +94,41 @@ struct place_end {
   friend bool operator==(const place_end&, const place_end&) = default;
 };
 
+// How the places of a host stand (hosts_watch.h).
+struct host_look {
+  enum flags : std::uint32_t {
+    stands = 1,          // each place that has not ended has slept since the last look, in waits that only places end,
+                         // and goes on after all ends so far
+    has_progressed = 2,  // since the last look
+    has_places = 4       // that have not ended
+  };
+  struct traffic_with {  // another host: messages to it, and from it
+    std::uint64_t sent = 0;
+    std::uint64_t taken = 0;
+    friend bool operator==(const traffic_with&, const traffic_with&) = default;
+  };
+  static constexpr std::uint64_t nothing_comes = ~std::uint64_t{0};  // as `taken`: the host is lost for this one
+  std::uint64_t number = 0;                                          // of the look
+  std::uint32_t ends = 0;                                            // of places, that are known there
+  std::uint32_t how = 0;                                             // flags
+  std::vector<traffic_with> traffic;                                 // by host
+  friend bool operator==(const host_look&, const host_look&) = default;
+};
+
 [[nodiscard]] std::vector<std::byte> pack(const agent_hello& hello);
 [[nodiscard]] std::vector<std::byte> pack(const agent_start& start);
 [[nodiscard]] std::vector<std::byte> pack(const place_end& end);
 [[nodiscard]] std::vector<std::byte> pack(const std::vector<std::vector<std::byte>>& list);
+[[nodiscard]] std::vector<std::byte> pack(const host_look& look);
 // Each throws bad_message for bytes of another form.
 [[nodiscard]] agent_hello unpack_hello(std::span<const std::byte> bytes);
 [[nodiscard]] agent_start unpack_start(std::span<const std::byte> bytes);
 [[nodiscard]] place_end unpack_end(std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<std::vector<std::byte>> unpack_list(std::span<const std::byte> bytes);
 [[nodiscard]] std::int32_t unpack_signal(std::span<const std::byte> bytes);
+// Of a job of so many hosts.
+[[nodiscard]] host_look unpack_look(std::span<const std::byte> bytes, std::uint16_t hosts);
+[[nodiscard]] std::uint64_t unpack_number(std::span<const std::byte> bytes);
 [[nodiscard]] std::string_view text_of(const host_frame& frame) noexcept;
 
 }  // namespace situ::detail::cluster

@@ -137,7 +137,7 @@ launch_result launch_monitor::run() {
     look_at_unjoined();
     look_at_stopped();
     look_at_standstill();
-    tell_first_loss();
+    tell_losses();
     advance_stage();
   }
   look_at_unjoined();
@@ -176,15 +176,27 @@ void launch_monitor::record(const child& ended, os::exit_status how) {
 
 void launch_monitor::tell_end(std::uint32_t place) {
   if (limits_.launcher == nullptr) return;
-  tell_first_loss();
+  tell_losses();
   limits_.launcher->ended(place, outcomes_[place]);
 }
 
-void launch_monitor::tell_first_loss() {
-  if (limits_.launcher == nullptr || has_told_loss_ || control_.failure_epoch.load() == 0) return;
-  has_told_loss_ = true;
-  const std::uint32_t place = control_.first_lost.load();
-  limits_.launcher->lost(place, lost_reason(control_, place));
+void launch_monitor::tell_losses() {
+  const std::uint32_t ends = control_.failure_epoch.load();
+  if (limits_.launcher == nullptr || ends == 0) return;
+  const auto tell = [this](std::uint32_t place) {
+    if (told_lost_[place] || control_.slot(place).state.load() != place_state::lost) return;
+    told_lost_[place] = true;
+    limits_.launcher->lost(place, lost_reason(control_, place));
+  };
+  if (ends != told_ends_) {
+    told_lost_.resize(control_.place_count);
+    if (const std::uint32_t first = control_.first_lost.load(); first != job_control::no_place) tell(first);
+    for (std::uint32_t place = 0; place < control_.place_count; ++place) tell(place);
+    told_ends_ = ends;
+  }
+  if (control_.survived_ends.load() < ends || told_survived_ == ends) return;
+  told_survived_ = ends;
+  limits_.launcher->goes_on();
 }
 
 // For a child whose status is gone, because the program ignores SIGCHLD, or reaps all children elsewhere: uses the exit
@@ -279,7 +291,8 @@ void launch_monitor::report(std::string_view why) {
 
 void launch_monitor::look_at_standstill() {
   const clock::time_point now = clock::now();
-  if (stage_ != stage::running || now < next_look_at_standstill_) return;
+  // A launcher elsewhere asks for looks at the places of all hosts (hosts_watch.h).
+  if (limits_.launcher != nullptr || stage_ != stage::running || now < next_look_at_standstill_) return;
   next_look_at_standstill_ = now + look_at_standing_places;
   const standstill_watch::finding found = standstill_.look(control_);
   if (found.is_final) {

@@ -5,10 +5,10 @@
 //   2. A place that ends while it is joined, or that can never join a job that others have joined, is marked lost.
 //   3. A place that is stopped (by a signal, a debugger) is not lost; the monitor logs each stop and each continuation
 //      once.
-//   4. The monitor ends a job in which no place can go on (standstill.h), with a report.
-//   5. A launcher elsewhere (of an agent) hears of each end and of the first loss, in the order in which the monitor
-//      sees them. The watch then lasts until the launcher has released the job, even if no process runs here any more:
-//      places may join at other hosts, and must hear which never will.
+//   4. The monitor ends a job in which no place can go on (standstill.h), with a report; over hosts their launcher does.
+//   5. A launcher elsewhere (of an agent) hears of each end and each loss, in the order in which the monitor sees them,
+//      and then whether the places here go on after them. The watch lasts until the launcher has released the job, even
+//      if no process runs here any more: places may join at other hosts, and must hear which never will.
 //   6. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest. But from
 //      grace back to running once the survivors have agreed to go on (survivors()).
 // One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
@@ -41,6 +41,7 @@ class launch_monitor {
     std::function<void(launch_monitor&)> on_ready{};
     std::function<void(std::uint32_t place, const place_outcome&)> ended{};
     std::function<void(std::uint32_t place, std::string_view why)> lost{};
+    std::function<void()> goes_on{};  // the places here have agreed to go on after all ends so far
   };
 
   struct limits {
@@ -69,11 +70,13 @@ class launch_monitor {
   // Watches until the last process has ended.
   launch_result run();
 
-  // The next three functions carry out requests of a launcher elsewhere. pass_on() sends the signal to all processes.
+  // The next four functions carry out requests of a launcher elsewhere. pass_on() sends the signal to all processes.
   // If limits::reports_on_quit, SIGQUIT asks for a report instead; the second SIGINT kills all at once.
   void pass_on(int signal);
   // Ends the job with a report, as the time limit does.
   void end_by_time_limit();
+  // Tells the launcher once more, if it is so, that the places here go on: it has told of a loss that they may know.
+  void repeat_going_on() noexcept { told_survived_ = 0; }
   // Kills the remaining processes, because the job has ended or the launcher is gone.
   void release();
 
@@ -103,7 +106,7 @@ class launch_monitor {
   void enter(stage next);
   void pass_on_signals();
   void tell_end(std::uint32_t place);
-  void tell_first_loss();
+  void tell_losses();
   void signal_running(int signal) noexcept;
   [[nodiscard]] int wait_ms() const;
   [[nodiscard]] launch_result result();
@@ -129,7 +132,11 @@ class launch_monitor {
   const os::passed_signals* signals_;
   bool interrupted_ = false;
   bool looks_at_children_ = false;  // the system refuses descriptors of some children: the monitor polls for their ends
-  bool has_told_loss_ = false;
+  // For a launcher elsewhere: the ends that it knows, the losses among them, and the ends after which it knows that the
+  // places go on.
+  std::uint32_t told_ends_ = 0;
+  std::vector<bool> told_lost_;
+  std::uint32_t told_survived_ = 0;
   bool is_released_ = false;
 };
 

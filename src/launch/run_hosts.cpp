@@ -1,11 +1,14 @@
 #include "launch/run_hosts.h"
 
 #include "base/print.h"
+#include "launch/hosts_watch.h"
 #include "launch/launch.h"
 #include "launch/output.h"
 #include "launch/queued_writer.h"
 #include "launch/records.h"
 #include "launch/shown_rows.h"
+#include "launch/standing_places.h"
+#include "launch/standstill.h"
 #include "launch/start.h"
 #include "os/bytes.h"
 #include "os/child.h"
@@ -47,7 +50,8 @@ constexpr std::size_t most_queued_bytes = std::size_t{1} << 20;  // of unread ou
 // The grace, and SIGTERM and SIGKILL of an agent to its places, are over: an agent that is still silent is out of
 // reach.
 constexpr auto longest_silence = 5s;
-constexpr auto longest_end = 3s;  // for a remote shell whose command has ended
+constexpr auto longest_end = 3s;     // for a remote shell whose command has ended
+constexpr auto longest_report = 2s;  // until all agents have shown what their places wait for
 
 // Quotes a word for a shell: ssh makes one line of its words.
 std::string quoted(const std::string& word) {
@@ -80,6 +84,7 @@ struct host_link {
   clock_difference clock{};
   bool has_rows = false;      // the host has sent its places' counts
   std::uint32_t running = 0;  // places that have not ended
+  bool goes_on = false;       // its places have agreed to go on after all losses so far
 };
 
 class hosts_launch {
@@ -92,6 +97,7 @@ class hosts_launch {
     }
     std::uint16_t host = 0;
     for (const host_link& each : links_) homes_.insert(homes_.end(), each.host.places, host++);
+    watch_.emplace(host, options.watchdog, clock_type::now());
     result_.places.resize(places_);
     has_ended_.resize(places_);
     if (options.tag) labels_.emplace(places_);
@@ -221,6 +227,7 @@ class hosts_launch {
     link.trips_left = 0;
     if (is_ending_) release_when_measured();
     if (!failure_.empty()) return;
+    watch_->lose(host_of(link), clock_type::now());
     if (!link.record) return fail(why_not_started(link, how));
     if (link.running == 0) return;
     for (std::uint32_t place = link.first_place; place < link.first_place + link.host.places; ++place)
@@ -266,7 +273,8 @@ class hosts_launch {
   }
 
   [[nodiscard]] int wait_ms() const {
-    const auto end = std::min(time_limit_ends_, silence_ends_);
+    const auto end = std::min({time_limit_ends_, silence_ends_, going_on_ends_, next_look(),
+                               report_ ? report_->ends() : clock_type::time_point::max()});
     if (end == clock_type::time_point::max()) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock_type::now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -277,17 +285,22 @@ class hosts_launch {
     if (now >= time_limit_ends_) {
       time_limit_ends_ = clock_type::time_point::max();
       if (!is_running_) return fail(fmt::format("the time limit is over, and {} not answered", listed_silent()));
+      begin_report({.why = fmt::format("the time limit of {} ms is over", options_.time_limit.count())});
       send_to_all(frame_kind::over, {});
       await_silent(1s);
     }
-    if (now < silence_ends_) return;
+    if (report_ && now >= report_->ends()) finish_report();
+    if (now >= next_look()) look();
+    if (now < silence_ends_ && now < going_on_ends_) return;
+    const bool is_silent = now >= silence_ends_;
+    clock_type::time_point& over = is_silent ? silence_ends_ : going_on_ends_;
     if (writer_->is_full() && !is_interrupted_) {  // their frames were not read in the meantime
-      silence_ends_ = now + longest_silence;
+      over = now + longest_silence;
       return;
     }
-    silence_ends_ = clock_type::time_point::max();
+    over = clock_type::time_point::max();
     for (host_link& each : links_)
-      if (each.from) lose(each, "its host does not answer", true);
+      if (each.from && (is_silent || (!each.goes_on && each.running > 0))) lose(each, "its host does not answer", true);
   }
   // Limits the wait for agents that do not report the ends of their places from now on.
   void await_silent(std::chrono::milliseconds longest) {
@@ -304,6 +317,7 @@ class hosts_launch {
     while (const std::optional<os::passed_signal> got = signals_.next()) {
       const std::int32_t signal = got->number;
       if (is_running_) {
+        if (signal == SIGQUIT) begin_report({.why = "asked by SIGQUIT"});
         send_to_all(frame_kind::signal, os::bytes_of(signal));
         if (signal == SIGINT && std::exchange(is_interrupted_, true)) await_silent(0s);
       } else if (signal == SIGQUIT) {
@@ -346,8 +360,8 @@ class hosts_launch {
       link.has_greeted = true;
       return greet(link, unpack_hello(frame.bytes));
     }
-    const bool is_of_place =
-        frame.what == frame_kind::output || frame.what == frame_kind::ended || frame.what == frame_kind::row;
+    const bool is_of_place = frame.what == frame_kind::output || frame.what == frame_kind::ended ||
+                             frame.what == frame_kind::row || frame.what == frame_kind::status;
     if (is_of_place && (frame.place < link.first_place || frame.place - link.first_place >= link.host.places))
       refuse("a place that it has not");
     if (frame.place >= places_) refuse("a place that there is not");
@@ -369,6 +383,14 @@ class hosts_launch {
         link.has_rows = true;
         return take_row_piece(shown_->control(), frame.place, frame.bytes);
       case frame_kind::clock: return take_time(link, frame.bytes);
+      case frame_kind::goes_on:
+        if (!frame.bytes.empty()) refuse("more than that its places go on");
+        return note_going_on(link);
+      case frame_kind::look:
+        return act_on(watch_->take(host_of(link), unpack_look(frame.bytes, host_count()), clock_type::now()));
+      case frame_kind::status:
+        if (report_ && report_->take(frame.place, frame.bytes)) finish_report();
+        return;
       case frame_kind::note: return writer_->add(STDERR_FILENO, std::string{text_of(frame)});
       default: refuse("an agent does not say that");
     }
@@ -412,10 +434,19 @@ class hosts_launch {
     // After the end of all places, agents end one after the other, and servers report suspicions of each.
     if (have_all_ended()) return;
     std::string& reason = result_.places[place].reason;
-    if (reason.empty()) reason = why;
-    if (result_.first_lost) return;
-    result_.first_lost = situ::place{place};
-    await_silent(options_.grace + 1s);
+    if (!reason.empty()) return;
+    reason = why;
+    if (!result_.first_lost) result_.first_lost = situ::place{place};
+    for (host_link& each : links_) each.goes_on = false;
+    going_on_ends_ = clock_type::now() + options_.grace + 1s + longest_silence;
+  }
+
+  // Once each host goes on that has not ended, the launcher waits for the agents as before the loss.
+  void note_going_on(host_link& link) {
+    link.goes_on = true;
+    if (std::all_of(links_.begin(), links_.end(),
+                    [](const host_link& each) { return each.goes_on || each.running == 0; }))
+      going_on_ends_ = clock_type::time_point::max();
   }
 
   void note_end(host_link& link, std::uint32_t place, const place_end& end) {
@@ -426,6 +457,55 @@ class hosts_launch {
     if ((end.code != 0 || end.signal != 0) && !result_.first_failed) result_.first_failed = situ::place{place};
     --link.running;
     if (have_all_ended()) end_all();
+  }
+
+  // --- Where places stand --------------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::uint16_t host_count() const { return static_cast<std::uint16_t>(links_.size()); }
+  [[nodiscard]] std::uint16_t host_of(const host_link& link) const {
+    return static_cast<std::uint16_t>(&link - links_.data());
+  }
+  [[nodiscard]] clock_type::time_point next_look() const {
+    return is_running_ && !have_all_ended() ? watch_->next_look() : clock_type::time_point::max();
+  }
+
+  void look() { send_to_all(frame_kind::look, os::bytes_of(watch_->begin_look())); }
+
+  void act_on(const std::optional<hosts_watch::finding>& found) {
+    if (!found || have_all_ended()) return;
+    if (found->is_final)
+      begin_report({.why = "nobody can go on", .is_shown = true, .is_of_standstill = true});
+    else if (found->is_without_progress)
+      begin_report(
+          {.why = fmt::format("no place has made progress for {} ms", options_.watchdog.count()), .is_shown = true});
+  }
+
+  // Asks all agents what their places wait for. A report that nobody reads is not made, nor one while another comes.
+  void begin_report(standing_places::request wanted) {
+    if (report_ || (!wanted.is_shown && !options_.save_report)) return;
+    std::vector<std::uint32_t> places;
+    std::vector<bool> answers;
+    for (const host_link& each : links_) {
+      places.push_back(each.host.places);
+      answers.push_back(static_cast<bool>(each.to));
+    }
+    report_.emplace(std::move(wanted), places, answers, clock_type::now() + longest_report);
+    send_to_all(frame_kind::status, {});
+  }
+
+  void finish_report() {
+    const standing_places report = *std::exchange(report_, {});
+    const auto& [why, is_shown, is_of_standstill] = report.what();
+    for (std::uint16_t host = 0; is_shown && host < host_count(); ++host)
+      writer_->add(STDERR_FILENO, fmt::format("situ: {}; where the places at {} stand:\n{}", why,
+                                              links_[host].host.name, report.table(host)));
+    if (options_.save_report) options_.save_report(report.control(), why);
+    if (!is_of_standstill) return;
+    const std::uint32_t first = first_live_place(report.control());
+    const std::string reason = summary_of_standstill(report.control());
+    send_to_all(frame_kind::lost, std::as_bytes(std::span{reason}), first);
+    note_loss(first, reason);
+    look();  // answers to the look before this one are of the job before that
   }
 
   // --- Clocks -------------------------------------------------------------------------------------------------------
@@ -485,7 +565,9 @@ class hosts_launch {
   std::vector<std::uint16_t> homes_;
   std::vector<host_link> links_;
   std::optional<line_labels> labels_;
-  std::optional<job> shown_;  // of an observed job
+  std::optional<job> shown_;               // of an observed job
+  std::optional<standing_places> report_;  // that is coming
+  std::optional<hosts_watch> watch_;
   std::optional<queued_writer> writer_;
   launch_result result_;
   std::vector<bool> has_ended_;
@@ -495,60 +577,11 @@ class hosts_launch {
   bool is_ending_ = false;  // all places have ended
   clock_type::time_point time_limit_ends_ = clock_type::time_point::max();
   clock_type::time_point silence_ends_ = clock_type::time_point::max();
+  // After a loss: when hosts are lost that neither go on nor have ended.
+  clock_type::time_point going_on_ends_ = clock_type::time_point::max();
 };
 
-[[noreturn]] void refuse_hosts(std::string_view why) { throw_error(errc::bad_argument, why); }
-
 }  // namespace
-
-std::vector<named_host> parse_hosts(const std::string& text) {
-  std::vector<named_host> hosts;
-  std::istringstream words{text};
-  std::uint64_t places = 0;
-  for (std::string word; std::getline(words, word, ',');) {
-    named_host host{.name = word};
-    if (const std::size_t colon = word.rfind(':'); colon != std::string::npos) {
-      const char* const end = word.data() + word.size();
-      const auto [rest, failure] = std::from_chars(word.data() + colon + 1, end, host.places);
-      if (failure != std::errc{} || rest != end || host.places == 0)
-        refuse_hosts(fmt::format("--hosts {}: how many places are \"{}\"? Write host:2,other:2", text, word));
-      host.name.resize(colon);
-    }
-    // A host name that begins so would be an option of the remote shell.
-    if (host.name.empty() || host.name.starts_with('-'))
-      refuse_hosts(fmt::format("--hosts {}: \"{}\" names no host", text, word));
-    if (std::any_of(hosts.begin(), hosts.end(), [&host](const named_host& each) { return each.name == host.name; }))
-      refuse_hosts(fmt::format("--hosts {}: {} is named twice", text, host.name));
-    places += host.places;
-    hosts.push_back(std::move(host));
-  }
-  if (hosts.empty()) refuse_hosts("--hosts names no host");
-  if (places > job::max_places)
-    refuse_hosts(fmt::format("--hosts {}: a job has up to {} places", text, job::max_places));
-  return hosts;
-}
-
-std::vector<std::string> variables_to_pass(const std::vector<std::string>& names) {
-  std::vector<std::string> passed;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view text{*each};
-    const std::string_view name = text.substr(0, text.find('='));
-    constexpr std::array not_passed{"SITU_JOB_FD", "SITU_PLACE", "SITU_IN_PROCESS", "SITU_TAG"};
-    if (name.starts_with("SITU_") && std::find(not_passed.begin(), not_passed.end(), name) == not_passed.end())
-      passed.emplace_back(text);
-  }
-  for (const std::string& name : names) {
-    const char* const value = std::getenv(name.c_str());
-    if (name.find('=') != std::string::npos) {
-      passed.push_back(name);
-    } else if (value != nullptr) {
-      passed.push_back(name + "=" + value);
-    } else {
-      refuse_hosts(fmt::format("--env {}: there is no such variable here; --env {}=value sets it", name, name));
-    }
-  }
-  return passed;
-}
 
 hosts_result run_over_hosts(const hosts_options& options) { return hosts_launch{options}.run(); }
 

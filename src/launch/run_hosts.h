@@ -7,8 +7,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/host_frames.h"
@@ -36,6 +38,9 @@ struct hosts_options {
   bool tag = false;
   std::chrono::milliseconds grace{5000};
   std::chrono::milliseconds time_limit{0};  // 0: none
+  std::chrono::milliseconds watchdog{0};    // time without progress until a report; 0: none
+  // Stores a report of all places, with the reason for it, in a file that the caller asked for; may be empty.
+  std::function<void(job_control& control, std::string_view why)> save_report{};
 };
 
 struct hosts_result {

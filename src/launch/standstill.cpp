@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "launch/survivors_words.h"
+#include "cluster/survivors_words.h"
 #include "memory/job.h"
 #include "os/host.h"
 
@@ -205,8 +205,10 @@ std::string format_report(job_control& control) {
 std::string format_report_json(job_control& control, std::string_view why) {
   std::string text = fmt::format("{{\"why\": {}, \"places\": [", json_text(why));
   for (const seen_place& place : look_at_places(control)) {
-    text += fmt::format("{}\n{{\"place\": {}, \"state\": {}, \"rests\": {}, \"more_waits\": {}, \"waits\": [",
-                        place.place == 0 ? "" : ",", place.place, json_text(label(place.state)), place.rests,
+    const std::string host =
+        control.host_count > 1 ? fmt::format("\"host\": {}, ", control.homes()[place.place].host) : std::string{};
+    text += fmt::format("{}\n{{\"place\": {}, {}\"state\": {}, \"rests\": {}, \"more_waits\": {}, \"waits\": [",
+                        place.place == 0 ? "" : ",", place.place, host, json_text(label(place.state)), place.rests,
                         place.unrecorded);
     for (std::size_t i = 0; i < place.waits.size(); ++i) text += (i == 0 ? "\n " : ",\n ") + json_wait(place.waits[i]);
     text += "]}";
@@ -229,10 +231,14 @@ std::string summary_of_standstill(job_control& control) {
   return "nobody can go on: " + (all.size() <= most ? all : all.substr(0, most) + "...");
 }
 
-void mark_standstill(job_control& control) {
-  std::uint32_t first = 0;  // the first that still lives
+std::uint32_t first_live_place(job_control& control) noexcept {
+  std::uint32_t first = 0;
   while (first + 1 < control.place_count && control.slot(first).state.load() != place_state::joined) ++first;
-  mark_lost(control, first, summary_of_standstill(control));
+  return first;
+}
+
+void mark_standstill(job_control& control) {
+  mark_lost(control, first_live_place(control), summary_of_standstill(control));
 }
 
 void end_standstill(job_control& control) {
@@ -259,6 +265,7 @@ standstill_watch::finding standstill_watch::look(job_control& control) {
   const bool is_whole = control.failure_epoch.load() <= control.survived_ends.load();
   finding found{.is_final = !is_first && is_whole, .has_progressed = is_first};
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
+    if (!control.is_here(place)) continue;
     const place_status& status = control.status(place);
     const counts now{.steps = status.steps.load(std::memory_order_relaxed),
                      .polls = status.polls.load(std::memory_order_relaxed),

@@ -51,7 +51,7 @@ struct seen_place {
 // Returns a line for each place of this host and each of its waits, with a newline after each.
 [[nodiscard]] std::string format_report(job_control& control);
 // Returns the state of all places as one JSON object: {"why": "...", "places": [{"place": 0, "state": "joined",
-// "rests": true, "more_waits": 0, "waits": [...]}]}
+// "rests": true, "more_waits": 0, "waits": [...]}]}; in a job over several hosts each place has its "host", a number.
 [[nodiscard]] std::string format_report_json(job_control& control, std::string_view why);
 // Returns the waits of all places in one line, those at the end of the runtime last, for the reason of a loss. Cuts a
 // text that is too long for the slot of a place.
@@ -59,12 +59,12 @@ struct seen_place {
 // Returns a string in JSON form, with its quotes.
 [[nodiscard]] std::string json_text(std::string_view text);
 
-// Compares the places' counters with those of the last look.
+// Compares the counters of this host's places with those of the last look.
 class standstill_watch {
  public:
   struct finding {
-    // Every place sleeps in waits that only places of the job can end, and has slept since the last look: none can ever
-    // go on.
+    // Every place sleeps in waits that only places of the job can end, and has slept since the last look: if the job is
+    // on one host, none can ever go on. Over several hosts see hosts_watch.h.
     bool is_final = false;
     bool has_progressed = true;  // a place did some work, or computes
   };
@@ -79,6 +79,8 @@ class standstill_watch {
   std::vector<counts> last_;
 };
 
+// Returns the first place that lives, or the last place.
+[[nodiscard]] std::uint32_t first_live_place(job_control& control) noexcept;
 // Marks the first live place as lost, with the waits of all places as the reason: all of them hear it.
 void mark_standstill(job_control& control);
 // Ends a job in which no place can go on: logs what its places do, and notifies all of them.

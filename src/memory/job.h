@@ -75,7 +75,7 @@ class module_room {
 struct awaited_words;    // fabric/detail/awaited.h
 struct named_modules;    // fabric/modules.h
 struct graph_signals;    // graph/change_gate.h
-struct survivors_words;  // launch/survivors_words.h
+struct survivors_words;  // cluster/survivors_words.h
 struct body_result;      // launch/body_result.h
 
 // Values of place_slot::sleeping while the place sleeps.
@@ -113,7 +113,7 @@ struct alignas(64) place_slot {
 static_assert(sizeof(place_slot) == place_slot_bytes && offsetof(place_slot, state) == signal_line_bytes);
 
 // The room that a job over several hosts has for each of its hosts (cluster/host_words.h).
-inline constexpr std::size_t host_room_bytes = 1152;
+inline constexpr std::size_t host_room_bytes = 1216;
 
 // Returns the first place of a host. pre: `host` is a host of these homes. cost: linear in the places.
 [[nodiscard]] std::uint32_t first_place_of(std::span<const place_home> homes, std::uint16_t host) noexcept;

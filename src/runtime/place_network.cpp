@@ -88,7 +88,14 @@ place_network::place_network(place_context& context)
 }
 
 void place_network::deliver_all() {
-  context_.scheduler->wait_until([this] { return far_->has_delivered(); }, {.note = {.kind = wait_kind::leave}});
+  context_.scheduler->wait_until([this] { return far_->has_delivered(); },
+                                 {.deadline_ns = waits_for::ended_by_server, .note = {.kind = wait_kind::leave}});
+}
+
+void place_network::note_all_leave() noexcept {
+  job_control& control = *context_.job;
+  for (std::uint16_t host = 0; host < control.host_count; ++host)
+    round_of(control, host_barrier::leaving, host).set(control.leaving_rounds, std::memory_order_seq_cst);
 }
 
 place_network::~place_network() {

@@ -45,6 +45,9 @@ class place_network {
   ~place_network();
   // Waits until each message from here is in a channel of its target, or its target has ended. Throws place_lost_error.
   void deliver_all();
+  // Tells this host's server that all hosts that go on have reached the end of the job: after a loss places find that
+  // out by messages, of which servers know nothing.
+  void note_all_leave() noexcept;
   [[nodiscard]] cluster::far_place& far() noexcept { return *far_; }
   place_network(const place_network&) = delete;
   place_network& operator=(const place_network&) = delete;

@@ -52,9 +52,11 @@ void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_
     return false;
   };
   // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. The loss of a third place
-  // must not drop an answer.
-  current->scheduler->wait_until(
-      done, {.outlives_losses = out.is_reply, .note = {.kind = wait_kind::room, .peer = out.target}});
+  // must not drop an answer. Of another host its server tells of room.
+  const bool is_far = !current->job->is_here(out.target);
+  current->scheduler->wait_until(done, {.outlives_losses = out.is_reply,
+                                        .deadline_ns = is_far ? waits_for::ended_by_server : waits_for::no_deadline,
+                                        .note = {.kind = wait_kind::room, .peer = out.target}});
 }
 
 }  // namespace
@@ -175,6 +177,15 @@ struct runtime::implementation {
     state->leaving = team_of(leaving_team_id, first + barrier_block::bytes(places));
   }
 
+  // Waits until all places have come to the end of the job, or all members of the last team of survivors(). Over hosts
+  // these wait by messages, which must not be on their way when their targets are gone.
+  void await_all_at_end() {
+    cross_barrier(*state->leaving, wait_kind::leave, {});
+    if (!network || !state->rest) return;
+    network->deliver_all();
+    network->note_all_leave();
+  }
+
   // Writes the report of all places, once.
   void tell() noexcept {
     if (report) report->tell();
@@ -185,7 +196,7 @@ struct runtime::implementation {
   // calls count as well; afterwards the counts are complete.
   void tell_when_all_have_come() {
     const auto all_come = [this] {
-      cross_barrier(state->leaving->state(), wait_kind::leave, {});
+      cross_barrier(*state->leaving, wait_kind::leave, {});
       while (endpoint->poll(true)) {}
     };
     all_come();
@@ -218,7 +229,7 @@ struct runtime::implementation {
       }
       if (network) network->deliver_all();  // else they would come to places that have left
       if (control.tells_itself()) tell_when_all_have_come();
-      cross_barrier(state->leaving->state(), wait_kind::leave, {});
+      await_all_at_end();
       SITU_POINT(all_have_come);
       // If this place only sent in a collective, the collective ends here before the others' calls have shown whether
       // they differ.

@@ -4,6 +4,9 @@
 //   anybody:         for each q:  fate(q) = n, lives?   by compare-and-swap: the first decides
 //   everybody:       reads all fates of round n: the same
 //
+// Over several hosts each host has such words. Its server reads the rounds of the places there, agrees with the other
+// servers on the fates (cluster/survivors_agreement.h) and writes them; places only come, wait for that, and read.
+//
 // Invariants
 //   1. The n-th call at every place is round n. A place comes to round n + 1 only once it has read all fates of round
 //      n, and fates of a round are decided only after every live place has come to it. So no fate is overwritten
@@ -27,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/survivors_words.h"
+#include "cluster/survivors_words.h"
 #include "runtime/runtime_state.h"
 #include "runtime/team_state.h"
 
@@ -66,6 +69,28 @@ void await_all(std::uint64_t round, const std::source_location& where) {
       {.outlives_losses = true, .note = {.kind = wait_kind::survivors, .number = round, .where = where}});
 }
 
+// Over hosts: waits until this host's server has written the fates of the round, or this place itself has ended (its
+// host is cut off from the others), and returns the members.
+std::vector<std::uint32_t> await_fates(std::uint64_t round, const std::source_location& where) {
+  job_control& control = *current->job;
+  const auto is_decided = [&control, round, next = std::uint32_t{0}]() mutable {
+    if (!lives(control.slot(current->place))) return true;
+    for (; next < control.place_count; ++next)
+      if (control.slot(next).survivors.words().fate.load() >> 1 < round) return false;
+    return true;
+  };
+  current->scheduler->wait_until(is_decided, {.outlives_losses = true,
+                                              .deadline_ns = waits_for::ended_by_server,
+                                              .note = {.kind = wait_kind::survivors, .number = round, .where = where}});
+  std::vector<std::uint32_t> members;
+  for (std::uint32_t place = 0; place < control.place_count; ++place) {
+    const std::uint64_t fate = control.slot(place).survivors.words().fate.load();
+    if (fate >> 1 != round) return {};
+    if ((fate & 1) != 0) members.push_back(place);
+  }
+  return members;
+}
+
 // Decides the undecided fates of the round, and returns the members.
 std::vector<std::uint32_t> decide(std::uint64_t round) {
   job_control& control = *current->job;
@@ -82,6 +107,12 @@ std::vector<std::uint32_t> decide(std::uint64_t round) {
     if ((fate & 1) != 0) members.push_back(place);
   }
   return members;
+}
+
+std::vector<std::uint32_t> agree(std::uint64_t round, const std::source_location& where) {
+  if (current->job->host_count > 1) return await_fates(round, where);
+  await_all(round, where);
+  return decide(round);
 }
 
 void wake_all() noexcept {
@@ -101,28 +132,40 @@ void note_survived(std::uint32_t ends) {
 
 // Waits until all members have seen the ends: otherwise a call from here could meet a place that has not, and fail
 // because of them. A place that dies during this wait is reported by the next operation on the team.
-void await_members(team_state& team, std::uint32_t ends) {
+void await_members(const team& members, std::uint32_t ends) {
   try {
-    cross_barrier(team, wait_kind::survivors, {});
+    cross_barrier(members, wait_kind::survivors, {});
   } catch (const place_lost_error&) {
     current->told_of = ends;
   }
 }
 
+// The ids of the team and of its end. A host that is lost may have been given a team of the round that the others have
+// not, which had more members: so parts that its places had sent are not taken for those of this team.
+std::uint64_t team_id_of(std::uint64_t round, std::uint32_t members) noexcept {
+  return first_team_id + 2 * (round << 16 | members);
+}
+static_assert(job::max_places < 1 << 16);
+
+// A team over several hosts has no memory that all members reach: its barriers are messages.
 team make_rest(std::uint64_t round, const std::vector<std::uint32_t>& members, std::uint32_t index) {
   runtime_state& state = *current->runtime;
-  place_slot& own = current->job->slot(current->place);
-  auto* const blocks =
-      reinterpret_cast<std::byte*>(current->job->slot(members[0]).survivors.words().blocks[round % 2].load());
-  auto& block = *reinterpret_cast<barrier_block*>(blocks);
+  const auto blocks_of = [round](std::uint32_t place) {
+    return reinterpret_cast<std::byte*>(current->job->slot(place).survivors.words().blocks[round % 2].load());
+  };
+  const bool has_block = !spans_hosts(members);
   const auto size = static_cast<std::uint32_t>(members.size());
-  if (index == 0)
+  std::byte* const blocks = blocks_of(has_block ? members[0] : current->place);
+  barrier_block& none = state.world->state().barrier.block();
+  barrier_block& block = has_block ? *reinterpret_cast<barrier_block*>(blocks) : none;
+  barrier_block& at_the_end =
+      has_block ? *reinterpret_cast<barrier_block*>(blocks + barrier_block::bytes(current->place_count)) : none;
+  if (has_block && index == 0)
     block.holders.add(std::uint64_t{size} - current->place_count);
   else
-    deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(own.survivors.words().blocks[round % 2].load())});
-  const std::uint64_t id = first_team_id + 2 * round;
-  auto& at_the_end = *reinterpret_cast<barrier_block*>(blocks + barrier_block::bytes(current->place_count));
-  team rest{std::make_shared<team_state>(id, members, index, block, true)};
+    deallocate(ptr<std::byte>{blocks_of(current->place)});
+  const std::uint64_t id = team_id_of(round, size);
+  team rest{std::make_shared<team_state>(id, members, index, block, has_block)};
   state.leaving = std::make_unique<team>(std::make_shared<team_state>(id + 1, members, index, at_the_end, false));
   state.rest = std::make_unique<team>(rest);  // after `leaving`, whose barrier is in the same block
   return rest;
@@ -134,9 +177,6 @@ team make_rest(std::uint64_t round, const std::vector<std::uint32_t>& members, s
 team survivors(std::source_location where) {
   using namespace detail;
   if (current->runtime == nullptr) throw_no_runtime("survivors()");
-  if (current->job->host_count > 1)
-    throw_error(errc::not_supported,
-                "survivors() in a job over several hosts: each place reads what the others have in its host's memory");
   runtime_state& state = *current->runtime;
   SITU_ASSERT(1, !state.awaits_survivors,
               "survivors() is under way at this place: one task of a place calls it, and gives the others its team");
@@ -151,8 +191,7 @@ team survivors(std::source_location where) {
   own.survivors.words().blocks[round % 2].store(blocks.address());
   own.survivors.words().round.store(round);
   SITU_POINT(survivors_awaited);
-  await_all(round, where);
-  const std::vector<std::uint32_t> members = decide(round);
+  const std::vector<std::uint32_t> members = agree(round, where);
   SITU_POINT(survivors_agreed);
   wake_all();
   std::uint32_t index = 0;
@@ -161,7 +200,7 @@ team survivors(std::source_location where) {
   const std::uint32_t ends = current->place_count - static_cast<std::uint32_t>(members.size());
   note_survived(ends);
   team rest = make_rest(round, members, index);
-  await_members(rest.state(), current->told_of);
+  await_members(rest, current->told_of);
   return rest;
 }
 

@@ -53,11 +53,6 @@ std::uint64_t arrive_at_barrier(team_state& team) {
   return {std::move(firsts), static_cast<std::uint32_t>(members.size())};
 }
 
-[[nodiscard]] bool spans_hosts(const std::vector<std::uint32_t>& members) {
-  job_control& control = *current->job;
-  return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) { return !control.is_here(member); });
-}
-
 // Makes a team. Its first member makes the barrier's block and broadcasts the address in a team without a barrier.
 team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t index,
                const std::source_location& where) {
@@ -88,6 +83,11 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
 }
 
 }  // namespace
+
+bool spans_hosts(const std::vector<std::uint32_t>& members) {
+  job_control& control = *current->job;
+  return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) { return !control.is_here(member); });
+}
 
 message_barrier::message_barrier(const team& members, const std::source_location& where)
     : group_{members, {.kind = collective_kind::barrier}, where} {}
@@ -201,12 +201,6 @@ const team& world() {
 
 namespace detail {
 
-void cross_barrier(team_state& team, wait_kind kind, const std::source_location& where) {
-  const std::uint64_t number = arrive_at_barrier(team);
-  const observed_span span{event_kind::barrier, current->place};
-  await_barrier(team, number, kind, where);
-}
-
 namespace {
 
 void cross_by_messages(const team& members, const std::source_location& where) {
@@ -224,11 +218,18 @@ void cross_by_messages(const team& members, const std::source_location& where) {
 
 }  // namespace
 
+void cross_barrier(const team& members, wait_kind kind, const std::source_location& where) {
+  team_state& team = members.state();
+  if (team.is_by_messages) return cross_by_messages(members, where);
+  const std::uint64_t number = arrive_at_barrier(team);
+  const observed_span span{event_kind::barrier, current->place};
+  await_barrier(team, number, kind, where);
+}
+
 }  // namespace detail
 
 void barrier(const team& members, std::source_location where) {
-  if (members.state().is_by_messages) return detail::cross_by_messages(members, where);
-  detail::cross_barrier(members.state(), detail::wait_kind::barrier, where);
+  detail::cross_barrier(members, detail::wait_kind::barrier, where);
 }
 
 future<> barrier_async(const team& members, std::source_location where) {

@@ -83,7 +83,9 @@ std::uint64_t number_collective(team_state& team, const collective_call& call);
 // Throw bad_argument if members' calls were found to differ: in this team, or in any.
 void throw_if_mismatched(const team_state& team);
 void throw_if_any_mismatched();
-// Crosses a barrier, which reports show as a wait of `kind`.
-void cross_barrier(team_state& team, wait_kind kind, const std::source_location& where);
+// Crosses a barrier, which reports show as a wait of `kind`, or of a collective if it is by messages.
+void cross_barrier(const team& members, wait_kind kind, const std::source_location& where);
+// Returns whether some of these places are on another host.
+[[nodiscard]] bool spans_hosts(const std::vector<std::uint32_t>& members);
 
 }  // namespace situ::detail

@@ -51,7 +51,18 @@ TEST_P(over_hosts, what_needs_one_memory_is_refused_with_what_to_do_instead) {
       EXPECT_TRUE(e.says(what) && e.says(instead)) << e.text;
     };
     refuses([] { (void)place_tree::of_places(); }, "a place tree over several hosts", "situ::distributed_array");
-    refuses([] { (void)survivors(); }, "survivors() in a job over several hosts", "memory");
+  });
+}
+
+TEST_P(over_hosts, survivors_are_all_places_where_nobody_is_lost) {
+  run([] {
+    for (int i = 0; i < 3; ++i) {
+      const team rest = survivors();
+      EXPECT_EQ(rest.size(), place_count());
+      EXPECT_EQ(rest.index(), here().index());
+      EXPECT_EQ(all_reduce(1U, std::plus<>{}, rest), place_count());
+      barrier(rest);
+    }
   });
 }
 

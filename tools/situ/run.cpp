@@ -103,10 +103,13 @@ void save(const std::function<void()>& write, bool& is_lost) {
   }
 }
 
+void save_report(const run_options& options, job_control& control, std::string_view why, bool& is_lost) {
+  save([&] { situ::detail::write_file(options.report_file, situ::detail::format_report_json(control, why)); }, is_lost);
+}
+
 void report(const run_options& options, job_control& control, std::string_view why, bool& is_lost) {
   tell("situ: {}; where the places stand:\n{}", why, situ::detail::format_report(control));
-  if (options.report_file.empty()) return;
-  save([&] { situ::detail::write_file(options.report_file, situ::detail::format_report_json(control, why)); }, is_lost);
+  if (!options.report_file.empty()) save_report(options, control, why, is_lost);
 }
 
 // Reads the value of --memory: a kind and a budget, each if it is given.
@@ -175,7 +178,8 @@ hosts_options over_hosts(const run_options& options, const std::vector<std::stri
                                .binding = static_cast<std::uint32_t>(options.bind)},
                      .tag = options.tag,
                      .grace = milliseconds(options.grace_seconds),
-                     .time_limit = milliseconds(options.timeout_seconds)};
+                     .time_limit = milliseconds(options.timeout_seconds),
+                     .watchdog = milliseconds(options.watchdog_seconds)};
   using start = situ::detail::cluster::agent_start;
   if (!options.intent.empty()) (void)situ::intent::of(options.intent);  // refused here, not at each host
   read_memory(options, made.start.memory, made.start.memory_budget);
@@ -191,9 +195,7 @@ void run_at_hosts(const run_options& options, const std::vector<std::string>& ar
   const std::pair<bool, const char*> not_built[] = {
       {options.in_process, "--in-process is for places of one process"},
       {options.places != 0, "-n is told by --hosts: a:2,b:2 are two places at each"},
-      {options.no_children, "--no-children is for programs that are none of Situ's"},
-      {options.watchdog_seconds > 0, "--watchdog is not built over hosts yet"},
-      {!options.report_file.empty(), "--report is not built over hosts yet"}};
+      {options.no_children, "--no-children is for programs that are none of Situ's"}};
   for (const auto& [is_asked, why] : not_built)
     if (is_asked) throw CLI::ValidationError("--hosts", why);
   const auto begin = std::chrono::steady_clock::now();
@@ -205,8 +207,13 @@ void run_at_hosts(const run_options& options, const std::vector<std::string>& ar
     throw CLI::RuntimeError(is_timeout ? timeout_exit_code : code);
   };
   try {
-    const hosts_result result = situ::detail::run_over_hosts(over_hosts(options, arguments));
     bool is_file_lost = false;
+    hosts_options how = over_hosts(options, arguments);
+    if (!options.report_file.empty())
+      how.save_report = [&](job_control& control, std::string_view why) {
+        save_report(options, control, why, is_file_lost);
+      };
+    const hosts_result result = situ::detail::run_over_hosts(how);
     if (result.shown) show_observed(options, result.shown->control(), is_file_lost);
     if (!result.job.ok()) end_with(fmt::format("{} (at {})", result.job.message(), result.at), result.job.exit_code());
     if (is_file_lost) throw CLI::RuntimeError(EXIT_FAILURE);

@@ -86,6 +86,9 @@ struct ready_task {
 struct waits_for {
   static constexpr std::uint32_t anybody = ~std::uint32_t{0};
   static constexpr std::int64_t no_deadline = INT64_MAX;
+  // A deadline that never comes, of a wait that a host's server ends: a job with such a wait does not stand still, even
+  // if all of its places sleep.
+  static constexpr std::int64_t ended_by_server = INT64_MAX - 1;
   std::uint32_t place = anybody;  // the only place that can end the wait: its end, at any time, ends the wait, too
   bool outlives_losses = false;   // losses of other places do not end the wait: its condition comes true
   std::int64_t deadline_ns = no_deadline;  // of steady_ns(): ends the wait in any case
