@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cluster/survivors_words.h"
 #include "os/bytes.h"
 #include "os/host.h"
 
