@@ -83,6 +83,13 @@ socket_address address_of_socket(const descriptor& socket) noexcept {
   return {reinterpret_cast<const sockaddr*>(&own), bytes};
 }
 
+socket_address address_of_peer(const descriptor& socket) noexcept {
+  sockaddr_storage peer{};
+  socklen_t bytes = sizeof peer;
+  if (::getpeername(socket.number(), reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return {};
+  return {reinterpret_cast<const sockaddr*>(&peer), bytes};
+}
+
 int connect_to(const descriptor& socket, const socket_address& to) noexcept {
   for (;;) {
     if (::connect(socket.number(), to.get(), to.bytes()) == 0) return 0;

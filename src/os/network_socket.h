@@ -55,6 +55,8 @@ struct found_addresses {
 [[nodiscard]] bool bind_to(const descriptor& socket, const socket_address& at) noexcept;
 // Returns the address that the socket has here; empty on failure.
 [[nodiscard]] socket_address address_of_socket(const descriptor& socket) noexcept;
+// Returns the address of the socket's other end; empty on failure.
+[[nodiscard]] socket_address address_of_peer(const descriptor& socket) noexcept;
 
 // Connects; waits for it if the socket blocks, also if a signal interrupts that. A datagram socket sends nothing.
 // Returns 0, or errno's value: EINPROGRESS if the socket does not block and is not connected yet; EAGAIN if a local

@@ -21,6 +21,10 @@ follower::~follower() {
 // Returns true also if another source, or none, is wanted by now: a newer view has moved or removed that member.
 bool follower::has_ended() const noexcept { return is_bad_ || service_.member()->source() != source_; }
 
+void follower::lost(std::string_view /*why*/) {
+  if (!has_ended()) service_.report_neighbour(source_);
+}
+
 // While the next member takes nothing, this one receives nothing more.
 std::span<std::byte> follower::room() {
   if (has_ended() || service_.member()->is_full()) return {};

@@ -25,6 +25,7 @@ class follower : public party {
   [[nodiscard]] debt owes_taking() const noexcept override { return {}; }
   [[nodiscard]] bool is_within_message() const noexcept override { return false; }
   [[nodiscard]] bool is_held() const noexcept override { return true; }
+  void lost(std::string_view why) override;
   // Sends an acknowledgment if the acknowledged position has changed.
   void look();
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include "os/host.h"
 #include "os/local_socket.h"
+#include "os/network_socket.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {
@@ -42,6 +44,8 @@ using namespace std::chrono_literals;
 // two tries.
 constexpr auto replica_patience = 200ms;
 constexpr auto between_tries = 10ms;
+// How long a client that leaves waits for the next bytes of an answer that it does not need any more.
+constexpr auto leaving_patience = 100ms;
 // The pause between two tries to log in.
 constexpr std::chrono::milliseconds shortest_pause{5};
 constexpr std::chrono::milliseconds longest_pause{200};
@@ -67,6 +71,18 @@ void link::close() noexcept {
   passed_.close();
   in_begin_ = in_end_ = 0;
 }
+// Ends the connection in order, so that the server does not report a loss. pre: no request is under way, except for a
+// started read. Its answer is received and dropped: a socket that closes with unread bytes takes back what it has sent.
+void link::leave() noexcept {
+  if (socket_ && connected_by_ == ::getpid()) {
+    const request_head last{.operation = static_cast<std::uint16_t>(operation::leave)};
+    (void)::send(socket_.number(), &last, sizeof last, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (coming_ && os::set_call_timeout(socket_, leaving_patience) == 0)
+      while (::recv(socket_.number(), in_.data(), in_.size(), 0) > 0) {}
+  }
+  close();
+}
+
 void link::lose(const std::string& why) {
   close();
   throw_error(errc::link_lost, fmt::format("the server of remote memory at {}: {}", endpoint_, why));
@@ -128,6 +144,7 @@ void link::connect_to_place(const server_place& place) {
 bool link::try_place(const server_place& place, bool is_last) {
   was_closed_ = false;
   socket_ = connect_to(place.endpoint, timeout_);
+  connected_by_ = ::getpid();
   ++connection_;
   try {
     log_in();
@@ -304,7 +321,7 @@ answer_head link::receive_head(const request_head& asked) {
   if (head.id != asked.id && head.status != static_cast<std::uint16_t>(status::bad_message))
     disbelieve("it answers another request");
   if (head.status == static_cast<std::uint16_t>(status::not_serving) && epoch_ != 0) {
-    close();
+    leave();
     throw not_serving{};
   }
   if (head.status == static_cast<std::uint16_t>(status::outcome_lost)) {
@@ -313,7 +330,7 @@ answer_head link::receive_head(const request_head& asked) {
     try {
       refuse(head);
     } catch (const error& why) {
-      close();
+      leave();
       throw outcome_unknown{why};
     }
   }

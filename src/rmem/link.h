@@ -6,6 +6,8 @@
 
 #include <situ/rmem/client.h>
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -40,6 +42,10 @@ class link {
   using finder = std::function<server_place(bool anew)>;
   link(finder where, std::optional<std::uint32_t> index, const application_key& key, const client_options& options)
       : where_{std::move(where)}, index_{index}, key_{key}, options_{options}, timeout_{options.timeout} {}
+  // Leaves the server in order.
+  ~link() { leave(); }
+  link(const link&) = delete;
+  link& operator=(const link&) = delete;
 
   // Returns the server's welcome; connects if there is no connection.
   [[nodiscard]] const welcome& told();
@@ -94,6 +100,7 @@ class link {
   [[noreturn]] void refuse(const answer_head& head);
   [[noreturn]] void lose(const std::string& why);
   [[noreturn]] void disbelieve(const std::string& what);
+  void leave() noexcept;
   void close() noexcept;
 
   finder where_;
@@ -109,6 +116,7 @@ class link {
   bool was_closed_ = false;    // the server closed the last connection that was lost
   std::uint64_t silent_since_ns_ = 0;
   os::descriptor socket_;
+  pid_t connected_by_ = 0;         // the process: a fork of it has the same socket, and must not leave
   std::uint64_t connection_ = 0;   // number of connections so far
   os::descriptor passed_;          // received, and not yet taken
   bool lacks_descriptor_ = false;  // a descriptor came, and this process had no number for it

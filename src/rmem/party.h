@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace situ::rmem::detail {
 
@@ -43,6 +44,9 @@ class party {
   [[nodiscard]] virtual bool is_within_message() const noexcept = 0;
   // Returns true if the party waits for other members of a chain: the caller asks again when they have acknowledged.
   [[nodiscard]] virtual bool is_held() const noexcept = 0;
+  // The connection is over, by the other end or since the server has given it up, for the reason `why`. Reports the
+  // loss, unless the other end has left in order. Called at most once.
+  virtual void lost(std::string_view why) = 0;
   // Returns the number of the stream to the next member that this party is; 0: none.
   [[nodiscard]] virtual std::uint64_t stream() const noexcept { return 0; }
 };

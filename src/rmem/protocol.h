@@ -65,6 +65,7 @@ enum class operation : std::uint16_t {
   drain,        // an operator to the name server
   map_memory,   // over a Unix socket: the answer passes the region's memory file
   map_to_read,  // as map_memory, for reading only
+  leave,        // the client's last request: it ends the connection in order, and gets no answer
 };
 
 enum class status : std::uint16_t {

@@ -89,7 +89,8 @@ class server::impl {
   void do_or_close(std::uint64_t number, Call&& call);
   void exchange(connection& one, std::uint64_t number);
   void settle(connection& one, std::uint64_t number);
-  void close(std::uint64_t number);
+  void close(std::uint64_t number, std::string_view why_lost = {});
+  void report_losses();
   void end_silent_ones();
   void end() noexcept;
 
@@ -223,7 +224,8 @@ void server::impl::run() {
   std::array<epoll_event, 64> events{};
   const int look_ms = static_cast<int>(std::clamp<std::int64_t>(options_.patience.count() / 4, 1, 1000));
   for (;;) {
-    const int usual_ms = next_to_look_at_ != 0 ? 0 : awaited_ > 0 ? look_ms : -1;
+    const int idle_ms = service_.losses().has_left_out() ? 1000 : -1;
+    const int usual_ms = next_to_look_at_ != 0 ? 0 : awaited_ > 0 ? look_ms : idle_ms;
     const std::uint64_t waits_from = steady_ns();
     const int sleep_ms = admission_.sleep_ms(waits_from, usual_ms);
     const int got = ::epoll_wait(epoll_.number(), events.data(), events.size(), sleep_ms);
@@ -242,6 +244,7 @@ void server::impl::run() {
     if (is_stopped_) break;
     end_silent_ones();
     if (admission_.take_end_of_rest(steady_ns())) ask_for_strangers(true);
+    report_losses();
   }
   member.reset();  // nothing answers its requests any more
   end();
@@ -288,10 +291,10 @@ detail::membership::calls server::impl::calls_of_member() {
   return {
       [this] {
         service_.look();
-        return service_.member()->beat(steady_ns());
+        return service_.beat_of_member(steady_ns());
       },
       [this](const detail::view_entry& told, std::uint64_t asked_ns) {
-        service_.member()->install(told, asked_ns);
+        service_.install(told, asked_ns);
         if (service_.member()->is_drained()) stop();
       },
       [this] { return wish(); },
@@ -413,7 +416,7 @@ void server::impl::welcome_stranger(std::size_t listener, os::descriptor socket)
   detail::set_stream_options(socket, options_.patience);
   if (is_on_this_host) detail::bound_buffers(socket);
   const std::uint64_t number = ++next_number_;
-  auto with = std::make_unique<detail::session>(service_, number);
+  auto with = std::make_unique<detail::session>(service_, number, detail::text_of_peer(socket, is_on_this_host));
   if (is_on_this_host) with->allow_memory();
   add(number, std::move(with), std::move(socket));
   serve(number);
@@ -442,13 +445,13 @@ void server::impl::do_or_close(std::uint64_t number, Call&& call) {
     call(*found->second);
   } catch (const std::exception& failure) {  // there is no memory for this client; the others go on
     log(log_level::warning, fmt::format("remote memory: a connection is closed: {}", failure.what()));
-    close(number);
+    close(number, failure.what());
   }
 }
 
 // Serves the connection for a turn, and waits for what comes next.
 void server::impl::exchange(connection& one, std::uint64_t number) {
-  if (!one.exchange(service_)) return close(number);
+  if (!one.exchange(service_)) return close(number, one.reason());
   settle(one, number);
 }
 
@@ -470,8 +473,10 @@ void server::impl::settle(connection& one, std::uint64_t number) {
   waits_for_room_ = waits_for_room_ || service_.member()->is_full();
 }
 
-void server::impl::close(std::uint64_t number) {
+// why_lost: the reason for which the other end is lost, unless it has left in order; empty: it is not.
+void server::impl::close(std::uint64_t number, std::string_view why_lost) {
   const auto found = connections_.find(number);
+  if (!why_lost.empty()) found->second->with->lost(why_lost);
   if (found->second->is_awaited()) --awaited_;
   if (number == source_) source_ = 0;
   held_.erase(number);
@@ -498,10 +503,15 @@ void server::impl::end_silent_ones() {
     if (!one.is_silent(patience_ns, now)) continue;
     ++service_.counters().timeouts;
     ++ended;
-    close(number);
+    close(number, fmt::format("it has not sent the rest of a message, or not taken an answer, for {:.3g} s",
+                              static_cast<double>(options_.patience.count()) * 1e-3));
   }
   next_to_look_at_ = 0;
   last_look_ns_ = now;
+}
+
+void server::impl::report_losses() {
+  for (const std::string& each : service_.losses().take(steady_ns())) log(log_level::warning, each);
 }
 
 server::server(server_options options) : impl_{std::make_unique<impl>(std::move(options))} {}

@@ -1,11 +1,13 @@
 #include "rmem/server_connection.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <span>
 
 #include "os/host.h"
@@ -85,6 +87,8 @@ void server_connection::end(service& of, int why) {
   } else if (with->is_within_message()) {
     ++of.counters().cut_messages;
   }
+  reason_ = why == 0 ? "it has ended without leaving, as if killed"
+                     : fmt::format("the connection has failed: {}", std::strerror(why));
   socket.close();
 }
 

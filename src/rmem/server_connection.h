@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "os/descriptor.h"
@@ -20,6 +22,8 @@ struct server_connection {
   // Reads, works and writes until the socket would block or the client has had its bytes of this turn. Returns false if
   // the connection is over; its socket is closed then. cost: two system calls or more.
   [[nodiscard]] bool exchange(service& of);
+  // Returns the reason for which the other end, or the system, has ended the connection; empty: neither has.
+  [[nodiscard]] std::string_view reason() const noexcept { return reason_; }
   // Returns the epoll events to wait for. While the socket takes no output, the server reads nothing from it, so it
   // does not ask for input: epoll would report it at once.
   [[nodiscard]] std::uint32_t wanted_events() const;
@@ -61,6 +65,7 @@ struct server_connection {
   [[nodiscard]] bool take(service& of, std::size_t& moved);
   [[nodiscard]] bool give(service& of, std::size_t& moved);
   void end(service& of, int why);
+  std::string reason_;
 };
 
 }  // namespace situ::rmem::detail

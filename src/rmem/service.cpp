@@ -77,7 +77,7 @@ void service::leave(session& one, std::uint64_t number) {
   std::erase_if(names_, [&](const auto& each) { return each.second.session == number; });
   end_regions_of(number);
   // An enrolled client may come again, by another connection.
-  if (member_ && one.client() != 0) wait_for_client(one.client());
+  if (member_ && one.client() != 0) wait_for_client(one.client(), one.has_left());
 }
 
 // Ends the regions of a session; on a member of a chain the other members end them, too. A member that does not serve
@@ -129,6 +129,7 @@ answer service::perform_here(const asker& who, const request_head& head, std::sp
     case operation::follow:
     case operation::map_memory:
     case operation::map_to_read:  // not by a connection that cannot pass descriptors
+    case operation::leave:        // not with anything else
     case operation::read:
     case operation::write: break;
   }

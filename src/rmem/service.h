@@ -8,6 +8,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "os/descriptor.h"
 #include "rmem/client_table.h"
+#include "rmem/loss_reports.h"
 #include "rmem/memory_table.h"
 #include "rmem/protocol.h"
 #include "rmem/replica.h"
@@ -61,7 +63,7 @@ class service : private replica_state {
   // name server tells it to. index: any_server for a spare. set_lease() sets the lease of the members that have this
   // service as their name server.
   void become_replica(std::uint64_t node, std::uint32_t index, std::uint32_t replicas, std::string_view endpoint);
-  void set_lease(std::uint32_t milliseconds) { views_ = view_keeper{milliseconds}; }
+  void set_lease(std::uint32_t milliseconds) { views_ = keeper_of(milliseconds); }
   // Sets how long the regions of a replica's absent client are kept.
   void set_patience(std::chrono::nanoseconds with_absent) {
     patience_ns_ = static_cast<std::uint64_t>(with_absent.count());
@@ -73,6 +75,18 @@ class service : private replica_state {
   void look();
   // Returns true once after the end of serving has ended sessions: the owner of their sockets must then close those.
   [[nodiscard]] bool take_ended() noexcept { return std::exchange(has_ended_sessions_, false); }
+  // As a member of a chain: return the report to the name server, and take the view in its answer, as the functions of
+  // `replica`. They report the members that are suspected or put out.
+  [[nodiscard]] beat_entry beat_of_member(std::uint64_t now_ns);
+  void install(const view_entry& told, std::uint64_t asked_ns);
+
+  // Report the end of a connection: of a client, with what it held; of a server that was this one's client, by its
+  // name; of a neighbour in the chain. why: "it has ended without leaving".
+  void report_client(const asker& who, std::string_view peer, std::string_view why);
+  void report_server(std::string_view which, std::string_view why);
+  void report_neighbour(std::uint64_t node);
+  // Returns the reports, for the log.
+  [[nodiscard]] loss_reports& losses() noexcept { return losses_; }
 
   // Does any operation except read and write.
   [[nodiscard]] answer perform(const asker& who, const request_head& head, std::span<const std::byte> body);
@@ -131,6 +145,9 @@ class service : private replica_state {
   [[nodiscard]] const view_entry* view_of(std::string_view server_name);
   void publish(const asker& who, const request_head& head, const answer& made);
   void end_regions_of(std::uint64_t session);
+  [[nodiscard]] view_keeper keeper_of(std::uint32_t lease_ms);
+  [[nodiscard]] std::string end_of_holdings(const asker& who) const;
+  [[nodiscard]] std::string name_of_replica(std::uint64_t node) const;
 
   // replica_state (service_replica.cpp)
   bool apply(const change_head& head, std::span<const std::byte> data) override;
@@ -142,7 +159,15 @@ class service : private replica_state {
     return memory_.bytes_from(address);
   }
   void begin_serving() override;
-  void wait_for_client(std::uint64_t number);
+  void wait_for_client(std::uint64_t number, bool has_left);
+  // The clients of an application that have been absent for too long.
+  struct absent_clients {
+    application_index application = any_application;
+    std::set<std::uint64_t> numbers;
+    std::size_t regions = 0;
+    std::uint64_t bytes = 0;
+  };
+  void report_absent(const absent_clients& which);
   void end_serving() override;
   [[nodiscard]] change_head change(change_kind what) const noexcept;
   void note_region(change_batch& to, const range& where, application_index owner, std::uint64_t session,
@@ -160,18 +185,24 @@ class service : private replica_state {
   std::array<std::byte, 65536> thrown_away_{};
 
   std::uint64_t now_ns_ = 0;
-  view_keeper views_{usual_lease_ms};  // of the servers that have this one as their name server
+  loss_reports losses_;
+  view_keeper views_ = keeper_of(usual_lease_ms);  // of the servers that have this one as their name server
   std::optional<replica> member_;
   client_table enrolled_;
   change_batch changes_;  // of the current request
-  // Absent clients, and the time from which on this server has waited for each that left. For all others that is the
-  // time at which it began to serve.
-  std::map<std::uint64_t, std::uint64_t> left_ns_;
+  // Absent clients whose connection has ended here. For all others the server waits from the time at which it began to
+  // serve.
+  struct absence {
+    std::uint64_t from_ns;
+    bool has_left;  // in order
+  };
+  std::map<std::uint64_t, absence> absent_;
   std::uint64_t served_from_ns_ = 0;
   std::uint64_t patience_ns_ = 10'000'000'000;
   std::uint64_t next_look_ns_ = 0;
   std::uint64_t last_look_ns_ = 0;  // the time of the last look(), after which no client is waited for; 0: none is due
   bool has_ended_sessions_ = false;
+  std::uint64_t suspected_ = 0;  // the node that the last beat reported as lost; 0: none
 };
 
 }  // namespace situ::rmem::detail

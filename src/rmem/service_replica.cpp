@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "os/bytes.h"
 #include "rmem/session.h"
@@ -66,12 +67,12 @@ void service::become_replica(std::uint64_t node, std::uint32_t index, std::uint3
 
 void service::begin_serving() {
   served_from_ns_ = now_ns_;
-  left_ns_.clear();
+  absent_.clear();
   last_look_ns_ = now_ns_ + patience_ns_;
 }
 
-void service::wait_for_client(std::uint64_t number) {
-  left_ns_[number] = now_ns_;
+void service::wait_for_client(std::uint64_t number, bool has_left) {
+  absent_[number] = {now_ns_, has_left};
   last_look_ns_ = now_ns_ + patience_ns_;
 }
 
@@ -88,14 +89,24 @@ void service::look() {
   std::set<std::uint64_t> here;
   for (const session* const each : sessions_) here.insert({each->client(), each->number()});
   std::vector<std::uint64_t> gone;
-  memory_.for_each_region([&](const range& where, auto, std::uint64_t session, auto, const auto&) {
+  // By client; those of a former server together, by application, as nobody here knows which of them have left.
+  std::map<std::pair<std::uint64_t, application_index>, absent_clients> lost;
+  memory_.for_each_region([&](const range& where, application_index owner, std::uint64_t session, auto, const auto&) {
     if (session == 0 || here.contains(session)) return;
-    const auto left = left_ns_.find(session);
-    const std::uint64_t away_from_ns = left != left_ns_.end() ? left->second : served_from_ns_;
-    if (now_ns_ - away_from_ns >= patience_ns_) gone.push_back(where.address);
+    const auto known = absent_.find(session);
+    const std::uint64_t away_from_ns = known != absent_.end() ? known->second.from_ns : served_from_ns_;
+    if (now_ns_ - away_from_ns < patience_ns_) return;
+    gone.push_back(where.address);
+    if (known != absent_.end() && known->second.has_left) return;
+    absent_clients& of = lost[{known != absent_.end() ? session : 0, owner}];
+    of.application = owner;
+    of.numbers.insert(session);
+    ++of.regions;
+    of.bytes += where.bytes;
   });
   for (const std::uint64_t address : gone) end_region(address);
-  std::erase_if(left_ns_, [&](const auto& each) { return now_ns_ - each.second >= patience_ns_; });
+  std::erase_if(absent_, [&](const auto& each) { return now_ns_ - each.second.from_ns >= patience_ns_; });
+  for (const auto& [key, each] : lost) report_absent(each);
   if (is_last) last_look_ns_ = 0;
   if (!gone.empty()) publish({}, {}, {});
 }

@@ -16,6 +16,12 @@ namespace {
 
 constexpr std::uint16_t number_of(operation which) noexcept { return static_cast<std::uint16_t>(which); }
 
+// Returns true if the request is a leave, which says nothing else.
+bool is_leave(const request_head& head) noexcept {
+  const request_head leave{.operation = number_of(operation::leave)};
+  return std::memcmp(&head, &leave, sizeof leave) == 0;
+}
+
 // Returns the flags that a request may have.
 std::uint16_t flags_of(const request_head& head) noexcept {
   if (head.operation == number_of(operation::write)) return flag_two_steps;
@@ -25,7 +31,8 @@ std::uint16_t flags_of(const request_head& head) noexcept {
 
 }  // namespace
 
-session::session(service& of, std::uint64_t number) : service_{of}, number_{number} {
+session::session(service& of, std::uint64_t number, std::string peer)
+    : service_{of}, number_{number}, peer_{std::move(peer)} {
   in_.resize(sizeof(login));  // a stranger gets no more
   hello_ = {protocol_magic, protocol_version, 0, {}};
   fill_random(hello_.nonce);
@@ -144,6 +151,10 @@ bool session::take_request() {
     begin_read(body);
   } else if (head_.operation == number_of(operation::follow) && is_replicated()) {
     begin_stream(body);
+  } else if (head_.operation == number_of(operation::leave) && is_leave(head_)) {
+    has_left_ = true;
+    end(false);
+    return false;
   } else if (may_pass_ && (head_.operation == number_of(operation::map_memory) ||
                            head_.operation == number_of(operation::map_to_read))) {
     reply(service_.pass_memory(who(), head_, passing_));
@@ -151,14 +162,42 @@ bool session::take_request() {
     const answer made = service_.perform(who(), head_, body);
     if (head_.operation == number_of(operation::enroll) && made.status == status::ok && is_replicated())
       client_ = head_.operand;
+    if (made.status == status::ok) note_server(body);
     reply(made);
   }
   return true;
 }
 
+// Servers are clients of their name server: their losses are reported by their own names.
+void session::note_server(std::span<const std::byte> body) {
+  if (!service_.key_of(application_).is_operator) return;
+  if (head_.operation == number_of(operation::beat)) {
+    if (server_.empty()) server_ = fmt::format("at {}", text_of(os::byte_reader{body}.take<beat_entry>().endpoint));
+  } else if (head_.operation == number_of(operation::link_name)) {
+    const auto linked = os::byte_reader{body}.take<name_entry>();
+    if (server_.empty() && text_of(linked.name).starts_with(server_name_prefix))
+      server_ = fmt::format("{} at {}", text_of(linked.name), text_of(linked.endpoint));
+  }
+}
+
+void session::lost(std::string_view why) {
+  if (step_ == step::stream) {
+    if (!has_ended()) service_.report_neighbour(next_);
+  } else if (!is_logged_in()) {
+    return;  // a stranger; or the session has ended, in order or with a report
+  } else if (!server_.empty()) {
+    service_.report_server(server_, why);
+  } else {
+    service_.report_client(who(), peer_, why);
+  }
+}
+
 void session::end(bool is_bad) {
+  if (is_bad) {
+    lost("it has sent what is no request of the protocol");
+    ++service_.counters().bad_messages;
+  }
   if (application_ != any_application) service_.exit(application_);
-  if (is_bad) ++service_.counters().bad_messages;
   application_ = any_application;
   step_ = step::ended;
 }
@@ -343,6 +382,7 @@ void session::begin_stream(std::span<const std::byte> body) {
   }
   reply({});
   stream_ = member.stream();
+  next_ = said->node;
   step_ = step::stream;
 }
 

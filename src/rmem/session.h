@@ -18,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "rmem/party.h"
@@ -27,7 +29,8 @@ namespace situ::rmem::detail {
 
 class session : public party {
  public:
-  session(service& of, std::uint64_t number);
+  // peer: the address or process of the client, for the log.
+  session(service& of, std::uint64_t number, std::string peer = {});
   ~session() override;
 
   [[nodiscard]] std::span<std::byte> room() override;
@@ -45,6 +48,7 @@ class session : public party {
   void cut() noexcept;
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   [[nodiscard]] std::uint64_t client() const noexcept { return client_; }
+  [[nodiscard]] bool has_left() const noexcept { return has_left_; }
 
   [[nodiscard]] bool has_ended() const noexcept override;
   [[nodiscard]] bool is_logged_in() const noexcept override { return application_ != any_application; }
@@ -53,6 +57,7 @@ class session : public party {
   [[nodiscard]] bool is_within_message() const noexcept override;
   [[nodiscard]] bool is_held() const noexcept override;
   [[nodiscard]] std::uint64_t stream() const noexcept override { return step_ == step::stream ? stream_ : 0; }
+  void lost(std::string_view why) override;
 
  private:
   enum class step : std::uint8_t { login, request, data, stream, ended };
@@ -68,6 +73,7 @@ class session : public party {
   bool take_login();
   bool take_request();
   void end(bool is_bad);
+  void note_server(std::span<const std::byte> body);
   void begin_read(std::span<const std::byte> body);
   void begin_write(std::span<const std::byte> body);
   [[nodiscard]] answer check_ranges(std::span<const std::byte> body, rights use);
@@ -99,6 +105,9 @@ class session : public party {
   step step_ = step::login;
   application_index application_ = any_application;
   std::uint64_t client_ = 0;  // the enrolled client's number
+  std::string peer_;
+  std::string server_;     // the name of the server whose connection this is; empty: another client's
+  bool has_left_ = false;  // the client has ended the connection in order
   hello hello_;
 
   std::vector<std::byte> in_;
@@ -124,6 +133,7 @@ class session : public party {
   std::uint64_t part_bytes_ = 0;  // bytes of the current part of a write's data
   std::uint64_t hold_ = 0;        // the position that all members must have before output is shown
   std::uint64_t stream_ = 0;      // the number of the stream, if this connection goes to the next member
+  std::uint64_t next_ = 0;        // the node of that member
 };
 
 }  // namespace situ::rmem::detail

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "os/local_socket.h"
@@ -144,6 +145,12 @@ void listener::remove_own_file() const noexcept {
   if (socket_ && !path_.empty() && ::lstat(path_.c_str(), &seen) == 0 && seen.st_dev == device_ &&
       seen.st_ino == inode_)
     ::unlink(path_.c_str());
+}
+
+std::string text_of_peer(const os::descriptor& socket, bool is_on_this_host) {
+  if (!is_on_this_host) return os::address_of_peer(socket).text().value_or("");
+  const std::optional<ucred> peer = os::peer_of(socket);
+  return peer && peer->pid != 0 ? fmt::format("process {}", peer->pid) : "";
 }
 
 void bound_buffers(const os::descriptor& socket) noexcept {

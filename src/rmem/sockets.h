@@ -36,6 +36,10 @@ class listener {
   ino_t inode_ = 0;
 };
 
+// Returns the other end of an accepted connection, for the log: "10.0.0.1:52814", "process 4711"; empty if the system
+// does not tell.
+[[nodiscard]] std::string text_of_peer(const os::descriptor& socket, bool is_on_this_host);
+
 // Returns a connected socket that blocks, each call for at most `timeout`. If a Unix server's queue is full, connecting
 // waits as long. Throws link_lost; bad_argument as above.
 [[nodiscard]] os::descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout);

@@ -111,9 +111,13 @@ void view_keeper::heed(group& of, const beat_entry& said) {
     view.chain[view.members++] = {view.joining, processes_[view.joining].endpoint};
     set_joining(view, 0);
   } else if (said.lost != 0 && !is_last && view.chain[place + 1].node == said.lost) {
+    const member_entry gone = view.chain[place + 1];
     remove(view, place + 1);
+    report_lost(view, gone, fmt::format("{} reports that it takes no changes", text_of(said.endpoint)));
   } else if (said.lost != 0 && is_last && view.joining == said.lost) {
     set_joining(view, 0);
+    report_lost(view, {said.lost, endpoint_of(said.lost)},
+                fmt::format("{} reports that it takes no copy", text_of(said.endpoint)));
   }
 }
 
@@ -166,8 +170,17 @@ void view_keeper::look_at(group& of, std::uint64_t now_ns) {
   // Only while the first member is surely alive: otherwise the removed member may be the last that has everything.
   if (is_heard(view.chain[0].node, now_ns))
     for (std::size_t i = view.members; i-- > 1;)
-      if (is_lost(view.chain[i].node, now_ns)) remove(view, i);
-  if (view.joining != 0 && (is_lost(view.joining, now_ns) || drains(view.joining))) set_joining(view, 0);
+      if (is_lost(view.chain[i].node, now_ns)) {
+        const member_entry gone = view.chain[i];
+        remove(view, i);
+        report_lost(view, gone, silence());
+      }
+  if (view.joining != 0 && is_lost(view.joining, now_ns)) {
+    const member_entry gone{view.joining, endpoint_of(view.joining)};
+    set_joining(view, 0);
+    report_lost(view, gone, silence());
+  }
+  if (view.joining != 0 && drains(view.joining)) set_joining(view, 0);
   replace_first(of, now_ns);
   // A drained member is removed when enough members remain.
   for (std::size_t i = view.members; i-- > 1;)
@@ -179,12 +192,48 @@ void view_keeper::look_at(group& of, std::uint64_t now_ns) {
 void view_keeper::replace_first(group& of, std::uint64_t now_ns) {
   view_entry& view = of.view;
   const std::uint64_t first = view.chain[0].node;
-  const bool goes = is_lost(first, now_ns) || (drains(first) && view.members > view.replicas);
+  const bool is_first_lost = is_lost(first, now_ns);
+  const bool goes = is_first_lost || (drains(first) && view.members > view.replicas);
+  if (!is_first_lost) note_silence(of, false);
   if (!goes || now_ns - of.granted_ns <= lease_ns()) return;
   std::size_t next = 1;
   while (next < view.members && is_lost(view.chain[next].node, now_ns)) ++next;
-  if (next == view.members || !is_heard(view.chain[next].node, now_ns)) return;
+  if (next == view.members) return note_silence(of, is_first_lost);
+  if (!is_heard(view.chain[next].node, now_ns)) return;
+  std::vector<member_entry> gone(view.chain.begin(), view.chain.begin() + static_cast<std::ptrdiff_t>(next));
   for (std::size_t i = 0; i < next; ++i) remove(view, 0);
+  std::erase_if(gone, [&](const member_entry& each) { return !is_lost(each.node, now_ns); });
+  for (const member_entry& each : gone) report_lost(view, each, silence());
+  of.is_silent = false;
+}
+
+// --- reports ---
+
+std::string view_keeper::silence() const { return fmt::format("it has sent no heartbeat for {} ms", lease_ms_); }
+
+endpoint_text view_keeper::endpoint_of(std::uint64_t node) const {
+  const auto found = processes_.find(node);
+  return found == processes_.end() ? endpoint_text{} : found->second.endpoint;
+}
+
+// Reports the loss of a process that `now` does not have any more.
+void view_keeper::report_lost(const view_entry& now, const member_entry& who, std::string_view why) const {
+  if (!report_) return;
+  report_(fmt::format("server {}: the replica at {} is lost: {}; {} serves, and {} of {} replicas are left", now.index,
+                      text_of(who.endpoint), why, text_of(now.chain[0].endpoint), now.members, now.replicas));
+}
+
+// Reports that no process with the memory of a server number is heard, or that one is heard again.
+void view_keeper::note_silence(group& of, bool is_silent) {
+  if (of.is_silent == is_silent) return;
+  of.is_silent = is_silent;
+  if (!report_) return;
+  report_(is_silent
+              ? fmt::format("server {}: the replica at {} is lost: {}, and no other is heard that has its memory; "
+                            "the name server waits for it",
+                            of.view.index, text_of(of.view.chain[0].endpoint), silence())
+              : fmt::format("server {}: the replica at {} is heard again, and serves", of.view.index,
+                            text_of(of.view.chain[0].endpoint)));
 }
 
 void view_keeper::find_joining(group& of, std::uint64_t now_ns) {

@@ -15,9 +15,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rmem/memory_table.h"
@@ -29,7 +31,9 @@ namespace situ::rmem::detail {
 class view_keeper {
  public:
   // lease_ms: how long a server that serves may continue without a new answer.
-  explicit view_keeper(std::uint32_t lease_ms) : lease_ms_{lease_ms} {}
+  // report: called with a sentence for each process that is found lost; may be empty.
+  explicit view_keeper(std::uint32_t lease_ms, std::function<void(const std::string&)> report = {})
+      : lease_ms_{lease_ms}, report_{std::move(report)} {}
 
   // Takes a server's beat and sets `told` to the view to answer with. Throws nothing; returns false if the beat is
   // invalid.
@@ -55,12 +59,17 @@ class view_keeper {
     view_entry view{};
     std::uint64_t capacity = 0;
     std::uint64_t granted_ns = 0;  // when the first was last told that it may serve
+    bool is_silent = false;        // the first is lost, and no other can take its place
   };
 
   void look(std::uint64_t now_ns);
   void look_at(group& of, std::uint64_t now_ns);
   void replace_first(group& of, std::uint64_t now_ns);
   void find_joining(group& of, std::uint64_t now_ns);
+  void note_silence(group& of, bool is_silent);
+  void report_lost(const view_entry& now, const member_entry& who, std::string_view why) const;
+  [[nodiscard]] std::string silence() const;
+  [[nodiscard]] endpoint_text endpoint_of(std::uint64_t node) const;
   void adopt(const beat_entry& said);
   void heed(group& of, const beat_entry& said);
   void begin_group(const beat_entry& said, std::uint64_t now_ns);
@@ -71,6 +80,7 @@ class view_keeper {
   [[nodiscard]] std::uint64_t lease_ns() const noexcept { return std::uint64_t{lease_ms_} * 1'000'000; }
 
   std::uint32_t lease_ms_;
+  std::function<void(const std::string&)> report_;
   std::uint64_t begun_ns_ = 0;
   std::uint64_t looked_ns_ = 0;
   std::map<std::uint64_t, process> processes_;

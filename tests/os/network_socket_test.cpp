@@ -67,6 +67,8 @@ TEST(os_network_socket, both_families_meet_at_the_loopback) {
     char got = 0;
     ASSERT_EQ(::read(server.number(), &got, 1), 1);
     EXPECT_EQ(got, 'x');
+    EXPECT_EQ(os::address_of_peer(server).text(), os::address_of_socket(client).text());
+    EXPECT_EQ(os::address_of_peer(client).text(), at.text());
   }
 }
 

@@ -3,14 +3,19 @@
 
 #include "rmem/servers.h"
 
+#include <situ/base/log.h>
+
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <numeric>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "support/forked.h"
@@ -70,6 +75,32 @@ TEST_F(RmemCalls, WithoutSettingsItSaysWhichAreMissing) {
               return std::string{rmem_error()}.find("SITU_RMEM_SERVER is not set") == 0 ? 0 : 2;
             }),
             0);
+}
+
+// The second test: the calls' client of the test itself is still unconnected, so each child registers its own end.
+TEST_F(RmemCalls, AProcessThatEndsLeavesItsServerInOrder) {
+  rmem::client watch{server().endpoint(), rmem::packages()};
+  std::atomic<int> losses = 0;
+  const situ::log_sink before = situ::set_log_sink([&](situ::log_level, std::string_view message) {
+    losses += message.find(" is lost: ") != std::string_view::npos ? 1 : 0;
+  });
+  const auto end = [&](bool in_order) {
+    const std::uint64_t logins = watch.server_statistics().logins;
+    EXPECT_EQ(in_a_child([&] {
+                std::atexit([] { ::_exit(0); });  // before the destructors of what the test has
+                if (memalloc(8) == nullptr) return 1;
+                if (in_order) std::exit(2);
+                return 0;
+              }),
+              0);
+    while (watch.server_statistics().clients != 1) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    EXPECT_EQ(watch.server_statistics().logins, logins + 1);
+    (void)watch.server_statistics();  // by now, the server has written what the turn before had to say
+    return losses.load();
+  };
+  EXPECT_EQ(end(true), 0);
+  EXPECT_EQ(end(false), 1);
+  situ::set_log_sink(before);
 }
 
 TEST_F(RmemCalls, ThePapersProgram) {

@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "os/mapping.h"
 #include "support/build_paths.h"
 #include "support/processor_time.h"
 #include "support/programs.h"
@@ -38,14 +39,15 @@ class served {
     const os::exec_texts words{std::move(options)};
     os::pipe_ends ends = os::pipe_ends::make();
     os::start_failures failures;
-    process_ = os::child::start({.file = words.data()[0], .arguments = words, .output = ends.write.number()},
-                                {.signal_at_parents_end = SIGKILL,
-                                 .in_child =
-                                     [descriptors] {
-                                       if (descriptors > 0) limit_descriptors(0, descriptors);
-                                       return true;
-                                     }},
-                                failures);
+    process_ = os::child::start(
+        {.file = words.data()[0], .arguments = words, .output = ends.write.number(), .errors = log_.number()},
+        {.signal_at_parents_end = SIGKILL,
+         .in_child =
+             [descriptors] {
+               if (descriptors > 0) limit_descriptors(0, descriptors);
+               return true;
+             }},
+        failures);
     if (!process_) throw std::runtime_error{"no process"};
     ends.write.close();
     const std::unique_ptr<FILE, int (*)(FILE*)> said{::fdopen(ends.read.release(), "r"), &std::fclose};
@@ -64,6 +66,19 @@ class served {
     for (const auto& each : std::filesystem::directory_iterator{"/proc/" + std::to_string(process_.id()) + "/fd"})
       most = std::max<rlim_t>(most, std::stoul(each.path().filename()));
     limit_descriptors(process_.id(), is_out ? most + 1 : most + 1000);
+  }
+  // What it has written to standard error so far.
+  [[nodiscard]] std::string log() const {
+    std::string text(std::size_t{1} << 16, '\0');
+    const ssize_t got = ::pread(log_.number(), text.data(), text.size(), 0);
+    text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return text;
+  }
+  // Waits until the log has these words, ten seconds at most; returns the log.
+  [[nodiscard]] std::string log_with(const std::string& words) const {
+    for (int tries = 0; tries < 1000 && log().find(words) == std::string::npos; ++tries)
+      std::this_thread::sleep_for(10ms);
+    return log();
   }
   // In clock ticks.
   [[nodiscard]] std::uint64_t processor_time() const { return situ::test::processor_ticks(process_.id()); }
@@ -84,6 +99,7 @@ class served {
     limit.rlim_cur = std::min(most, limit.rlim_max);
     if (::prlimit(of, RLIMIT_NOFILE, &limit, nullptr) != 0) throw std::runtime_error{"the limit stays"};
   }
+  os::descriptor log_ = os::memory_file("log of a server");
   os::child process_;
   std::string endpoint_;
 };

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "rmem/raw_client.h"
+#include "support/forked.h"
 
 using namespace situ_rmem_test;
 using nlohmann::json;
@@ -109,6 +110,66 @@ TEST_F(rmem_command, replicas_carry_on_where_one_is_frozen_and_one_is_drained) {
   EXPECT_EQ(listed["replicas"][0]["wanted"], 2);
   EXPECT_THAT(run("ls --as cluster --keys " + keys + " " + names.endpoint()).text,
               testing::HasSubstr("server 3 lies at 2 of 2: "));
+}
+
+// One line for each that is lost, by name; none for clients that leave.
+TEST_F(rmem_command, the_logs_name_a_client_and_servers_that_are_killed) {
+  served names{{"--keys", keys}};
+  served plain{{"--keys", keys, "--memory", "1MiB", "--index", "7", "--names", names.endpoint()}};
+  const auto replica = [&] {
+    return std::make_unique<served>(std::vector<std::string>{"--keys", keys, "--memory", "1MiB", "--index", "3",
+                                                             "--replicas", "2", "--names", names.endpoint()});
+  };
+  std::vector<std::unique_ptr<served>> both;
+  for (int i = 0; i < 2; ++i) both.push_back(replica());
+  rmem::client one{names.endpoint(), rmem::load_key(keys)};
+  std::vector<std::string> chain;
+  for (int tries = 0; tries < 4000 && chain.size() != 2; ++tries) {
+    std::this_thread::sleep_for(5ms);
+    const auto sets = one.list_replicas().sets;
+    if (!sets.empty() && !sets[0].is_joining) chain = sets[0].endpoints;
+  }
+  ASSERT_EQ(chain.size(), 2U);
+  if (both[0]->endpoint() != chain[0]) std::swap(both[0], both[1]);
+  while (one.list_names().size() != 2) std::this_thread::sleep_for(2ms);
+  { const rmem::client leaves{plain.endpoint(), rmem::load_key(keys)}; }
+  (void)run("stat --keys " + keys + " " + names.endpoint());
+
+  // A client with memory that ends with it, at both servers.
+  situ::test::child_signal has_memory;
+  os::child client = situ::test::fork_child([&] {
+    rmem::client lost{names.endpoint(), rmem::load_key(keys)};
+    (void)lost.allocate(4096, 7, rmem::lifetime::connection);
+    (void)lost.allocate(8192, 3, rmem::lifetime::connection);
+    (void)has_memory.give();
+    for (;;) ::pause();
+  });
+  ASSERT_TRUE(has_memory.wait());
+  EXPECT_EQ(plain.log(), "");
+  client.send(SIGKILL);
+  (void)client.wait();
+  const std::string lost = " is lost: it has ended without leaving, as if killed";
+  EXPECT_THAT(
+      plain.log_with(lost),
+      testing::ContainsRegex("warning: remote memory: a client of packages \\(127\\.0\\.0\\.1:[0-9]+\\) is lost: it "
+                             "has ended without leaving, as if killed; its 1 region \\(4 KiB\\) is freed"));
+  EXPECT_THAT(both[0]->log_with(lost),
+              testing::HasSubstr("its 1 region (8 KiB) will be freed in 10 s, unless it comes back\n"));
+
+  plain.signal(SIGKILL);
+  both[0]->signal(SIGKILL);
+  const std::string server = "the server rmem.7 at " + plain.endpoint();
+  EXPECT_THAT(names.log_with(server), testing::HasSubstr(server + " is lost: "));
+  const std::string replaced = "server 3: the replica at " + chain[0] +
+                               " is lost: it has sent no heartbeat for 400 ms; " + chain[1] +
+                               " serves, and 1 of 2 replicas are left\n";
+  EXPECT_THAT(names.log_with(replaced), testing::HasSubstr(replaced));
+  EXPECT_THAT(names.log(), testing::HasSubstr("the server at " + chain[0] + " is lost: "));
+  EXPECT_THAT(both[1]->log_with("put out"),
+              testing::HasSubstr("server 3: the replica at " + chain[0] +
+                                 " is put out, as it is lost or drained; this one serves\n"));
+  EXPECT_THAT(both[1]->log(),
+              testing::HasSubstr("server 3: the connection to the replica at " + chain[0] + " is cut; "));
 }
 
 // Who is logged in stays, whoever knocks; who knocks waits.

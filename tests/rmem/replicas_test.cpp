@@ -1,10 +1,13 @@
 // Chains of replicas: real servers in threads, real sockets. What is killed, frozen or drained while clients work.
 #include "rmem/servers.h"
 
+#include <situ/base/log.h>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 using namespace situ_rmem_test;
 
@@ -122,6 +125,10 @@ TEST(rmem_replicas, a_client_that_is_forgotten_goes_on) {
 // What ends with a connection outlives the server that is first by as long as its client is there, whoever else goes.
 TEST(rmem_replicas, what_ends_with_a_client_goes_when_that_is_away) {
   constexpr auto absence = 1200ms;
+  std::atomic<int> absences = 0;  // that the log tells
+  const situ::log_sink before = situ::set_log_sink([&](situ::log_level, std::string_view message) {
+    absences += message.find(" not come back for 1.2 s; ") != std::string_view::npos ? 1 : 0;
+  });
   running_server names{0};
   servers all;
   for (int i = 0; i < 2; ++i) {
@@ -160,6 +167,7 @@ TEST(rmem_replicas, what_ends_with_a_client_goes_when_that_is_away) {
   }
   EXPECT_TRUE(has_gone);
   EXPECT_TRUE(is_there(orphan));
+  EXPECT_EQ(absences, 0);  // all have left in order
 
   all.end(first.endpoints[0]);
   const auto begin = clock_type::now();
@@ -171,6 +179,8 @@ TEST(rmem_replicas, what_ends_with_a_client_goes_when_that_is_away) {
   EXPECT_TRUE(is_there(kept));
   quiet.write(kept, 0, pattern(4096));
   EXPECT_EQ(read_all(quiet, kept), pattern(4096));
+  EXPECT_GT(absences, 0);
+  situ::set_log_sink(before);
 }
 
 TEST(rmem_replicas, servers_are_drained_while_clients_work) {

@@ -420,7 +420,7 @@ int run_remote_program(const remote_program_options& options, const std::vector<
                                                 situ::format_bytes(options.threshold_bytes)));
   const std::string library = preloaded_library();
   check_kernel();
-  const std::unique_ptr<program_memory> memory = connect(options);
+  std::unique_ptr<program_memory> memory = connect(options);
   const situ::os::passed_signals signals;
   ended_program ended{};
   std::optional<error> failure;
@@ -436,6 +436,7 @@ int run_remote_program(const remote_program_options& options, const std::vector<
   }
   const bool is_reported = report(options, *memory);
   if (failure) throw error{*failure};
+  memory.reset();  // leaves the server in order, also if a signal ends this process next
   if (ended.status.signal != 0) end_by_signal(ended.status.signal);
   const int code = ended.status.code;
   return code == 0 && !is_reported ? EXIT_FAILURE : code;

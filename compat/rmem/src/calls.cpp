@@ -66,6 +66,11 @@ class connection {
     }
     return client_;
   }
+  // Leaves the server in order, when the process ends. A thread that is within a call keeps the client.
+  void leave() {
+    const std::unique_lock lock{mutex_, std::try_to_lock};
+    if (lock && process_ == ::getpid()) client_ = nullptr;
+  }
 
  private:
   std::mutex mutex_;
@@ -119,7 +124,11 @@ struct service {
   known_regions known;
 };
 service& here() {
-  static auto* const made = new service;
+  static auto* const made = [] {
+    auto* const all = new service;
+    std::atexit([] { here().to.leave(); });
+    return all;
+  }();
   return *made;
 }
 
