@@ -14,7 +14,7 @@ MODULES := base os machine pages memory preload rmem fabric cluster launch runti
 # What `make test` leaves to other targets.
 NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some)$$
 
-.PHONY: help run build test $(MODULES:%=test-%) test-numa test-hosts test-losses test-load test-faults test-modelled test-modelled-some nightly asan tsan asan-core tsan-core build-asan build-tsan build-asan-core build-tsan-core dev reference format lint tidy tidy-changed clean packages packages-lint
+.PHONY: help run build test $(MODULES:%=test-%) test-numa test-numa-all test-hosts test-losses test-load test-faults test-modelled test-modelled-some nightly asan tsan asan-core tsan-core build-asan build-tsan build-asan-core build-tsan-core dev reference format lint tidy tidy-changed clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
@@ -42,7 +42,13 @@ test-numa: packages build/release/build.ninja  ## memory by intent in an emulate
 	@.ci/install_packages --list packages-numa.txt
 	@cmake --build build/release -j $(JOBS) --target numa_tests
 	@kernel/build_kernel.py --if-affordable
+	@kernel/build_kernel.py --if-affordable --unpatched
 	@.ci/run_tests build/release -L '^numa$$'
+
+test-numa-all: export SITU_GUEST_KERNEL = build
+test-numa-all: export SITU_NONE_SKIPPED = 1
+test-numa-all: test-numa  ## the same on all its kernels, which it builds; none is skipped; records that they passed
+	@tests/numa/kernel_record.py write build/release
 
 # test-hosts and test-losses configure again: the packages of packages-hosts.txt may have been installed after build/release was configured.
 test-hosts: packages build/release/build.ninja  ## jobs over hosts that this machine pretends to have, started by mpirun and by Slurm

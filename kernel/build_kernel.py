@@ -48,12 +48,17 @@ def source_version():
     return found.group(1) if found else None
 
 
-def kept_image(options, version):
-    """Where the image is, or would be. Where apt knows no version, any that was built from these files."""
+def image_name(options):
+    """What the image's name begins with; the version of the sources follows."""
     configurations, patches = inputs(options)
     text = b"".join(file.read_bytes() for file in configurations + patches)
     kind = "kernel" + ("-unpatched" if options.unpatched else "") + ("-checked" if options.checked else "")
-    name = f"{kind}-{hashlib.sha256(text).hexdigest()[:12]}-"
+    return f"{kind}-{hashlib.sha256(text).hexdigest()[:12]}-"
+
+
+def kept_image(options, version):
+    """Where the image is, or would be. Where apt knows no version, any that was built from these files."""
+    name = image_name(options)
     if version:
         return cache_folder() / (name + re.sub(r"[^\w.-]", "_", version))
     return next(iter(sorted(cache_folder().glob(name + "*"))), None)
@@ -142,8 +147,9 @@ def main():
             sys.exit(77)
         why = why_not_affordable() if options.if_affordable else None
         if why:
-            print(f"the kernel with the ordered policies is not built: {why}. Its tests are skipped. "
-                  "kernel/build_kernel.py builds it.", file=sys.stderr)
+            name = "without the patch" if options.unpatched else "with the ordered policies"
+            print(f"the kernel {name} is not built: {why}. Its tests are skipped. `make test-numa-all` builds it, runs them "
+                  "and records that they passed.", file=sys.stderr)
             return
         if image is None:
             sys.exit(f"build_kernel.py: apt knows no {PACKAGE}; run apt-get update")

@@ -19,7 +19,7 @@ def run_tests(tests, environment=None):
             words = " ".join(f"[==[{word}]==]" for word in command)
             text += f"add_test({name} {words})\nset_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77)\n"
         (pathlib.Path(folder) / "CTestTestfile.cmake").write_text(text)
-        variables = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith("CTEST_")}
+        variables = {name: value for name, value in os.environ.items() if name not in ("CI", "SITU_NONE_SKIPPED") and not name.startswith("CTEST_")}
         variables.update(environment or {}, JOBS="2")
         done = subprocess.run([RUN_TESTS, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables, timeout=60)
         # ctest's own report ends with its total time, or with the list of what failed or was skipped.
@@ -77,6 +77,12 @@ class RunTests(unittest.TestCase):
         self.assertEqual((status, summary), (1, "1 passed, 1 failed"))
         self.assertIn("skipped: absent", lines)
         self.assertEqual(lines[-1], summary)
+
+    def test_where_none_may_be_skipped_one_that_is_fails_the_run(self):
+        tests = {"good": ["true"], "absent": ["sh", "-c", "exit 77"]}
+        status, lines, summary = run_tests(tests, {"SITU_NONE_SKIPPED": "1"})
+        self.assertEqual((status, summary), (1, "1 passed, 1 failed"), lines)
+        self.assertIn("skipped: absent", lines)
 
     def test_no_test_at_all_is_a_failure(self):
         status, lines, summary = run_tests({})

@@ -168,21 +168,31 @@ TEST_F(guest, a_store_on_a_full_node_ends_no_process) {
   EXPECT_THAT(said_of_dataset(how, 400 * mib, 2), HasSubstr("memory of NUMA node 2"));
 }
 
-TEST_F(guest, what_a_page_costs) {
+// Of a block by intent, as a job allocates it: in huge pages, which the kernel makes on request of small ones, beside a
+// block whose small pages are made by faults. In instructions, four of which take a nanosecond there.
+class cost_guest : public guest {
+ protected:
+  void SetUp() override {
+    guest::SetUp();
+    if (std::getenv("SITU_COUNTS_INSTRUCTIONS") == nullptr) GTEST_SKIP() << "the guest counts no instructions";
+  }
+};
+
+TEST_F(cost_guest, what_a_page_costs) {
   order("[[ordering]]\nintent = \"bandwidth\"\nmemories = \"0\"\n");
   double touched = 1e18;
   double placed = 1e18;
-  for (int i = 0; i < 5; ++i) {  // the first ones are translated as they run
+  for (int i = 0; i < 3; ++i) {
     holder plain{128 * mib, nullptr};
-    touched = std::min(touched, plain.listen().ns_for_a_page);
+    touched = std::min(touched, plain.listen().ns_for_a_page / 4);
     plain.end();
     holder by_intent{128 * mib, &intent::bandwidth};
-    placed = std::min(placed, by_intent.listen().ns_for_a_page);
+    placed = std::min(placed, by_intent.listen().ns_for_a_page / 4);
   }
-  std::printf("a page of 4 KiB: touched %.0f ns, placed by intent %.0f ns (%.2f x)\n", touched, placed,
+  std::printf("a page of 4 KiB, instructions: touched %.0f, placed by intent %.0f (%.2f x)\n", touched, placed,
               placed / touched);
-  EXPECT_GT(touched, 0);
-  EXPECT_GT(placed, 0);
+  EXPECT_GT(placed, 0.1 * touched) << "they have not all been made";
+  EXPECT_LT(placed, 0.4 * touched) << "0.33 x in huge pages";
 }
 
 }  // namespace
