@@ -57,6 +57,16 @@ class quick_bench : public ::testing::Test {
     return seen;
   }
 
+  // A figure of a row that a run left in a file: "median_ns", "ratio_to_raw". 0 where there is none.
+  static double figure(const std::filesystem::path& file, const std::string& of_case, const std::string& subject,
+                       const char* what) {
+    std::ifstream stream{file};
+    for (const nlohmann::json& row : nlohmann::json::parse(stream))
+      if (row["case"] == of_case && row["subject"] == subject) return row[what];
+    ADD_FAILURE() << of_case << " has no " << subject;
+    return 0;
+  }
+
   std::string name_, flags_;
   std::filesystem::path directory_;
 };
