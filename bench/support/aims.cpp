@@ -180,6 +180,9 @@ constexpr limit limits[] = {
     {"reopen_free", "", "checking the map, and tables of blocks where it is opened to write"},
     {"reopen", "addresses_taken", "the machine's pages: as many by hand are the row `pages`"},
     {"reopen", "cold", "the disk"},
+    {"remote_page_random", "above",
+     "waking the thread that fetches, if it is another; mapping the page and making room (some 7 us); and a read that "
+     "takes longer here than in a loop"},
     {"remote_pages_in_order", "",
      "two copies of each page, and the kernel's moving it there and back, protecting it and dropping its translations: "
      "some "

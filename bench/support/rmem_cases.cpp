@@ -23,13 +23,15 @@ std::vector<comparison_case> all_rmem_cases() {
           write("remote_write_1M", "likewise, 1 MiB", 1 << 20, 1.25),
           beside_echo("remote_fetch_add", "a word of a server's memory, counted up", "operation", 0, 2),
           {"remote_page_random",
-           "a page of a region that is absent, by touching it (aim: 8 us more than the read)",
+           "a page of a region that is absent, by touching it; `above` is the touch less the read",
            "page",
            0,
            {{"client_read", "itself: client::read of 4 KiB"},
             {"touch", "client_read"},
             {"touch_itself", "client_read"},
-            {"change", "client_read"}}},
+            {"change", "client_read"},
+            {"above", "client_read", aim{8000, false}},
+            {"above_itself", "client_read", aim{8000, false}}}},
           {"remote_pages_in_order",
            "64 MiB of a region in order, 1 of 16 has room",
            "page",
@@ -55,7 +57,8 @@ const job_bench& rmem_bench() {
           "server and echo another. `situ_two_steps` writes by "
           "header, acknowledgment and data, as the paper does. Of a region's pages, `touch` loads one byte, `change` "
           "one "
-          "that is then written back; where `touch_itself` is, who touches fetches (`fetcher::toucher`).",
+          "that is then written back; where `touch_itself` is, who touches fetches (`fetcher::toucher`). `above` and "
+          "`above_itself` are what these two touches take in addition to the read of the same sample.",
       .help = "Remote memory beside a blocking TCP echo of the same bytes",
       .cases = all_rmem_cases(),
       .programs = {{.name = "situ_bench_rmem",
@@ -63,7 +66,8 @@ const job_bench& rmem_bench() {
                               "remote_write_4096", "remote_write_1M", "remote_fetch_add", "remote_page_random",
                               "remote_pages_in_order", "cached_page"},
                     .places = 1}},
-      .subjects = {"echo", "situ", "situ_two_steps", "client_read", "touch", "touch_itself", "change", "plain"}};
+      .subjects = {"echo", "situ", "situ_two_steps", "client_read", "touch", "touch_itself", "change", "above",
+                   "above_itself", "plain"}};
   return made;
 }
 
