@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -43,6 +44,24 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
+// The row of how much faster the modelled reads are than the library's, of which the paper has 2.4 x: it is what the
+// part's own curve says, its deviation is from the paper's figure, and it says so when it misses. It may come nearer to
+// the paper; it is not below what it has been, and not above what its remark says is possible.
+void expect_honest_read_ratio(const nlohmann::json& part) {
+  const auto& row = part["rows"][1];
+  ASSERT_EQ(row["figure"], "read beside the library, at best");
+  EXPECT_EQ(row["from"], "predicted");
+  EXPECT_EQ(row["paper"], 2.4);
+  EXPECT_EQ(row["remark"], "what two overlap cannot be more than 2 x");
+  const double ours = row["ours"].get<double>();
+  double best = 0;
+  for (const auto& line : part["grids"][0]["lines"]) best = std::max(best, std::stod(line[6].get<std::string>()));
+  EXPECT_NEAR(ours, best, 0.006) << "the best of the curve, whose cells have two decimals";
+  EXPECT_NEAR(row["deviation_percent"].get<double>(), (ours - 2.4) / 2.4 * 100, 0.01);
+  EXPECT_GE(ours, 1.18);
+  EXPECT_LE(ours, 2);
+}
+
 TEST(study_command, lists_studies) {
   const ended list = run("list");
   EXPECT_EQ(list.exit_code, 0);
@@ -72,8 +91,7 @@ TEST(study_command, remote_memory_is_measured_and_simulated) {
   EXPECT_EQ(parts[5]["rows"].size(), 6U);
   for (const auto& row : parts[5]["rows"])
     if (row["from"] == "calibrated") EXPECT_LT(std::abs(row["deviation_percent"].get<double>()), 2) << row;
-  EXPECT_EQ(parts[5]["rows"][1]["from"], "predicted");
-  EXPECT_NEAR(parts[5]["rows"][1]["ours"].get<double>(), 1.19, 0.01);
+  expect_honest_read_ratio(parts[5]);
 }
 
 TEST(study_command, writes_a_table_a_page_and_figures) {
