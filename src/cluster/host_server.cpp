@@ -471,7 +471,7 @@ void host_server::look_at_survivors() {
                                  .hosts = alive_.living(),
                                  .living = place_set{control_.place_count},
                                  .round = round_here_,
-                                 .may_decide = may_answer()};
+                                 .may_decide = is_certain()};
   for (std::uint32_t place = 0; place < control_.place_count; ++place)
     if (!is_over_for(control_.slot(place).state.load(std::memory_order_acquire))) seen.living.add(place);
   rest_.look(seen);

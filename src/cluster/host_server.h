@@ -98,10 +98,10 @@ class host_server final : private wire_receiver, private barrier_listener {
   [[nodiscard]] std::size_t most_waiting() const noexcept {
     return std::size_t{most_outstanding} * (control_.place_count - own_.size());
   }
-  // Once all hosts have come to the end of the job no verdict follows, and no host reports that there was none.
-  [[nodiscard]] bool may_answer() {
-    return operations_ && (is_leaving() ? !alive_.has_ended() : alive_.may_answer(now()));
-  }
+  // Returns false while the others may have given up this host. Once all hosts have come to the end of the job no verdict
+  // follows, and no host reports that there was none.
+  [[nodiscard]] bool is_certain() { return is_leaving() ? !alive_.has_ended() : alive_.may_answer(now()); }
+  [[nodiscard]] bool may_answer() { return operations_ && is_certain(); }
   void do_waiting();
   void mark_elsewhere(std::uint32_t place, place_state state, std::string_view reason) noexcept;
   void lose_host(std::uint16_t host, std::string_view reason) noexcept;

@@ -239,6 +239,7 @@ class host_agent {
     send(frame_kind::clock, told);
   }
 
+  // Tells how the places here stand, for a look of the launcher at all hosts.
   void tell_look(job_control& control, std::uint64_t number) {
     const standstill_watch::finding found = standstill_.look(control);
     host_look look{.number = number, .ends = control.failure_epoch.load(), .how = 0, .traffic = {}};
@@ -247,15 +248,14 @@ class host_agent {
       has_places |= control.is_here(place) && control.slot(place).state.load() < place_state::left;
     look.how = (found.is_final ? host_look::stands : 0U) | (found.has_progressed ? host_look::has_progressed : 0U) |
                (has_places ? host_look::has_places : 0U);
-    for (std::uint16_t host = 0; host < control.host_count; ++host) {
-      if (control.host_count == 1) break;
-      const host_traffic& its = traffic_with(control, host);
-      const bool is_there = host == control.host || has_server(control, host);
-      look.traffic.push_back(
-          {.sent = its.sent.load(std::memory_order_acquire),
-           .taken = is_there ? its.taken.load(std::memory_order_acquire) : host_look::nothing_comes});
-    }
     look.traffic.resize(control.host_count);
+    for (std::uint16_t host = 0; host < control.host_count; ++host) {
+      if (host == control.host) continue;
+      const host_traffic& its = traffic_with(control, host);
+      look.traffic[host].sent = its.sent.load(std::memory_order_acquire);
+      look.traffic[host].taken =
+          has_server(control, host) ? its.taken.load(std::memory_order_acquire) : host_look::nothing_comes;
+    }
     send(frame_kind::look, pack(look));
   }
   void tell_status(job_control& control) {

@@ -18,6 +18,7 @@
 
 #include "cluster/host_loss.h"
 #include "cluster/numbered_wire.h"
+#include "cluster/survivors_words.h"
 #include "cluster/test_network.h"
 #include "memory/liveness.h"
 
@@ -133,6 +134,20 @@ class losses : public testing::Test {
     job_control& control = all[at]->control();
     return soon([&] { return control.failure_epoch.load() == 6; }, within);
   }
+  // A place comes to a round of survivors().
+  void come(std::uint32_t place, std::uint64_t round) {
+    for (auto& each : all)
+      if (each->control().is_here(place)) each->control().slot(place).survivors.words().round.store(round);
+  }
+  // The fates of the places that a host has, as far as they are of that round: "++-+..".
+  std::string fates_at(std::uint16_t at, std::uint64_t round) {
+    std::string found;
+    for (std::uint32_t place = 0; place < 6; ++place) {
+      const std::uint64_t fate = all[at]->control().slot(place).survivors.words().fate.load();
+      found += fate >> 1 != round ? '.' : (fate & 1) != 0 ? '+' : '-';
+    }
+    return found;
+  }
   std::string reason_at(std::uint16_t at, std::uint32_t place) {
     return std::string{detail::lost_reason(all[at]->control(), place)};
   }
@@ -176,6 +191,28 @@ TEST_F(losses, who_has_come_to_the_end_is_not_missed) {
   network.cut(1);
   std::this_thread::sleep_for(within);
   for (auto& each : all) EXPECT_EQ(each->control().failure_epoch.load(), 0U);
+}
+
+TEST_F(losses, the_servers_agree_on_survivors) {
+  for (const std::uint32_t place : {0U, 1U, 2U, 3U, 4U}) come(place, 1);
+  std::this_thread::sleep_for(2 * beat);
+  for (std::uint16_t h = 0; h < hosts; ++h) EXPECT_EQ(fates_at(h, 1), "......");
+  detail::mark_lost(all[2]->control(), 5, "killed");
+  for (std::uint16_t h = 0; h < hosts; ++h)
+    EXPECT_TRUE(soon([&] { return fates_at(h, 1) == "+++++-"; }, within)) << fates_at(h, 1);
+  for (const std::uint32_t place : {0U, 1U, 2U, 3U, 4U}) come(place, 2);
+  for (std::uint16_t h = 0; h < hosts; ++h)
+    EXPECT_TRUE(soon([&] { return fates_at(h, 2) == "+++++-"; }, within)) << fates_at(h, 2);
+}
+
+// The first host decides, until it is lost.
+TEST_F(losses, survivors_go_on_without_the_host_that_decides) {
+  for (const std::uint32_t place : {2U, 3U, 4U, 5U}) come(place, 1);
+  network.cut(0);
+  for (const std::uint16_t h : {std::uint16_t{1}, std::uint16_t{2}})
+    EXPECT_TRUE(soon([&] { return fates_at(h, 1) == "--++++"; }, within)) << fates_at(h, 1);
+  EXPECT_TRUE(is_alone(0));
+  EXPECT_EQ(fates_at(0, 1), "......");
 }
 
 TEST(server_beat, is_a_number_of_milliseconds) {

@@ -16,6 +16,7 @@
 #include "cluster/delivery.h"
 #include "cluster/hosts_alive.h"
 #include "cluster/operations.h"
+#include "cluster/survivors_agreement.h"
 #include "memory/heap.h"
 #include "memory/job.h"
 #include "memory/segment.h"
@@ -42,6 +43,7 @@ constexpr std::size_t block_bytes = 10'000;
 constexpr std::uint64_t secret = 0x5ec3e7'5ec3e7'5eULL;
 constexpr std::size_t secret_words = 512;  // at the begin of each slice, where channels would be
 constexpr place_home homes[]{{0, 0}, {1, 0}};
+constexpr std::array<place_home, 3> rest_homes{{{0, 0}, {1, 0}, {2, 0}}};  // for survivors()
 
 // Compared by its image: the fuzzer learns what words are compared with, and would put the secret there itself.
 bool is_secret(std::uint64_t word) noexcept {
@@ -187,6 +189,25 @@ class fuzzed_server final : host_wire {
     if (!alive_.has_ended() && !alive_.living().has(1)) find("a host goes on that is left out");
   }
 
+  // As a server of the second host does; the decider is the first.
+  void hear_rest(std::uint16_t from, const rest_news& news) {
+    place_set living{static_cast<std::uint32_t>(rest_homes.size())};
+    for (std::uint32_t place = 0; place < living.size(); ++place) living.add(place);
+    rest_.look({.hosts = host_set::first_hosts(3), .living = living, .round = 1});
+    const std::uint64_t before = rest_.round();
+    rest_.hear(from, news);
+    if (rest_.round() < before) find("a round of survivors() goes back");
+    for (const survivors_agreement::letter& each : rest_.take_letters()) {
+      const packed_rest packed = pack_rest(each.what, 1);
+      parsed_news head;
+      rest_news again;
+      if (each.to >= 3 || parse_news(packed.head.bytes(), packed.data.size(), head) != nullptr ||
+          parse_rest(head, packed.data, static_cast<std::uint32_t>(rest_homes.size()), again) != nullptr ||
+          again != each.what)
+        find("news of survivors() that are none");
+    }
+  }
+
   void give(unsigned how, std::span<const std::byte> head, std::span<const std::byte> data) {
     if ((how & is_message) != 0) return give_message(how, head, data);
     if ((how & is_answer) != 0) {
@@ -196,6 +217,10 @@ class fuzzed_server final : host_wire {
       if (parse_news(head, data.size(), news) != nullptr) return;
       if (news.text.size() > head.size()) find("news with more text than came");
       if (is_of_living(static_cast<host_news>(news.head.what))) hear(news);
+      rest_news of_rest;
+      if (static_cast<host_news>(news.head.what) == host_news::rest && news.head.host < 3 &&
+          parse_rest(news, data, static_cast<std::uint32_t>(rest_homes.size()), of_rest) == nullptr)
+        hear_rest(news.head.host, of_rest);
       return;
     }
     const wire_peer from = (how & as_stranger) != 0 ? 1 : 0;
@@ -262,6 +287,7 @@ class fuzzed_server final : host_wire {
   world& world_ = the_world();
   operations operations_;
   hosts_alive alive_{3, 1, hosts_alive::limits::of(std::chrono::milliseconds{100}), {}};
+  survivors_agreement rest_{rest_homes, 3, 1};
   hosts_alive::time now_{};
   std::byte* block_ = nullptr;
   std::size_t sent_ = 0;

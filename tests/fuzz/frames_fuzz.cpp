@@ -13,6 +13,7 @@
 #include "launch/host_frames.h"
 #include "launch/records.h"
 #include "launch/shown_rows.h"
+#include "launch/standing_places.h"
 #include "memory/job.h"
 #include "memory/place_status.h"
 #include "os/bytes.h"
@@ -24,6 +25,7 @@ using namespace situ::detail;
 using namespace situ::detail::cluster;
 
 constexpr std::uint32_t places = 3;
+constexpr std::uint16_t hosts = 2;
 constexpr std::size_t most_traced = 64;  // events, so that an input is not mostly the writing of its trace
 
 [[noreturn]] void find(const char* what) {
@@ -67,6 +69,11 @@ void take_frame(const host_frame& frame) {
     }
     case frame_kind::row:
       if (frame.place < places) take_row_piece(shown(), frame.place, bytes);
+      return;
+    case frame_kind::look: return take_packed(bytes, [](auto all) { return unpack_look(all, hosts); });
+    case frame_kind::status:
+      if (frame.place < places) take_status(shown(), frame.place, bytes);
+      (void)format_report_json(shown(), "fuzzed");
       return;
     case frame_kind::clock: {
       if (frame.place >= places || bytes.size() != 4 * sizeof(std::uint64_t)) return;
@@ -168,7 +175,12 @@ std::vector<frames_seed> frames_seeds() {
   add(rows, pack_frame(frame_kind::row, 1, row_piece(shown_part::placed, 0, std::uint64_t{1})));
   const std::array<std::uint64_t, 4> clock{1, 1000, 100, 1001};
   add(rows, pack_frame(frame_kind::clock, 1, std::as_bytes(std::span{clock})));
-  return {{"launch", launch, 4}, {"end", end, 6}, {"rows", rows, 5}};
+
+  std::vector<std::byte> standing{std::byte{30}};
+  add(standing, pack_frame(frame_kind::goes_on, 0, std::string_view{}));
+  add(standing, pack_frame(frame_kind::look, 0, pack(host_look{.number = 1, .traffic = {{}, {3, 2}}})));
+  add(standing, pack_frame(frame_kind::status, 1, pack_status(shown(), 1)));
+  return {{"launch", launch, 4}, {"end", end, 6}, {"rows", rows, 5}, {"standing", standing, 3}};
 }
 
 }  // namespace situ::test

@@ -667,8 +667,8 @@ class Survivors(HostsTest):
     SITU = os.environ.get("SITU_HOSTS_SITU", "")
     PROBE = os.environ.get("SITU_HOSTS_SURVIVORS_PROBE", "")
 
-    def start(self, sizes, first=1):
-        return [self.SITU, "run", "--grace", "3", "--hosts", ",".join(f"host{first + i}:{size}" for i, size in enumerate(sizes))]
+    def start(self, sizes, first=1, grace=3):
+        return [self.SITU, "run", "--grace", str(grace), "--hosts", ",".join(f"host{first + i}:{size}" for i, size in enumerate(sizes))]
 
     def assert_goes_on(self, done, team):
         lines = [line for line in done.stdout.splitlines() if line.startswith("place ")]
@@ -700,10 +700,10 @@ class Survivors(HostsTest):
         self.lose_places([2, 2], "agreeing", 1, 2)
         self.lose_places([2, 1, 2], "agreeing", 4, 0, 2)
 
-    def lose_host(self, sizes, lost, how="kill", mend=None):
+    def lose_host(self, sizes, lost, how="kill", mend=None, grace=3, works=0):
         """The launcher is at host1, the places at host2 and on."""
         mends = f"sleep 2; hosts {mend} host{lost + 2}\n" if mend else ""
-        lines = f"{' '.join(self.start(sizes, 2))} {self.PROBE} outside >/tmp/said 2>&1 & job=$!\n" \
+        lines = f"{' '.join(self.start(sizes, 2, grace))} {self.PROBE} outside {works} >/tmp/said 2>&1 & job=$!\n" \
                 f"until grep -q ready /tmp/said; do sleep 0.02; done; sleep 0.3\nhosts {how} host{lost + 2}\n{mends}" \
                 "wait $job || echo ended with $?; cat /tmp/said"
         done = hosts(str(len(sizes) + 1), "sh", "-c", lines)
@@ -727,6 +727,10 @@ class Survivors(HostsTest):
         """Its places are no part of the job any more; the first host decides, until then."""
         self.lose_host([2, 1, 2], 0, "freeze", "thaw")
         self.lose_host([2, 1, 2], 0, "link down", "link up")
+
+    def test_a_host_that_stays_silent(self):
+        """The launcher gives it up after the grace and six seconds, and none of those that go on for longer."""
+        self.lose_host([2, 1, 2], 2, "freeze", grace=0.5, works=9)
 
     @unittest.skipUnless(shutil.which("srun") and os.geteuid() == 0, "there is no srun, or only root may start it")
     def test_a_place_under_srun(self):
@@ -768,7 +772,7 @@ class Standstill(HostsTest):
         """Three hosts; its answer would go from one to another."""
         done = self.run_at([1, 1, 2], self.PROBE, "call")
         self.assert_stands(done, 3, r"place 0: sleeps\n  main waits since \S+ s for the answer of place 1, at ",
-                           r"place 1: sleeps\n(  .*\n)?  wait_in_a_call\(\) waits since \S+ s for a future of this place, at standing_probe.cpp")
+                           r"place 1: sleeps\n(  .*\n)?  int \(\*\)\(\) waits since \S+ s for a future of this place, at standing_probe.cpp")
 
     def test_calls_in_another_order(self):
         done = self.run_at([2, 2], self.PROBE, "order")

@@ -2,7 +2,8 @@
 //
 //   killed PLACE...     these kill themselves, one after the other, while all work
 //   agreeing PLACE...   the first kills itself while all work, the others once they have come to survivors()
-//   outside             nobody kills himself: place 0 prints "ready", and the test kills a host
+//   outside SECONDS     nobody kills himself: place 0 prints "ready", and the test kills a host; then the others work for
+//                       so long
 //   standing PLACE      as killed; then the first of those that go on waits for the others in a barrier, which leave
 //   held                nobody dies: place 0 prints "ready", and calls the last a second later, when the test has cut the
 //                       link between them
@@ -131,18 +132,25 @@ void call_later() {
 
 void run(std::string_view what, const std::vector<std::uint32_t>& victims) {
   const auto its_turn = std::find(victims.begin(), victims.end(), here().index()) - victims.begin();
-  const bool is_victim = its_turn < static_cast<std::ptrdiff_t>(victims.size());
+  const bool is_victim = what != "outside" && its_turn < static_cast<std::ptrdiff_t>(victims.size());
   const bool dies_at_work = is_victim && (what != "agreeing" || its_turn == 0);
   const ptr<std::uint32_t> own = allocate<std::uint32_t>();
   put(own, 100 + here().index());
   const std::vector<ptr<std::uint32_t>> words = all_gather(own);
   if (what == "outside") say_ready();
   const std::size_t losses = what == "outside" ? 1 : victims.size();
+  const auto longest_work = std::chrono::seconds{what == "outside" ? victims[0] : 0};
   team rest = world();
   for (bool done = false; !done;) try {
       for (int i = 0; rest.size() + losses > place_count() || i < steps_after; ++i) {
         if (dies_at_work && i == steps_before + 10 * its_turn) die();
         step(rest);
+      }
+      for (const auto begun = std::chrono::steady_clock::now();;) {  // all end after the same step
+        const bool is_over = std::chrono::steady_clock::now() - begun >= longest_work;
+        if (broadcast(is_over ? 1 : 0, 0, rest) != 0) break;
+        step(rest);
+        std::this_thread::sleep_for(10ms);
       }
       done = true;
     } catch (const place_lost_error&) {
