@@ -99,7 +99,7 @@ TEST(host_frames, what_a_shell_says_is_shown) {
 
 TEST(host_frames, heads_that_are_none_are_refused) {
   const std::vector<std::byte> right = pack_frame(frame_kind::note, 0, "x");
-  for (const auto& [at, value] : {std::pair<std::size_t, int>{3, 0x40}, {4, 12}, {5, 1}, {6, 1}, {7, 1}}) {
+  for (const auto& [at, value] : {std::pair<std::size_t, int>{3, 0x40}, {4, 15}, {5, 1}, {6, 1}, {7, 1}}) {
     std::vector<std::byte> wrong = right;
     wrong[at] = static_cast<std::byte>(value);
     frame_reader reader;
@@ -108,12 +108,18 @@ TEST(host_frames, heads_that_are_none_are_refused) {
   }
 }
 
+TEST(host_frames, a_look_comes_as_it_was) {
+  const host_look look{.number = 7, .ends = 2, .how = host_look::stands, .traffic = {{}, {3, 2}}};
+  EXPECT_EQ(unpack_look(pack(look), 2), look);
+  for (const std::uint16_t hosts : {1, 3}) EXPECT_THROW((void)unpack_look(pack(look), hosts), error);
+}
+
 // Mutations of what is right, and bytes that are nothing: taken or refused, never more read than has come (the
 // sanitizers look).
 TEST(host_frames, hostile_bytes_do_no_harm) {
   std::mt19937_64 random{test::test_seed()};
   const std::vector<std::vector<std::byte>> right{
-      pack(agent_hello{}), pack(start_of_two_hosts()), pack(place_end{}),
+      pack(agent_hello{}), pack(start_of_two_hosts()), pack(place_end{}), pack(host_look{.traffic = {{}, {}}}),
       pack(std::vector<std::vector<std::byte>>{{std::byte{1}}, {std::byte{2}, std::byte{3}}})};
   std::size_t taken = 0, refused = 0;
   const auto tries = [&](auto unpack) {
@@ -133,6 +139,7 @@ TEST(host_frames, hostile_bytes_do_no_harm) {
     tries([&] { return unpack_start(bytes); });
     tries([&] { return unpack_end(bytes); });
     tries([&] { return unpack_list(bytes); });
+    tries([&] { return unpack_look(bytes, 2); });
     tries([&] {
       frame_reader reader;
       reader.take(bytes);
