@@ -19,3 +19,4 @@ situ_not_modelled(place_graph_test "its places fork; ${situ_whole_lines}" MACHIN
 situ_not_modelled(place_tree_test "its places fork" MACHINES flat nemesys CASES "place_tree_loss.*")
 situ_not_modelled(place_tree_test "its places fork; ${situ_whole_lines}" MACHINES checked
   CASES "place_tree_loss.*" "*.rows_lie_and_bodies_run_at_the_child/*")
+situ_not_modelled(wait_test "its bound is one of the host's clock" CASES "*sees_a_plain_put_within_a_millisecond*")

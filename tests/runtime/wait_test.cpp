@@ -4,6 +4,8 @@
 #include <functional>
 #include <random>
 
+#include "support/stalls.h"
+
 namespace situ {
 namespace {
 
@@ -221,6 +223,48 @@ TEST(word_waits, outside_a_runtime_are_refused) {
   EXPECT_EQ(test::error_of([] { wait_until(ptr<int>{}, 0); }).code, errc::no_runtime);
 }
 
+class a_sleeping_place : public test::on_places {};
+
+// A plain put wakes nobody: the sleeper looks by itself, at least once a millisecond. To that the machine adds the time
+// until it runs a thread whose sleep is over, which the waiting place measures in turns with its waits.
+TEST_P(a_sleeping_place, sees_a_plain_put_within_a_millisecond) {
+  constexpr int rounds = 80;
+  run([] {
+    using nanoseconds = std::chrono::nanoseconds;
+    const auto now = [] { return nanoseconds{clock::now().time_since_epoch()}.count(); };
+    const shared_signals signals;
+    const std::vector<ptr<std::int64_t>> put_at = all_gather(allocate<std::int64_t>());
+    std::vector<std::int64_t> seen_after;
+    std::vector<std::int64_t> woken_late;
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+      if (here().index() == 1) {
+        wait_until(signals.mine(), round);
+        std::this_thread::sleep_for(2ms + round % 10 * 100us);  // by then the other sleeps, at any time of its sleep
+        atomic_store(put_at[1], now());
+        if constexpr (test::with_thread_sanitizer)  // for which a plain put is a race
+          std::atomic_ref<std::uint64_t>{*word(signals.next()).local()}.store(round, std::memory_order_release);
+        else
+          put(word(signals.next()), round);
+      } else {
+        const std::int64_t asleep_at = now();
+        std::this_thread::sleep_for(1ms);
+        woken_late.push_back(now() - asleep_at - nanoseconds{1ms}.count());
+        send_signal(signals.next(), round);
+        wait_until(signals.mine(), round);
+        seen_after.push_back(now() - atomic_load(put_at[1]));
+      }
+    }
+    for (const double part : {0.5, 0.9}) {
+      if (here().index() != 0) continue;
+      EXPECT_LE(test::quantile(seen_after, part), nanoseconds{1ms}.count() + test::quantile(woken_late, part))
+          << "ns, of " << 100 * part << " in 100 puts; woken late by " << test::quantile(woken_late, part) << " ns";
+    }
+    barrier();
+    deallocate(put_at[here().index()]);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(layouts, a_sleeping_place, testing::ValuesIn(test::layouts({2})), test::layout_name);
 INSTANTIATE_TEST_SUITE_P(layouts, word_waits, testing::ValuesIn(test::all_layouts()), test::layout_name);
 
 }  // namespace
