@@ -8,6 +8,7 @@
 #include "death/points.h"
 #include "death/programs.h"
 #include "support/places.h"
+#include "support/stalls.h"
 
 #include <situ/base/log.h>
 
@@ -29,27 +30,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int64_t second_ns = 1'000'000'000;
-
-// By how much the machine itself lets this process wait at times: what it adds to every limit.
-class stall_meter {
- public:
-  stall_meter() : thread_{[this](const std::stop_token& stop) { measure(stop); }} {}
-  void begin() noexcept { longest_ns_.store(0); }
-  [[nodiscard]] std::int64_t longest_ns() const noexcept { return longest_ns_.load(); }
-
- private:
-  void measure(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      const std::int64_t start = now_ns();
-      const timespec pause{0, 2'000'000};
-      ::nanosleep(&pause, nullptr);
-      const std::int64_t late = now_ns() - start;
-      if (late > longest_ns_.load()) longest_ns_.store(late);
-    }
-  }
-  std::atomic<std::int64_t> longest_ns_{0};
-  std::jthread thread_;
-};
 
 struct trial {
   const program* what;
@@ -170,12 +150,12 @@ class every_survivor_is_told : public testing::Test {
     const std::int64_t died_at = shared().died_at_ns.load();
     outcome seen{.died = died_at != 0};
     seen.complaint = complaint_of(result, seen.died);
-    const std::int64_t limit = second_ns + stalls_.longest_ns();
     if (seen.died) {
       seen.all_ended_ns = ended - died_at;
-      if (seen.complaint.empty() && seen.all_ended_ns > limit)
-        seen.complaint =
-            "the last survivor ended " + std::to_string(seen.all_ended_ns / 1'000'000) + " ms after the death";
+      const testing::AssertionResult in_time =
+          stalls_.allow(std::chrono::nanoseconds{seen.all_ended_ns}, test::told_within);
+      if (seen.complaint.empty() && !in_time)
+        seen.complaint = std::string{"the last survivor ended late after the death: "} + in_time.message();
       for (const auto& told : shared().told_at_ns)
         if (told.load() > died_at) seen.told_ns.push_back(told.load() - died_at);
     } else if (seen.complaint.empty() && ended - begun > 9 * second_ns) {
@@ -258,7 +238,7 @@ class every_survivor_is_told : public testing::Test {
 
  private:
   log_sink before_;
-  stall_meter stalls_;
+  test::stall_meter stalls_;
 };
 
 std::optional<point> point_in(const char* variable) {

@@ -1,6 +1,6 @@
 // How a wait learns of a loss (docs/design/runtime.md), where the loss falls between two waits, or beside calls that
 // take long: each task is told once, at once, whatever stands in the channels.
-#include "launch/launch_support.h"
+#include "death/watched_death.h"
 
 #include <situ/base/error.h>
 #include <situ/graph.h>
@@ -26,23 +26,23 @@ void compute_for(std::chrono::milliseconds time) {
 }
 
 // Dies once the others have had time to begin what they wait for.
-int die_soon() {
+int die_soon(const watched_death& seen) {
   std::this_thread::sleep_for(200ms);
+  seen.note_death();
   ::kill(::getpid(), SIGKILL);
   return 0;
 }
 
 enum : int { heard = 0, not_told = 10, told_late = 11, told_twice = 12, wrong_result = 13 };
 
-// Runs `wait`, which a loss must end before `limit`, counted from here.
+// Runs `wait`, which the loss must end in time.
 template <class Wait>
-int hear_within(std::chrono::milliseconds limit, Wait wait) {
-  const auto start = std::chrono::steady_clock::now();
+int hear(const watched_death& seen, Wait wait) {
   try {
     wait();
     return not_told;
   } catch (const situ::place_lost_error&) {
-    return std::chrono::steady_clock::now() - start < limit ? heard : told_late;
+    return seen.is_told_in_time() ? heard : told_late;
   }
 }
 
@@ -60,14 +60,15 @@ const situ::launch_options limits{.grace = 8s, .time_limit = 20s};
 // The first part of a gather arrives in the turn in which the place sees the loss: the wait for the second part begins
 // after it.
 TEST(a_task_is_told_of_a_loss, between_two_waits_of_a_collective) {
-  const auto body = [] {
+  const watched_death seen;
+  const auto body = [&] {
     situ::barrier();
     const std::uint32_t me = situ::here().index();
-    if (me == victim) return die_soon();
+    if (me == victim) return die_soon(seen);
     situ::future<> busy;
     if (me == 0) busy = situ::async([] { compute_for(600ms); });
     if (me == 1) std::this_thread::sleep_for(100ms);
-    const int outcome = hear_within(2s, [] { (void)situ::gather(1, 0); });
+    const int outcome = hear(seen, [] { (void)situ::gather(1, 0); });
     if (me == 0) return outcome;
     std::this_thread::sleep_for(2s);  // does not leave: that would end the wait, too
     return +heard;
@@ -77,10 +78,11 @@ TEST(a_task_is_told_of_a_loss, between_two_waits_of_a_collective) {
 
 // Calls that take long, or wait, stand in the channels in front of a wait that is to end.
 TEST(a_task_is_told_of_a_loss, before_calls_begin_that_arrived_earlier) {
-  const auto body = [] {
+  const watched_death seen;
+  const auto body = [&] {
     situ::barrier();
     const std::uint32_t me = situ::here().index();
-    if (me == victim) return die_soon();
+    if (me == victim) return die_soon(seen);
     std::vector<situ::future<>> calls;
     if (me == 1)
       for (int i = 0; i < 2; ++i)
@@ -92,7 +94,7 @@ TEST(a_task_is_told_of_a_loss, before_calls_begin_that_arrived_earlier) {
         }));
     situ::future<> busy;
     if (me == 0) busy = situ::async([] { compute_for(600ms); });
-    const int outcome = hear_within(1500ms, [] { situ::barrier(); });
+    const int outcome = hear(seen, [] { situ::barrier(); });
     if (me == 1) std::this_thread::sleep_for(2s);
     return outcome;
   };
@@ -106,7 +108,8 @@ struct node {
 
 // Graphs that the lost place offered by its agent can never be fetched; their calls stand in the channel.
 TEST(a_task_is_told_of_a_loss, before_it_asks_the_lost_place_for_graphs) {
-  const auto body = [] {
+  const watched_death seen;
+  const auto body = [&] {
     situ::barrier();
     const std::uint32_t me = situ::here().index();
     if (me == victim) {
@@ -117,20 +120,22 @@ TEST(a_task_is_told_of_a_loss, before_it_asks_the_lost_place_for_graphs) {
             situ::async_at(situ::via(place{0}, situ::transfer::offload), [](node* n) { return n->value; }, one));
       const auto end = std::chrono::steady_clock::now() + 200ms;
       while (std::chrono::steady_clock::now() < end) situ::progress();
+      seen.note_death();
       ::kill(::getpid(), SIGKILL);
     }
     situ::future<> busy;
     if (me == 0) busy = situ::async([] { compute_for(600ms); });
-    return hear_within(1500ms, [] { situ::barrier(); });
+    return hear(seen, [] { situ::barrier(); });
   };
   expect_heard(situ::launch(3, body, limits));
 }
 
 // A wait that begins after the place has seen the loss, in a task that has not been told; then never again.
 TEST(a_task_is_told_of_a_loss, once) {
-  const auto body = [] {
+  const watched_death seen;
+  const auto body = [&] {
     situ::barrier();
-    if (situ::here().index() == victim) return die_soon();
+    if (situ::here().index() == victim) return die_soon(seen);
     situ::promise<> never;
     int told = 0;
     situ::async([] {
@@ -151,6 +156,7 @@ TEST(a_task_is_told_of_a_loss, once) {
         ++told;
       }
     if (told != 1) return +not_told;
+    if (!seen.is_told_in_time()) return +told_late;
     // Told: now everything works among the survivors.
     const std::uint32_t others[] = {0, 1};
     const situ::team rest = situ::world().subset(others);
@@ -174,9 +180,10 @@ TEST(a_task_is_told_of_a_loss, once) {
 
 // Exceptions that carry a loss tell it, too: what failed is not told a second time.
 TEST(a_task_is_told_of_a_loss, by_the_future_of_a_call_that_failed_of_it) {
-  const auto body = [] {
+  const watched_death seen;
+  const auto body = [&] {
     situ::barrier();
-    if (situ::here().index() == victim) return die_soon();
+    if (situ::here().index() == victim) return die_soon(seen);
     const situ::future<> call = situ::async_at(place{victim}, [] { situ::promise<>{}.get_future().get(); });
     situ::async([&] {  // keeps the place busy while it notices
       while (!call.is_ready()) try {
@@ -188,7 +195,9 @@ TEST(a_task_is_told_of_a_loss, by_the_future_of_a_call_that_failed_of_it) {
     try {
       call.get();
       return +not_told;
-    } catch (const situ::place_lost_error&) {}
+    } catch (const situ::place_lost_error&) {
+      if (!seen.is_told_in_time()) return +told_late;
+    }
     try {
       situ::async([] { compute_for(5ms); }).get();
     } catch (const situ::place_lost_error&) {
@@ -202,13 +211,15 @@ TEST(a_task_is_told_of_a_loss, by_the_future_of_a_call_that_failed_of_it) {
 // A barrier of places that all live, ended by the loss of another: the next one of the team goes on with it.
 TEST(a_barrier_that_a_loss_interrupts, can_be_entered_again) {
   for (const situ::launch_mode mode : {situ::launch_mode::processes, situ::launch_mode::threads}) {
-    const auto body = [mode] {
+    const watched_death seen;
+    const auto body = [&, mode] {
       const std::uint32_t others[] = {0, 1};
       const std::uint32_t me = situ::here().index();
       const situ::team rest = me == victim ? situ::world() : situ::world().subset(others);
       situ::barrier();
       if (me == victim) {
         std::this_thread::sleep_for(200ms);
+        seen.note_death();
         if (mode == situ::launch_mode::threads) throw std::runtime_error{"on purpose"};
         ::kill(::getpid(), SIGKILL);
       }
@@ -217,7 +228,7 @@ TEST(a_barrier_that_a_loss_interrupts, can_be_entered_again) {
           situ::promise<>{}.get_future().wait();
         } catch (const situ::place_lost_error&) {}
         std::this_thread::sleep_for(200ms);
-      } else if (hear_within(1s, [&] { situ::barrier(rest); }) != heard) {
+      } else if (hear(seen, [&] { situ::barrier(rest); }) != heard) {
         return +not_told;
       }
       for (int i = 0; i < 10; ++i) situ::barrier(rest);

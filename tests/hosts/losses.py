@@ -16,10 +16,14 @@ import sys
 import tempfile
 import time
 
+from stalls import Stalls
+
 PROBE = os.environ["SITU_HOSTS_LOSS_PROBE"]
 LONG = 40  # seconds in which what can come has come, on a busy machine, too
-TOLD = 1.0  # most are told within that, by the design
-TOLD_AT_MOST = float(os.environ.get("SITU_LOSSES_LIMIT", "3"))  # all of them, on a machine that others use
+TOLD = 1.0  # all are told within that, apart from stalls of the machine (docs/design/cluster.md)
+STALLS = Stalls()
+RESTART = 0.25  # a server that stalls as long begins to listen anew, and then takes SILENCE longer to doubt a host
+SILENCE = 0.5
 PLACES = 2  # of each host
 KINDS = {"mpirun": ("server", "freeze", "cut"), "srun": ("place", "server")}
 
@@ -85,6 +89,7 @@ class Case:
         self.victim = self.random.choice(self.places)
         self.job = launch(launcher, count, folder, seed, what)
         self.delays = []
+        STALLS.begin()
 
     def describe(self):
         with open(f"{self.folder}/launcher") as file:
@@ -93,9 +98,10 @@ class Case:
 
     def expect_told(self, places, since):
         for place in places:
-            when, lost, why = wait_for(lambda: place.said("lost"), self.describe, TOLD_AT_MOST + 2)
+            when, lost, why = wait_for(lambda: place.said("lost"), self.describe, LONG)
             delay = int(when) / 1e9 - since
-            assert 0 < delay < TOLD_AT_MOST, (delay, self.describe())
+            stall = STALLS.most
+            assert 0 < delay < TOLD + stall + (SILENCE if stall >= RESTART else 0), (delay, stall, self.describe())
             self.delays.append(delay)
             self.check_reason(place, int(lost), why)
 
@@ -189,7 +195,6 @@ def main(launcher, what, count, first, seeds):
             print(f"seed {seed}, {count} hosts, {case.kind} {case.victim.number}: told within {max(case.delays):.2f} s", flush=True)
     median, most = statistics.median(delays), max(delays)
     print(f"{seeds} losses under {launcher} at {count} hosts: told within {median:.3f} s (median), {most:.3f} s (most)")
-    assert median < TOLD, delays
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+from stalls import Stalls
+
 PORT = 7000
 QUIET = 0.5  # seconds in which nothing comes where nothing can
 LONG = 40  # seconds in which what can come has come, on a busy machine, too
@@ -260,11 +262,13 @@ def rmem_replicas():
     chain(2)
     peer = RmemPeer(names, keys, 10_000, "2")
     took = []
+    stalls = Stalls()
 
     def carries_on():
+        stalls.begin()
         said, milliseconds = peer.touches(2)
         assert said == "ok", said
-        assert milliseconds < 5_000, milliseconds  # within a second where the machine has time
+        assert milliseconds < 1_000 + 1_000 * stalls.most, (milliseconds, stalls.most)
         took.append(milliseconds)
 
     for do, undo in ((("freeze",), ("thaw",)), (("link", "down"), ("link", "up"))):

@@ -37,6 +37,12 @@ void print_pid() {
   std::fflush(stdout);
 }
 
+// The time of the steady clock at which this place is about to die, in nanoseconds.
+void print_end() {
+  std::printf("ends at %lld\n", static_cast<long long>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  std::fflush(stdout);
+}
+
 int echo_input() {
   for (std::string line; std::getline(std::cin, line);) std::printf("place %u read %s\n", my_place(), line.c_str());
   std::printf("place %u is through\n", my_place());
@@ -174,6 +180,7 @@ int act(const std::string& action, std::uint32_t actor, int value) {
     sleep_for_ever();
   }
   if (my_place() != actor) sleep_until_loss();
+  print_end();
   if (action == "kill") {
     ::signal(value, SIG_DFL);  // sanitizers catch some
     ::kill(::getpid(), value);
@@ -193,6 +200,7 @@ int main(int argc, char** argv) {
   const int value = static_cast<int>(number(argc, argv, 3));
   if (action == "no-join" && place_to_be() == actor) {
     std::this_thread::sleep_for(std::chrono::milliseconds{argc > 4 ? number(argc, argv, 4) : 0});
+    print_end();
     return value;
   }
   if (action == "never-join") return value;
@@ -209,7 +217,10 @@ int main(int argc, char** argv) {
   if (action == "throw-inside") {  // caught, so the runtime is left by unwinding
     try {
       situ::runtime joined{argc, argv};
-      if (my_place() == actor) throw std::runtime_error{"thrown on purpose"};
+      if (my_place() == actor) {
+        print_end();
+        throw std::runtime_error{"thrown on purpose"};
+      }
       sleep_until_loss();
     } catch (const std::exception& error) {
       std::printf("caught %s\n", error.what());

@@ -62,8 +62,10 @@ class witness {
     shared_->victim_is_deaf.store(1);
     while (shared_->ready.load() < survivors) std::this_thread::sleep_for(1ms);
     std::this_thread::sleep_for(50ms);
-    shared_->died_at.store(std::chrono::steady_clock::now().time_since_epoch().count());
+    note_death();
   }
+  // The victim, just before it dies.
+  void note_death() const { shared_->died_at.store(std::chrono::steady_clock::now().time_since_epoch().count()); }
   // Since the death; the steady clock is the machine's.
   [[nodiscard]] std::chrono::nanoseconds since_death() const {
     return std::chrono::steady_clock::now().time_since_epoch() -

@@ -5,23 +5,19 @@
 
 #include <situ/base/log.h>
 
-#include <ctime>
-
 #include <unistd.h>
 #include <csignal>
 #include <functional>
 #include <stdexcept>
+
+#include "support/stalls.h"
 
 namespace situ {
 namespace {
 
 constexpr std::uint32_t victim = 1;
 
-double seconds_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+std::int64_t now_ns() { return std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count(); }
 
 struct died : std::runtime_error {
   died() : std::runtime_error{"died as it should"} {}
@@ -37,14 +33,15 @@ class loss : public test::on_places {
   // Every place but the victim waits in `wait`, which must not end otherwise than by the loss. The victim first runs
   // `before_death`.
   void lose(const std::function<void()>& wait, const std::function<void()>& before_death = [] { sleep_ms(50); }) {
+    const test::stall_meter stalls;
     const log_sink before = set_log_sink([](log_level, std::string_view) {});
     const bool processes = GetParam().mode == launch_mode::processes;
     const launch_result result = test::launch_on(GetParam(), [&] {
-      const ptr<double> time_of_death = broadcast(here().index() == 0 ? allocate<double>() : nullptr, 0);
+      const ptr<std::int64_t> died_at = broadcast(here().index() == 0 ? allocate<std::int64_t>() : nullptr, 0);
       barrier();
       if (here().index() == victim) {
         before_death();
-        put(time_of_death, seconds_now());
+        put(died_at, now_ns());
         if (processes) ::kill(::getpid(), SIGKILL);
         throw died{};
       }
@@ -56,7 +53,7 @@ class loss : public test::on_places {
         EXPECT_EQ(e.code(), errc::place_lost);
         EXPECT_NE(std::string{e.what()}.find(processes ? "SIGKILL" : "died as it should"), std::string::npos)
             << e.what();
-        EXPECT_LT(seconds_now() - get(time_of_death), test::with_sanitizer ? 4.0 : 1.0);
+        EXPECT_TRUE(stalls.allow(std::chrono::nanoseconds{now_ns() - get(died_at)}, test::told_within));
       }
       go_on_without_it();
     });
