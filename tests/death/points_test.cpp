@@ -2,7 +2,8 @@
 // still hear of the first death, in every kind of program that programs.cpp has; every survivor must have ended, told
 // of it, within a second. Then each check for lost places is taken out in turn, and that must be noticed.
 //
-//   SITU_DEATH_ROUNDS=10000   launches; else as many as go into SITU_DEATH_SECONDS (40 unless given)
+//   SITU_DEATH_ROUNDS=10000   launches; else as many as go into SITU_DEATH_SECONDS (40 unless given), or, under a
+//                             sanitizer, one for each point and one at any moment after it
 //   SITU_DEATH_POINT=name     deaths at this point only
 //   SITU_TEST_SEED=n          the same launches again
 #include "death/points.h"
@@ -255,7 +256,8 @@ std::int64_t number_in(const char* variable, std::int64_t otherwise) {
 
 TEST_F(every_survivor_is_told, wherever_a_place_dies) {
   ASSERT_NO_FATAL_FAILURE(learn_passes());
-  const std::int64_t rounds = number_in("SITU_DEATH_ROUNDS", INT64_MAX);
+  constexpr std::int64_t otherwise = test::with_sanitizer ? 2 * static_cast<std::int64_t>(point_count) : INT64_MAX;
+  const std::int64_t rounds = number_in("SITU_DEATH_ROUNDS", otherwise);
   const std::int64_t end = rounds != INT64_MAX ? INT64_MAX : now_ns() + number_in("SITU_DEATH_SECONDS", 40) * second_ns;
   const std::optional<point> only = point_in("SITU_DEATH_POINT");
   std::array<std::uint32_t, point_count> deaths{};
