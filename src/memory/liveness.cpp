@@ -138,7 +138,7 @@ place_lost_error loss_error(job_control& control, std::uint32_t place) {
 void note_told() noexcept {
   job_control* const control = current->job;
   if (control == nullptr) return;
-  current->told_of = raise_failure_epoch(*control);
+  current->told_of = std::max(current->told_of, raise_failure_epoch(*control));
   await_readers(*control, current->place);
 }
 

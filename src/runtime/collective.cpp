@@ -95,12 +95,18 @@ std::size_t missing_parts(const runtime_state& state, const part_key& key, std::
 
 }  // namespace
 
+std::optional<std::uint32_t> ended_member(const team_state& team) noexcept {
+  if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0)
+    return std::nullopt;
+  for (const std::uint32_t member : team.members)
+    if (SITU_LOSS_CHECK(members) && has_ended(*current->job, member)) return member;
+  return std::nullopt;
+}
+
 void check_members(const team_state& team) {
   if (current->endpoint == nullptr) throw_no_runtime("a collective");
-  if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0)
-    return;
-  for (const std::uint32_t member : team.members)
-    if (SITU_LOSS_CHECK(members) && has_ended(*current->job, member)) throw_loss_of(*current->job, member);
+  if (const auto ended = ended_member(team)) [[unlikely]]
+    throw_loss_of(*current->job, *ended);
 }
 
 void throw_if_mismatched(const team_state& team) {
@@ -166,6 +172,10 @@ void collective::await_parts(std::uint32_t from, std::uint32_t step, std::size_t
   if (!is_to_wait) return;
   part_receiver self;
   self.missing = missing;
+  if (current->told_of == told_of_all_ends) [[unlikely]] {  // no loss ends the wait by itself
+    self.members = team_;
+    self.is_done = [](waiter* each) { return ended_member(*static_cast<part_receiver*>(each)->members).has_value(); };
+  }
   self.whom.note = {.kind = wait_kind::collective,
                     .peer = from == any_member ? wait_note::nobody : team_->members[from],
                     .subject = team_->id,
@@ -180,6 +190,8 @@ void collective::await_parts(std::uint32_t from, std::uint32_t step, std::size_t
   }
   state.receivers.erase(key);
   throw_if_mismatched(*team_);
+  if (self.missing != 0) [[unlikely]]
+    throw_loss_of(*current->job, *ended_member(*team_));
 }
 
 arrived_part collective::take_part(std::uint32_t from, std::uint32_t step) {

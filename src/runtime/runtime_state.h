@@ -41,7 +41,8 @@ struct part_key {
   friend auto operator<=>(const part_key&, const part_key&) = default;
 };
 struct part_receiver : waiter {
-  std::size_t missing = 0;  // parts still to come
+  std::size_t missing = 0;              // parts still to come
+  const team_state* members = nullptr;  // the end of one of them ends the wait; null: the losses that end any wait do
 };
 
 // The state of a module above the runtime for a place. Destroyed after all tasks have ended, while the segment is still

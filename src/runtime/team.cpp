@@ -3,6 +3,7 @@
 #include <situ/base/log.h>
 #include <situ/fabric/detail/observed.h>
 #include <situ/memory/allocate.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/collective.h>
 #include <situ/runtime/task.h>
@@ -27,10 +28,26 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
   return hash ^ hash >> 33;
 }
 
+// Waits in a task that no loss tells by itself: until the barrier is complete, or a member has ended.
+void await_barrier_of_living(team_state& team, const wait_note& note) {
+  std::optional<std::uint32_t> ended;
+  const auto is_over = [&] {
+    if (team.barrier.is_complete() || !team.mismatch.empty()) return true;
+    ended = ended_member(team);
+    return ended.has_value();
+  };
+  current->scheduler->wait_until(is_over, {.note = note});
+  if (ended && !team.barrier.is_complete()) throw_loss_of(*current->job, *ended);  // it may have come before its end
+}
+
 void await_barrier(team_state& team, std::uint64_t number, wait_kind kind, const std::source_location& where) {
+  const wait_note note{.kind = kind, .subject = team.id, .number = number, .where = where};
   try {
-    current->scheduler->wait_until([&] { return team.barrier.is_complete() || !team.mismatch.empty(); },
-                                   {.note = {.kind = kind, .subject = team.id, .number = number, .where = where}});
+    if (current->told_of == told_of_all_ends) [[unlikely]]
+      await_barrier_of_living(team, note);
+    else
+      current->scheduler->wait_until([&] { return team.barrier.is_complete() || !team.mismatch.empty(); },
+                                     {.note = note});
   } catch (const place_lost_error&) {
     team.barrier.interrupt();
     throw;

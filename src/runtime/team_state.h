@@ -76,7 +76,9 @@ struct team_state {
 inline constexpr std::uint64_t world_team_id = 1;
 inline constexpr std::uint64_t leaving_team_id = 2;
 
-// Throws place_lost_error if a member is lost.
+// Returns a member that has ended, by its place; nullopt if none has. cost: two loads if no place has ended.
+[[nodiscard]] std::optional<std::uint32_t> ended_member(const team_state& team) noexcept;
+// Throws place_lost_error if a member has ended.
 void check_members(const team_state& team);
 // Returns the number of a new collective, and shows the call to the other places.
 std::uint64_t number_collective(team_state& team, const collective_call& call);

@@ -63,11 +63,7 @@ map_core& find_map(const object_id& id) {
   return *static_cast<map_core*>(static_cast<outbox*>(find_object(id))->self());
 }
 
-void map_core::drain(const std::source_location& where) {
-  const std::exception_ptr failure = outbox_.settle_to_its_end();  // may be the loss of a place that is no member
-  barrier(members_, where);
-  if (failure) std::rethrow_exception(failure);
-}
+void map_core::drain(const std::source_location& where) { outbox_.settle_together(members_, where); }
 
 map_core::map_core(std::uint64_t type, std::size_t buffer_bytes, std::uint32_t buffers, const team& members)
     : exceptions_before_{std::uncaught_exceptions()},

@@ -2,8 +2,10 @@
 
 #include <situ/base/error.h>
 #include <situ/fabric/detail/access.h>
+#include <situ/fabric/detail/endpoint.h>
 #include <situ/fabric/detail/far.h>
 #include <situ/memory/allocate.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/collective.h>
 
@@ -22,6 +24,24 @@ outbox& find_outbox(const object_id& id) { return *static_cast<outbox*>(find_obj
 void handle_batch(const object_id& id, ptr<const std::byte> items, std::uint64_t bytes) {
   check_access(access::get, items.address(), bytes);
   find_outbox(id).handle(items.local(), bytes);
+}
+
+// Runs the body of an operation of a team, of which losses of other places end no wait: a member that left it for such
+// a loss would leave those waiting that are not told in it. The task is told of them by its next wait.
+template <class Body>
+void outlast_others(Body body) {
+  const std::uint32_t told_of = std::exchange(current->told_of, told_of_all_ends);
+  try {
+    body();
+  } catch (const place_lost_error&) {
+    current->told_of = told_of;
+    note_told();
+    throw;
+  } catch (...) {
+    current->told_of = told_of;
+    throw;
+  }
+  current->told_of = told_of;
 }
 
 // Sends a batch, to be handled at the other place. A sender's batches are handled in order. If the receiver cannot read
@@ -172,25 +192,18 @@ void outbox::handle_own(lane& here, buffer items, std::size_t bytes) {
 void outbox::send(std::uint32_t target) { send(lanes_[target]); }
 
 template <class Step>
-bool outbox::outcome::keep(Step step) {
-  bool is_loss = false;
-  std::exception_ptr thrown;
+void outbox::outcome::keep(Step step) noexcept {
   try {
     step();
-  } catch (const place_lost_error&) {
-    is_loss = true;
-    thrown = std::current_exception();
   } catch (...) {
-    thrown = std::current_exception();
+    if (!first) first = std::current_exception();
   }
-  if (!first) first = thrown;
-  return is_loss;
 }
 
 // Sends one lane after the other, even if some fail.
 void outbox::send_lanes(own_items how, outcome& all) {
   for (lane& to : lanes_)
-    if (to.filling.at != nullptr && to.at != to.filling.at.local()) all.is_ended |= all.keep([&] { send(to, how); });
+    if (to.filling.at != nullptr && to.at != to.filling.at.local()) all.keep([&] { send(to, how); });
 }
 
 void outbox::send_all(own_items how) {
@@ -254,15 +267,12 @@ void outbox::release(buffer& b) noexcept {
 }
 
 void outbox::settle(lane& to, outcome& all) {
-  all.is_ended |= all.keep([&] { send(to); });
+  all.keep([&] { send(to); });
   while (!to.under_way.empty()) {
     const future<> oldest = to.under_way.front().handled;
     all.keep([&] { oldest.wait(); });
-    if (!oldest.is_ready()) {  // a place was lost
-      all.is_ended = true;
-      break;
-    }
-    all.keep([&] { collect(to); });  // a loss that collect() throws is a batch's result, not the end of this wait
+    if (!oldest.is_ready()) break;  // a loss has ended the wait
+    all.keep([&] { collect(to); });
   }
 }
 
@@ -283,27 +293,32 @@ void outbox::settle_all() {
   if (const outcome all = settle_lanes(); all.first) std::rethrow_exception(all.first);
 }
 
-std::exception_ptr outbox::settle_to_its_end() {
-  const outcome all = settle_lanes();
-  if (all.is_ended) std::rethrow_exception(all.first);
-  return all.first;
+void outbox::settle_together(const team& members, const std::source_location& where) {
+  outlast_others([&] {
+    const outcome all = settle_lanes();
+    barrier(members, where);
+    if (all.first) std::rethrow_exception(all.first);
+  });
 }
 
 // Works in waves: items counted in one wave are handled in the next, before its barrier, so items that handlers have
 // pushed by then are counted there. If two counts are equal, nothing was pushed between them, and all items pushed
 // before are handled.
 void outbox::drain(const team& members) {
-  std::exception_ptr failure;
-  std::uint64_t before = 0;
-  for (bool is_first = true;; is_first = false) {
-    // This place must go on after an error, because the others wait for it. (If a member is lost, the barrier throws.)
-    if (const std::exception_ptr failed = settle_to_its_end(); failed && !failure) failure = failed;
-    barrier(members);
-    const std::uint64_t all = all_reduce(pushed_, std::plus<>{}, members);
-    if (!is_first && all == before) break;
-    before = all;
-  }
-  if (failure) std::rethrow_exception(failure);
+  outlast_others([&] {
+    std::exception_ptr failure;
+    std::uint64_t before = 0;
+    for (bool is_first = true;; is_first = false) {
+      // This place must go on after an error, because the others wait for it. (If a member is lost, the barrier
+      // throws.)
+      if (const outcome settled = settle_lanes(); !failure) failure = settled.first;
+      barrier(members);
+      const std::uint64_t all = all_reduce(pushed_, std::plus<>{}, members);
+      if (!is_first && all == before) break;
+      before = all;
+    }
+    if (failure) std::rethrow_exception(failure);
+  });
 }
 
 bool outbox::is_pending(std::uint32_t target) noexcept {
@@ -338,8 +353,15 @@ void outbox::handle(const std::byte* items, std::size_t bytes) {
   struct ended {
     outbox& self;
     const void* task;
-    ~ended() { self.handling_.erase(std::find(self.handling_.begin(), self.handling_.end(), task)); }
+    std::uint32_t told_of = current->told_of;
+    ~ended() {
+      self.handling_.erase(std::find(self.handling_.begin(), self.handling_.end(), task));
+      if (told_of == told_of_all_ends) current->told_of = told_of;
+    }
   } const guard{*this, task};
+  // A loss ends the waits of the handler, even those that the task outlasts: as in a call, which begins told of all
+  // that its place has seen.
+  if (guard.told_of == told_of_all_ends) current->told_of = current->endpoint->failure_epoch();
   handler_(self_, items, bytes);
 }
 

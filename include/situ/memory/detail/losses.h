@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace situ {
@@ -27,6 +28,11 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
 // place or agent reads objects of `self` any more (reading_guard): the code that catches the error may free objects
 // that it had offered. The running task has then been told of every end so far (note_told). pre: failure_epoch > 0.
 [[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
+
+// The number of ends that a task knows of (place_context::told_of) while it works together with a team and is not to
+// leave it because of others: it counts as told of all ends, even of those to come. So only the end of a place that one
+// of its waits needs ends this wait; a wait for a team ends if a member does.
+inline constexpr std::uint32_t told_of_all_ends = std::numeric_limits<std::uint32_t>::max();
 
 // Records that the running task is told, by an exception about to reach it, of every place that has ended so far: none
 // of these ends interrupts its next wait (docs/design/runtime.md, "How a wait learns of a loss"). Raises the epoch to

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <source_location>
 #include <vector>
 
 namespace situ::detail {
@@ -73,9 +74,8 @@ class outbox {
   // when all are done.
   void settle(std::uint32_t target);
   void settle_all();
-  // As settle_all(), but returns the first error of a batch, which may be the loss of a place: then all items are
-  // handled. Throws if a loss has ended a wait of this place itself: then some items may not be handled.
-  [[nodiscard]] std::exception_ptr settle_to_its_end();
+  // As settle_all(), together with the other members: waits for them, too. Collective. Losses as in drain().
+  void settle_together(const team& members, const std::source_location& where);
   // Returns true if items for a target are not known to be handled.
   [[nodiscard]] bool is_pending(std::uint32_t target) noexcept;
   // Abandons the batches under way without waiting. `failure`, if there is one, and unreported errors go to the running
@@ -83,7 +83,7 @@ class outbox {
   void give_up(std::exception_ptr failure) noexcept;
   // Waits until all items that the members of a team have pushed are handled, including those that handlers push.
   // Collective: throws a handler's error when all members are done, even if the error is the loss of a place that is
-  // not a member.
+  // not a member. The loss of such a place ends no wait of this call: the task is told of it by its next wait.
   void drain(const team& members);
 
   // The object that the handler is called with.
@@ -117,13 +117,11 @@ class outbox {
   // sent as a call.
   enum class own_items : std::uint8_t { handled, called };
 
-  // The first error, and whether a loss has ended an operation of this place itself: a wait, or a call.
+  // The first error of several steps.
   struct outcome {
     std::exception_ptr first;
-    bool is_ended = false;
-    // Runs a step and records its error; returns true if the step has thrown place_lost_error.
     template <class Step>
-    bool keep(Step step);
+    void keep(Step step) noexcept;
   };
   [[nodiscard]] static std::uint64_t running_scope() noexcept;
   [[nodiscard]] bool is_handling() const noexcept;
