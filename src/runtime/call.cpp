@@ -241,6 +241,14 @@ void forget_call(call_id id) noexcept {
   if (slot.detached) slot.state->release();
 }
 
+void leave_call(call_id id) noexcept {
+  runtime_state& here = *current->runtime;
+  call_slot* const found = find_call(here, id);
+  if (found == nullptr) return;
+  found->state = &here.nobody;
+  found->accept = [](future_state_base&, arrived_answer&) { return true; };
+}
+
 void hold_until_over(call_id id, std::unique_ptr<held_by_call> what) noexcept {
   if (call_slot* const found = find_call(*current->runtime, id)) found->held = std::move(what);
 }

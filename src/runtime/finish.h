@@ -8,7 +8,7 @@
 // Invariants
 //   1. Every message of a scope is acknowledged exactly once: with its answer, except that the message which engaged a
 //      node is acknowledged when the node is done. So outstanding == 0 at home means that nothing of the scope runs or
-//      travels anywhere.
+//      travels anywhere. A caller that leaves a call which it has sent (a loss, an exception) leaves it counted.
 //   2. A node is made before a task first spawns or calls anything, at() included. Only an engaged node may engage
 //      another; otherwise nodes could engage each other in a ring that home does not know. A task that starts nothing
 //      costs no node, and a task whose calls have all been answered when it ends costs no extra message.

@@ -53,6 +53,7 @@ struct place_extension {
 
 struct runtime_state {
   std::vector<call_slot> calls;
+  future_state<void> nobody;  // the state of calls whose caller has left
   std::uint32_t free_call = UINT32_MAX;
   std::unordered_map<std::uint64_t, finish_node*> nodes;
   std::uint64_t next_finish = 1;

@@ -297,6 +297,36 @@ TEST_F(every_survivor_is_told, wherever_a_place_dies) {
   }
 }
 
+// Place 1 has two calls of a scope under way. Its code fails after the second was sent, whose work at place 2 is
+// acknowledged later: the first one must still be waited for, and each must count once.
+void scope_with_two_calls(int) {
+  const auto run_for = [](std::chrono::milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) progress();
+  };
+  if (here().index() == 0) {
+    finish([run_for] {
+      async_at(place{1}, [run_for] {
+        async([run_for] { run_for(150ms); });
+        async_at(place{0}, [run_for] { run_for(100ms); });
+        async_at(place{2}, [] { async_at(place{1}, [] {}); });
+      });
+    });
+  }
+  barrier();
+}
+
+TEST_F(every_survivor_is_told, though_a_task_fails_after_it_has_sent_a_call) {
+  const program two_calls{"two calls", &scope_with_two_calls, 1};
+  const outcome undisturbed = run({&two_calls, 3, {}});
+  EXPECT_EQ(undisturbed.complaint, "");
+  EXPECT_EQ(shared().passes[static_cast<std::size_t>(point::call_sent)].load(), 4U);
+  constexpr std::uint64_t sent = 3;  // the calls: to place 1, from there to 0 and to 2
+  const outcome failed = run({&two_calls, 3, {.at = {point::call_sent, sent, death::threw}}});
+  EXPECT_TRUE(failed.died);
+  EXPECT_EQ(failed.complaint, "");
+}
+
 // Where the loss of each check shows soonest; then anywhere.
 struct weakness {
   check without;

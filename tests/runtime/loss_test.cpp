@@ -10,6 +10,7 @@
 #include <functional>
 #include <stdexcept>
 
+#include "runtime/runtime_state.h"
 #include "support/stalls.h"
 
 namespace situ {
@@ -227,6 +228,77 @@ TEST(loss_of_one, ends_the_waits_of_all_tasks) {
     EXPECT_TRUE(result.first_lost);
     EXPECT_EQ(result.places[0].exit_code, 0);
     EXPECT_EQ(result.places[2].exit_code, 0);
+  }
+  set_log_sink(before);
+}
+
+// This place's record of a finish scope of another place; null if it has none.
+const detail::finish_node* node_of_another_place() {
+  for (const auto& [key, node] : detail::current->runtime->nodes)
+    if (!node->is_home) return node;
+  return nullptr;
+}
+
+template <class Condition>
+void progress_until(Condition is_so) {
+  while (!is_so()) try {
+      progress();
+    } catch (const place_lost_error&) {}
+}
+
+thread_local bool may_end = false;
+thread_local bool has_left = false;
+thread_local bool has_answered = false;
+thread_local bool is_acknowledged = false;
+
+// A loss ends the wait for a call whose work goes on. Until that work is acknowledged, the scope counts the call, and
+// the acknowledgement is not taken for that of another call.
+TEST(loss_of_one, leaves_a_call_counted_whose_caller_has_left) {
+  const log_sink before = set_log_sink([](log_level, std::string_view) {});
+  for (const launch_mode mode : {launch_mode::processes, launch_mode::threads}) {
+    if (mode == launch_mode::processes && !test::can_fork()) continue;
+    const launch_result result = test::launch_on({mode, 4}, [mode] {
+      const std::uint32_t me = here().index();
+      may_end = has_left = has_answered = is_acknowledged = false;
+      const ptr<signal> order = broadcast(me == victim ? allocate_signals() : ptr<signal>{}, victim);
+      if (me == victim) {
+        wait_until(order, 1);
+        if (mode == launch_mode::processes) ::kill(::getpid(), SIGKILL);
+        throw died{};
+      }
+      const auto end = [] { progress_until([] { return may_end; }); };
+      if (me == 0)
+        async_at(place{2}, [end, order] {
+          async_at(place{0}, end);
+          EXPECT_THROW(at(place{3},
+                          [end, order] {
+                            async([] { progress_until([] { return has_answered; }); });
+                            send_signal(order, 1);
+                            end();
+                            has_answered = true;  // with the return: no other task runs before
+                          }),
+                       place_lost_error);
+          has_left = true;
+        });
+      progress_until([] { return detail::current->endpoint->is_lost(victim); });
+      if (me == 3) {
+        end();
+        progress_until([] { return node_of_another_place() == nullptr; });  // it has been acknowledged
+        async_at(place{2}, [] { is_acknowledged = true; });
+      }
+      if (me == 2) {
+        progress_until([] { return has_left; });
+        async_at(place{3}, [] { may_end = true; });
+        progress_until([] { return is_acknowledged; });
+        for (int turn = 0; turn < 20; ++turn) progress();
+        const detail::finish_node* const node = node_of_another_place();
+        EXPECT_TRUE(node != nullptr && node->outstanding == 1) << "the call to place 0 is under way";
+        async_at(place{0}, [] { may_end = true; });
+        progress_until([] { return node_of_another_place() == nullptr; });
+      }
+      if (me == 0) end();
+    });
+    test::expect_only_lost(result, victim);
   }
   set_log_sink(before);
 }

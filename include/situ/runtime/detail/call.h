@@ -78,7 +78,11 @@ using call_id = std::uint64_t;
 // Registers a call. The answer, or the loss of `target`, sets `state` (which the caller still owns) and forgets the
 // call. A detached call owns one reference of its state. The running finish scope counts the call from now on.
 call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached);
+// Forgets a call that was not sent.
 void forget_call(call_id id) noexcept;
+// Lets a call that was sent go on without its state: its answer tells nobody. The scope counts it until its answer or
+// its acknowledgement has come, as any other call.
+void leave_call(call_id id) noexcept;
 // Keeps `what` (or nullptr) until the call is answered or forgotten, or its target is lost. pre: the call is open.
 void hold_until_over(call_id id, std::unique_ptr<held_by_call> what) noexcept;
 [[nodiscard]] std::uint64_t running_finish_key() noexcept;
@@ -254,7 +258,6 @@ void send_call(route target, call_id id, const F& f, const call_pack<Arguments..
     SITU_POINT(call_opened);
     send_parcel(call_channel(target.to), message_kind::call, handler, words, bytes, pack);
   }
-  SITU_POINT(call_sent);
 }
 
 template <class F>
@@ -264,12 +267,12 @@ template <class F>
   throw_as_remote(error, code_name_of<F>(), code, where);
 }
 
-// Forgets a call whose caller leaves before the answer has arrived.
-struct open_call_guard {
+// Lets a call go on that was sent and whose caller leaves before the answer has arrived.
+struct sent_call_guard {
   call_id id;
   const future_state_base& state;
-  ~open_call_guard() {
-    if (!state.ready) forget_call(id);
+  ~sent_call_guard() {
+    if (!state.ready) leave_call(id);
   }
 };
 
@@ -329,8 +332,15 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
   } else {
     future_state<arrives> state;
     const call_pack<Arguments...> pack{target, arguments...};
-    const open_call_guard call{open_call(state, &accept_value<result>, target.to.index(), false), state};
-    send_call(target, call.id, f, pack);
+    const call_id id = open_call(state, &accept_value<result>, target.to.index(), false);
+    try {
+      send_call(target, id, f, pack);
+    } catch (...) {
+      forget_call(id);
+      throw;
+    }
+    const sent_call_guard guard{id, state};
+    SITU_POINT(call_sent);
     if (!state.ready) state.wait(target.where, wait_kind::call);
     if (state.error) rethrow(state.error, target.where);
     if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
@@ -353,6 +363,7 @@ future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<
     forget_call(id);
     throw;
   }
+  SITU_POINT(call_sent);
   return outcome;
 }
 
