@@ -13,6 +13,7 @@
 
 #include "runtime/runtime_state.h"
 #include "runtime/team_state.h"
+#include "support/stalls.h"
 
 namespace situ {
 namespace {
@@ -28,18 +29,23 @@ class collective_loss : public test::on_places {
   // Every place runs `part`, the victim until it calls die(); the others must be told of its end.
   static void die() {
     if (here().index() != victim) return;
+    put(died_at, now_ns());
     if (is_process) ::kill(::getpid(), SIGKILL);
     throw died{};
   }
   void lose(const std::function<void()>& part) {
+    const test::stall_meter stalls;
     const log_sink before = set_log_sink([](log_level, std::string_view) {});
     is_process = GetParam().mode == launch_mode::processes;
     const launch_result result = test::launch_on(GetParam(), [&] {
+      died_at = broadcast(here().index() == 0 ? allocate<std::int64_t>() : nullptr, 0);
+      barrier();
       try {
         part();
         ADD_FAILURE() << "it ended as if nobody had died";
       } catch (const place_lost_error& e) {
         EXPECT_EQ(e.place_index(), victim);
+        EXPECT_TRUE(stalls.allow(std::chrono::nanoseconds{now_ns() - get(died_at)}, test::told_within));
       }
       if (here().index() != victim) go_on_without_it();
     });
@@ -72,7 +78,12 @@ class collective_loss : public test::on_places {
     });
   }
 
+  static std::int64_t now_ns() {
+    return std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
+  }
+
   static inline bool is_process = false;
+  static inline thread_local ptr<std::int64_t> died_at;  // at place 0: the time of the victim's end
 };
 
 // Until all are ready: a wait that the loss has ended says nothing of its future.
