@@ -43,17 +43,6 @@ void check_member(const team& members, place at) {
     throw_error(errc::bad_argument, fmt::format("place {} is not of the team that makes this object", at.index()));
 }
 
-const team& check_one_host(const team& members, std::string_view what, std::string_view instead) {
-  job_control& control = control_here();
-  for (std::uint32_t i = 0; i < members.size(); ++i)
-    if (const std::uint32_t member = members.member(i).index(); !control.is_here(member))
-      throw_error(errc::not_supported,
-                  fmt::format("{} over several hosts (place {} is on another one than place {}): its places reach each "
-                              "other's part in memory; {}",
-                              what, member, current->place, instead));
-  return members;
-}
-
 void throw_loss_here() { throw_place_lost(control_here(), current->place); }
 
 joint_end::joint_end(const team& members) : members_{members}, exceptions_before_{std::uncaught_exceptions()} {}

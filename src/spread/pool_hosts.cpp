@@ -93,12 +93,6 @@ pool_hosts::~pool_hosts() {
   w.whom.outlives_losses = true;  // they wait for answers of hosts, which come or are lost
   w.is_done = [](waiter* each) { return static_cast<all_gone*>(each)->of->visitors_ == 0; };
   if (visitors_ != 0) (void)current->scheduler->wait_unless_lost(w);
-  // After a loss some calls may still be open. How they end concerns nobody: run() has thrown.
-  const auto keep_to_its_end = [](const auto& each) {
-    if (!each.is_ready()) on_ready(each.state(), [kept = each](task_context&) {});
-  };
-  std::ranges::for_each(asked_, keep_to_its_end);
-  std::ranges::for_each(gifts_, keep_to_its_end);
 }
 
 pool_hosts& pool_hosts::find(const object_id& id) { return *static_cast<pool_hosts*>(find_object(id)); }

@@ -34,7 +34,7 @@ class place_graph_core {
     if (at_once_ == 0) throw error{errc::bad_argument, "a place graph with at_once 0 would ask nobody: give 1 or more"};
   }
 
-  [[nodiscard]] place place_of(std::span<const declared_access> accesses) {
+  [[nodiscard]] place place_of(std::span<const declared_access> accesses, bool reaches_all) {
     bytes_.assign(under_way_.size(), 0);
     for (const declared_access& each : accesses)
       visit_regions(each, [this](const memory_region& region) {
@@ -44,7 +44,7 @@ class place_graph_core {
     std::uint32_t best = 0;
     for (std::uint32_t p = 1; p < bytes_.size(); ++p)
       if (bytes_[p] > bytes_[best] || (bytes_[p] == bytes_[best] && added_[p] < added_[best])) best = p;
-    check_reached_from(place{best});
+    if (!reaches_all) check_reached_from(place{best});
     return place{best};
   }
 
@@ -141,8 +141,8 @@ class place_graph_core {
   graph_core units_;
 };
 
-place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses) {
-  return core.place_of(accesses);
+place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses, bool reaches_all) {
+  return core.place_of(accesses, reaches_all);
 }
 bool runs_units_here(const place_graph_core& core) noexcept { return core.runs_units_here(); }
 void unit_added(place_graph_core& core, place where) { core.has_added(where); }

@@ -1,8 +1,8 @@
 #include <situ/base/error.h>
 #include <situ/machine/discover.h>
 #include <situ/pages/memory_kind.h>
+#include <situ/runtime/at.h>
 #include <situ/runtime/runtime.h>
-#include <situ/spread/detail/members.h>
 #include <situ/trees/place_tree.h>
 
 #include "trees/memories.h"
@@ -10,6 +10,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace situ {
 namespace {
@@ -21,17 +24,42 @@ std::vector<tree_node> first_cache(const tree_node& machine) {
   return {};
 }
 
+// A host of the job: the bytes of its memory, and its places.
+struct host_share {
+  std::uint64_t bytes = 0;
+  std::uint32_t places = 0;
+};
+
+// own_bytes: of this host. The first place of each other one is asked.
+std::vector<host_share> shares_of_hosts(std::uint64_t own_bytes) {
+  std::vector<host_share> hosts;
+  std::vector<std::uint32_t> firsts;
+  for (std::uint32_t p = 0; p < place_count(); ++p) {
+    const std::uint32_t host = detail::host_of_place(p);
+    if (host >= hosts.size()) {
+      hosts.resize(host + 1);
+      firsts.resize(host + 1);
+    }
+    if (hosts[host].places++ == 0) firsts[host] = p;
+  }
+  const std::uint32_t own = detail::host_of_place(here().index());
+  hosts[own].bytes = own_bytes;
+  for (std::uint32_t h = 0; h < hosts.size(); ++h)
+    if (h != own) hosts[h].bytes = at(place{firsts[h]}, [] { return shape_of(machine::discover()).bytes; });
+  return hosts;
+}
+
 }  // namespace
 
 place_tree place_tree::of_places() {
-  (void)detail::check_one_host(world(), "a place tree",
-                               "spread rows by situ::distributed_array, and make a tree of memories at each place");
   const tree_node machine = shape_of(machine::discover());
-  const std::uint32_t places = place_count();
-  tree_node root{"job", machine.bytes, 0, places, false, {}};
+  const std::vector<host_share> hosts = shares_of_hosts(machine.bytes);
   const std::vector<tree_node> cache = first_cache(machine);
-  for (std::uint32_t p = 0; p < places; ++p) {
-    tree_node child{fmt::format("place {}", p), machine.bytes / places, 0, 1, false, cache};
+  tree_node root{"job", 0, 0, place_count(), false, {}};
+  for (const host_share& each : hosts) root.bytes += each.bytes;
+  for (std::uint32_t p = 0; p < place_count(); ++p) {
+    const host_share& host = hosts[detail::host_of_place(p)];
+    tree_node child{fmt::format("place {}", p), host.bytes / host.places, 0, 1, false, cache};
     for (tree_node& below : child.children) below.name += fmt::format(" of place {}", p);
     root.children.push_back(std::move(child));
   }
@@ -77,8 +105,7 @@ placed_rows place_tree::distribute(std::size_t rows, deal how) const {
 
 tree_traffic place_tree::traffic() const {
   tree_traffic sum = core_->traffic;
-  for (std::uint32_t c = 0; c < core_->children(); ++c)
-    sum.cached += core_->record(c).cached_bytes.load(std::memory_order_relaxed);
+  for (std::uint32_t c = 0; c < core_->children(); ++c) sum.cached += core_->read(core_->record(c).cached_bytes);
   return sum;
 }
 

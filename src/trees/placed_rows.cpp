@@ -116,8 +116,8 @@ std::vector<double> placed_rows_core::modelled_weights() const {
 std::vector<double> placed_rows_core::speeds() const {
   std::vector<double> all;
   for (std::uint32_t c = 0; c < tree_->children(); ++c) {
-    const auto rows = static_cast<double>(speed(c).rows.load(std::memory_order_relaxed));
-    const auto ns = static_cast<double>(speed(c).nanoseconds.load(std::memory_order_relaxed));
+    const auto rows = static_cast<double>(tree_->read(speed(c).rows));
+    const auto ns = static_cast<double>(tree_->read(speed(c).nanoseconds));
     all.push_back(rows == 0 ? 0 : 1e9 * rows / std::max(1.0, ns));
   }
   return all;
@@ -161,8 +161,8 @@ void placed_rows_core::balance() {
   }
   runs_ = std::move(runs);
   for (std::uint32_t c = 0; c < tree_->children(); ++c) {
-    speed(c).rows = 0;
-    speed(c).nanoseconds = 0;
+    tree_->reset(speed(c).rows);
+    tree_->reset(speed(c).nanoseconds);
   }
   for (row_slabs* array : arrays_) array->end_move();
 }

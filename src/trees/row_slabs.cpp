@@ -3,7 +3,6 @@
 #include <situ/trees/placed_array.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -19,8 +18,10 @@ struct travelling_piece {
 };
 
 struct copy_pieces {
+  static constexpr bool reaches_all_hosts = true;
+
   void operator()(const std::vector<travelling_piece>& pieces) const {
-    for (const travelling_piece& each : pieces) std::memcpy(each.to.local(), each.from.local(), each.bytes);
+    for (const travelling_piece& each : pieces) copy_bytes_of_any_host(each.to, each.from, each.bytes);
   }
 };
 

@@ -1,4 +1,7 @@
 #include <situ/base/error.h>
+#include <situ/fabric/atomic.h>
+#include <situ/fabric/detail/far.h>
+#include <situ/fabric/rma.h>
 #include <situ/memory/allocate.h>
 #include <situ/pages/memory_kind.h>
 #include <situ/runtime/at.h>
@@ -8,6 +11,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
 
 #include "pages/page_source.h"
@@ -40,6 +45,7 @@ class tree_of_places final : public tree_core {
         whole_lines(bytes));
     return {made.local(), [](std::byte* block) { give_back(block); }};
   }
+  [[nodiscard]] std::uint32_t host_of(std::uint32_t child) const noexcept override { return host_of_place(child); }
 
  private:
   // A block of a lost place is lost with it.
@@ -71,20 +77,46 @@ class tree_of_memories final : public tree_core {
   std::vector<page_source> sources_;
 };
 
-// The body of copy(). It runs at the place that does the copy.
+// The body of copy(). It runs at the place that does the copy: one of the two whose memory it is.
 struct copy_rows {
+  static constexpr bool reaches_all_hosts = true;
+
   void operator()(ptr<const std::byte> from, std::size_t from_stride, ptr<std::byte> to, std::size_t to_stride,
                   std::size_t bytes, std::size_t rows) const {
-    if (from_stride == bytes && to_stride == bytes) {
-      std::memcpy(to.local(), from.local(), bytes * rows);
-      return;
-    }
+    if (from_stride == bytes && to_stride == bytes) return copy_bytes_of_any_host(to, from, bytes * rows);
+    if (current->far != nullptr) return copy_box(from, from_stride, to, to_stride, bytes, rows);
     for (std::size_t i = 0; i < rows; ++i)
       std::memcpy(to.local() + i * to_stride, from.local() + i * from_stride, bytes);
+  }
+
+ private:
+  static void copy_box(ptr<const std::byte> from, std::size_t from_stride, ptr<std::byte> to, std::size_t to_stride,
+                       std::size_t bytes, std::size_t rows) {
+    const std::array<std::ptrdiff_t, 2> from_strides{static_cast<std::ptrdiff_t>(from_stride), 1};
+    const std::array<std::ptrdiff_t, 2> to_strides{static_cast<std::ptrdiff_t>(to_stride), 1};
+    const std::array<std::size_t, 2> extents{rows, bytes};
+    if (is_far(*current, from.place().index())) {
+      const ptr<std::byte> source{const_cast<std::byte*>(from.local())};  // which is read only
+      get_strided(to.local(), to_strides, source, from_strides, extents);
+    } else {
+      put_strided(to, to_strides, from.local(), from_strides, extents);
+    }
   }
 };
 
 }  // namespace
+
+void copy_bytes_of_any_host(ptr<std::byte> to, ptr<const std::byte> from, std::size_t bytes) {
+  if (current->far == nullptr) {
+    std::memcpy(to.local(), from.local(), bytes);
+  } else {
+    situ::copy(to, from, bytes);
+  }
+}
+
+std::uint32_t host_of_place(std::uint32_t place) noexcept {
+  return current->far == nullptr ? 0 : current->far->homes()[place].host;
+}
 
 std::size_t row_bytes_for(std::size_t columns, std::size_t size) {
   if (columns == 0) throw error{errc::bad_argument, "rows of 0 columns in a place tree: give 1 or more"};
@@ -109,6 +141,21 @@ tree_core::~tree_core() = default;
 
 void tree_core::make_records() {
   for (std::uint32_t c = 0; c < children(); ++c) records_.push_back(allocate(c, sizeof(child_record), "a record"));
+}
+
+std::uint32_t tree_core::hosts() const noexcept {
+  std::uint32_t last = 0;
+  for (std::uint32_t c = 0; c < children(); ++c) last = std::max(last, host_of(c));
+  return last + 1;
+}
+
+std::uint64_t tree_core::read(std::atomic<std::uint64_t>& counter) const {
+  if (!has_places()) return counter.load(std::memory_order_relaxed);
+  return atomic_load(ptr<std::uint64_t>{reinterpret_cast<std::uint64_t*>(&counter)});
+}
+void tree_core::reset(std::atomic<std::uint64_t>& counter) const {
+  if (!has_places()) return counter.store(0, std::memory_order_relaxed);
+  atomic_store(ptr<std::uint64_t>{reinterpret_cast<std::uint64_t*>(&counter)}, 0);
 }
 
 void tree_core::wait() { places_ != nullptr ? places_->wait() : units_->wait(); }

@@ -1,9 +1,12 @@
-// loss_probe FOLDER SEED [pool]: a place of a job over several hosts that asks others without end, by put, get, atomics
-// or a barrier, until a place is lost; with `pool` it runs tasks of a task_pool without end instead. It writes to FOLDER/place.N when it is ready, what it has heard and when, by the
+// loss_probe FOLDER SEED [pool|tree]: a place of a job over several hosts that asks others without end, by put, get,
+// atomics or a barrier, until a place is lost; instead, with `pool` it runs tasks of a task_pool without end, and with
+// `tree` the first place has a place tree of all, and loops over it. It writes to FOLDER/place.N when it is ready, what it has heard and when, by the
 // clock that all pretended hosts have, and when it goes: what a launcher forwards may be late, or gone with a host.
 #include <situ/situ.h>
 
 #include <situ/spread/task_pool.h>
+#include <situ/trees/place_tree.h>
+#include <situ/trees/placed_array.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,6 +19,7 @@
 #include <exception>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/job.h"
@@ -94,6 +98,27 @@ void run_tasks_without_end() {
   pool.run();
 }
 
+void loop_over_a_tree_without_end() {
+  if (here().index() == 0) {
+    place_tree tree = place_tree::of_places();
+    const placed_rows rows = tree.distribute(8 * static_cast<std::size_t>(place_count()));
+    placed_array<long> a{rows, 512, 1}, b{rows, 512, 1};
+    for (;;) {
+      a.copy_ghosts();
+      tree.for_each(
+          rows,
+          [](const tree_part& part, rows_view<const long> from, rows_view<long> to) {
+            for (std::ptrdiff_t i = part.begin; i < part.end; ++i)
+              for (std::size_t j = 0; j < to.columns; ++j) to(i, j) = from(i, j) + 1;
+          },
+          reads(a), writes(b));
+      std::swap(a, b);
+      tree.wait();
+    }
+  }
+  barrier();
+}
+
 // All that is asked afterwards ends as well, in whichever way.
 void ask_all_once(ptr<long> own) {
   for (std::uint32_t place = 0; place < place_count(); ++place) try {
@@ -106,7 +131,7 @@ void await_word(const std::string& folder, const char* word) {
   while (::access(fmt::format("{}/{}", folder, word).c_str(), F_OK) != 0) ::usleep(2000);
 }
 
-void run(int& argc, char** argv, std::uint64_t seed, bool runs_tasks, std::string& left_as) {
+void run(int& argc, char** argv, std::uint64_t seed, const std::string& what, std::string& left_as) {
   runtime rt{argc, argv};
   report to{argv[1], here().index()};
   left_as = fmt::format("{}/place.{}", argv[1], here().index());
@@ -114,7 +139,9 @@ void run(int& argc, char** argv, std::uint64_t seed, bool runs_tasks, std::strin
   barrier();
   to.say(fmt::format("ready {} {}", ::getpid(), detail::current->job->slot(place_count()).pid.load()));
   try {
-    runs_tasks ? run_tasks_without_end() : ask_without_end(seed, own);
+    if (what == "pool") run_tasks_without_end();
+    if (what == "tree") loop_over_a_tree_without_end();
+    ask_without_end(seed, own);
   } catch (const place_lost_error& e) {
     to.say(fmt::format("lost {} {} {}", now_ns(), e.place_index(), e.what()));
   }
@@ -132,11 +159,11 @@ void run(int& argc, char** argv, std::uint64_t seed, bool runs_tasks, std::strin
 
 int main(int argc, char** argv) {
   if (argc != 3 && argc != 4) return 125;
-  const bool runs_tasks = argc == 4 && std::string{argv[3]} == "pool";
+  const std::string what = argc == 4 ? argv[3] : "";
   ::alarm(longest_run_s);
   std::string report_file;
   try {
-    run(argc, argv, std::strtoull(argv[2], nullptr, 10), runs_tasks, report_file);
+    run(argc, argv, std::strtoull(argv[2], nullptr, 10), what, report_file);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "loss_probe: %s\n", e.what());
   }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What hosts_test.py runs at host1, beside the hosts of a job: losses.py LAUNCHER HOSTS FIRST_SEED SEEDS [pool].
+"""What hosts_test.py runs at host1, beside the hosts of a job: losses.py LAUNCHER HOSTS FIRST_SEED SEEDS [pool|tree].
 
-Each seed is one job of two places a host, at host2 and on, which ask each other without end, or with `pool` run tasks of
-a task_pool; and one loss: a place or a
+Each seed is one job of two places a host, at host2 and on, which ask each other without end, or run tasks of a task_pool
+or loops over a place tree (loss_probe.cpp); and one loss: a place or a
 host's server is killed, a host is frozen and thawed, its link is cut and mended. Everybody who lives must be told within
 the time, then go, and nothing of the job may be left at any host. mpirun ends survivors by itself when a place is
 killed, and srun when a link is cut: so places are killed under srun, and links are cut under mpirun.

@@ -1,5 +1,5 @@
-// What a job over several hosts refuses, in a sentence that says what to do instead; and object graphs, which go by
-// message there. For bodies.cpp alone.
+// What a job over several hosts refuses, in a sentence that says what to do instead; what goes over hosts by other ways
+// than on one: tasks of a pool, rows of a place tree, object graphs. For bodies.cpp alone.
 #include <situ/fabric/detail/far.h>
 #include <situ/graph.h>
 #include <situ/situ.h>
@@ -7,7 +7,10 @@
 #include <situ/spread/distributed_map.h>
 #include <situ/spread/task_pool.h>
 #include <situ/task/place_graph.h>
+#include <situ/trees/cache_tile.h>
+#include <situ/trees/child_copies.h>
 #include <situ/trees/place_tree.h>
+#include <situ/trees/placed_array.h>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +20,7 @@
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "memory/job.h"
@@ -42,17 +46,6 @@ class over_hosts : public test::on_places {
     return world().subset(near);
   }
 };
-
-TEST_P(over_hosts, what_needs_one_memory_is_refused_with_what_to_do_instead) {
-  run([] {
-    const auto refuses = [](auto make, std::string_view what, std::string_view instead) {
-      const auto e = error_of(make);
-      EXPECT_EQ(e.code, errc::not_supported);
-      EXPECT_TRUE(e.says(what) && e.says(instead)) << e.text;
-    };
-    refuses([] { (void)place_tree::of_places(); }, "a place tree over several hosts", "situ::distributed_array");
-  });
-}
 
 TEST_P(over_hosts, survivors_are_all_places_where_nobody_is_lost) {
   run([] {
@@ -103,6 +96,51 @@ TEST_P(over_hosts, tasks_of_one_place_are_run_by_all_hosts) {
     for (const std::uint32_t place : ran) hosts.insert(host_of(place));
     for (const place p : places()) all.insert(host_of(p.index()));
     EXPECT_EQ(hosts, all);
+  });
+}
+
+// Every kind of move between a parent and its children, and between children; what they count is read by the parent.
+TEST_P(over_hosts, a_place_tree_moves_rows_between_hosts) {
+  run([] {
+    if (here().index() == 0) {
+      place_tree tree = place_tree::of_places();
+      ASSERT_EQ(tree.children().size(), place_count());
+      const std::size_t n = 40 * place_count();
+      const ptr<long> parent = allocate<long>(3 * 4);
+      for (int i = 0; i < 12; ++i) parent.local()[i] = i + 1;
+      child_copies<long> tile{tree, 2, 3};
+      tile.move_down(parent + 5, 2, 3, 4);  // 6 7 8 / 10 11 12
+      const placed_rows rows = tree.distribute(n);
+      placed_array<long> sums{rows, 2, 1};
+      const auto add = [](const tree_part& part, rows_view<long> to, tile_view<const long> from) {
+        cache_tile<long> near{part, 6};
+        near.load(from.row(0), 2, 3, from.columns);
+        for (std::ptrdiff_t i = part.begin; i < part.end; ++i) {
+          to(i, 0) += near.data()[0] + near.data()[5];
+          to(i, 1) = part.child;
+        }
+        if (part.child == 0) std::this_thread::sleep_for(std::chrono::milliseconds{50});
+      };
+      tree.for_each(rows, add, updates(sums), reads(tile));
+      tree.wait();
+      EXPECT_EQ(tree.traffic().cached, place_count() * 6 * sizeof(long));
+      for (const double speed : rows.speeds()) EXPECT_GT(speed, 0);
+      sums.copy_ghosts();
+      placed_rows{rows}.balance();
+      EXPECT_LT(rows.counts()[0], 20U) << "child 0 is slow";
+      tree.for_each(rows, add, updates(sums), reads(tile));
+      const ptr<long> result = allocate<long>(n * 2);
+      sums.move_up(result);
+      tree.wait();
+      for (std::size_t i = 0; i < n; ++i) {
+        EXPECT_EQ(result.local()[2 * i], 2 * (6 + 12)) << i;
+        EXPECT_EQ(result.local()[2 * i + 1], rows.child_of(i)) << i;
+      }
+      EXPECT_EQ(tree.traffic().up, n * 2 * sizeof(long));
+      deallocate(result);
+      deallocate(parent);
+    }
+    barrier();
   });
 }
 

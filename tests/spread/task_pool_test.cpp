@@ -340,30 +340,6 @@ TEST_P(task_pool_on, a_lost_member_is_told_to_all_who_run) {
     EXPECT_TRUE(p == 1 || result.places[p].exit_code == 0) << "place " << p << ": " << result.places[p].reason;
 }
 
-// Calls that a pool has left open, to a lost place for instance, end without a word.
-TEST_P(task_pool_on, a_lost_member_whose_loss_ends_the_scope_is_told_once) {
-  if (GetParam().places == 1) return;
-  const log_sink before = set_log_sink([](log_level, std::string_view) {});
-  const launch_result result = test::launch_on(GetParam(), [] {
-    int told = 0;
-    finish([&told] {
-      try {
-        task_pool pool;
-        barrier();
-        if (here().index() == 1) throw std::runtime_error{"died as it should"};
-        if (here().index() == 0) pool.add(chain{false}, 0U);
-        pool.run();
-      } catch (const place_lost_error&) {
-        ++told;
-      }
-    });
-    EXPECT_EQ(told, 1);
-  });
-  set_log_sink(before);
-  for (std::uint32_t p = 0; p < GetParam().places; ++p)
-    EXPECT_TRUE(p == 1 || result.places[p].exit_code == 0) << "place " << p << ": " << result.places[p].reason;
-}
-
 void poll() {
   try {
     progress();

@@ -23,8 +23,9 @@
 // that added them; the nodes of a tree take its depth times its width. Errors: if tasks throw, run() rethrows the first
 // exception of this place's tasks at the end of the run. If a member is lost (a lost host is the loss of all members
 // there), it is unknown which of its tasks were done: run() throws place_lost_error at all other members, then and
-// later, and the remaining tasks are dropped. The remaining members may make another pool with a team of their own. The
-// loss of a place that is not a member ends run() once, as it ends any wait; run() may be called again and continues.
+// later, and the remaining tasks are dropped; over hosts a finish scope around run() may throw it, too, since it has
+// counted the questions to that place. The remaining members may make another pool with a team of their own. The loss
+// of a place that is not a member ends run() once, as it ends any wait; run() may be called again and continues.
 #pragma once
 
 #include <situ/base/detail/type_name.h>

@@ -49,9 +49,13 @@ namespace detail {
 
 class place_graph_core;
 
+// True for a function that reaches what its unit declares by copy() and the like, so that it may be on any host.
+template <class F>
+concept reaches_all_hosts = requires { requires F::reaches_all_hosts; };
+
 // Returns the place at which a unit with these accesses runs. Throws bad_address if an access is not in the job's
-// memory, not_supported if it is on another host than that place.
-[[nodiscard]] place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses);
+// memory, not_supported if it is on another host than that place, unless the unit reaches all hosts.
+[[nodiscard]] place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses, bool reaches_all);
 [[nodiscard]] bool runs_units_here(const place_graph_core& core) noexcept;
 // Counts a unit that has been added and will run at `where`.
 void unit_added(place_graph_core& core, place where);
@@ -109,7 +113,7 @@ class place_graph {
   }
   template <class F, class... Arguments>
   void add(std::span<const declared_access> all, F f, Arguments... arguments) {
-    const place where = detail::place_of_unit(*core_, all);
+    const place where = detail::place_of_unit(*core_, all, detail::reaches_all_hosts<F>);
     if (detail::runs_units_here(*core_))
       return detail::add_unit(
           detail::units_of(*core_), all,

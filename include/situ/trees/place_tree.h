@@ -74,7 +74,8 @@ class placed_rows {
   [[nodiscard]] std::vector<std::size_t> counts() const { return core_->counts(); }
 
   // Returns the rows per second of a worker of each child, in loops over these rows since they were dealt; 0 if no unit
-  // has ended there. cost: two loads for each child.
+  // has ended there. Throws place_lost_error if a child's host is lost. cost: two loads for each child, gets if it is
+  // on another host.
   [[nodiscard]] std::vector<double> speeds() const { return core_->speeds(); }
   // Deals the rows anew, by the speeds at which the children have executed loops over them. Moves the contents of all
   // arrays of these rows between siblings, and copies their ghost rows anew. Waits for all units. deal::automatic calls
@@ -149,9 +150,10 @@ struct run_loop {
 class place_tree {
  public:
   // Makes a tree with a child for each place of the job, whose memory is in the place's segment; the root is the
-  // calling place's. Not collective: the other places serve, for example in a barrier. In a job of one place the tree
-  // has one child. Throws no_runtime, and what at() throws. cost: a look at the machine (tens of ms), and a call to
-  // each place.
+  // calling place's. Places may be on several hosts: rows move between hosts by put and get, and the runs of
+  // deal::dynamic are taken by the places of the host that has their data. Not collective: the other places serve, for
+  // example in a barrier. In a job of one place the tree has one child. Throws no_runtime, and what at() throws. cost:
+  // a look at the machine (tens of ms) at each host, and a call to each place.
   [[nodiscard]] static place_tree of_places();
 
   // Options of the trees over the memories of one process.
@@ -206,7 +208,8 @@ class place_tree {
   // is lost, even one that ran no unit. The tree stays usable. cost: what the units take.
   void wait() { core_->wait(); }
 
-  // Returns the bytes moved so far, by direction; a move counts when it is added. cost: a load for each child.
+  // Returns the bytes moved so far, by direction; a move counts when it is added. Throws place_lost_error if a child's
+  // host is lost. cost: a load for each child, a get if it is on another host.
   [[nodiscard]] tree_traffic traffic() const;
 
   // For Situ itself.
@@ -255,21 +258,24 @@ class place_tree {
   template <class F, class... Accesses>
   void take_runs(const detail::placed_rows_core& core, const F& body, const Accesses&... accesses) {
     core_->wait();
-    std::vector<std::tuple<tree_part, std::uint64_t, typename Accesses::view...>> runs;
-    for (const row_run& run : core.runs()) {
+    using run = std::tuple<tree_part, std::uint64_t, typename Accesses::view...>;
+    std::vector<std::vector<run>> runs(core_->hosts());
+    for (const row_run& each : core.runs()) {
       std::vector<declared_access> declared;
-      (accesses.declare(run, run, declared), ...);
+      (accesses.declare(each, each, declared), ...);
       std::uint64_t bytes = 0;
-      for (const declared_access& each : declared) bytes += each.region.size();
-      runs.emplace_back(part_of(core, run), bytes, accesses.view_of(run, run)...);
+      for (const declared_access& access : declared) bytes += access.region.size();
+      runs[core_->host_of(each.child)].emplace_back(part_of(core, each), bytes, accesses.view_of(each, each)...);
     }
-    const detail::run_counter next;
+    const std::vector<detail::run_counter> next(runs.size());
     std::vector<future<std::uint64_t>> ends;
     std::exception_ptr failure;
     try {
-      for (std::uint32_t c = 0; c < core_->children(); ++c)
+      for (std::uint32_t c = 0; c < core_->children(); ++c) {
+        const std::uint32_t host = core_->host_of(c);
         ends.push_back(async_at(place{c}, detail::run_loop<F, typename Accesses::view...>{body},
-                                part_of(core, {0, 0, c}), next.word(), runs));
+                                part_of(core, {0, 0, c}), next[host].word(), runs[host]));
+      }
     } catch (...) {
       failure = std::current_exception();
     }

@@ -5,7 +5,6 @@
 #include <situ/runtime/team.h>
 
 #include <cstdint>
-#include <string_view>
 
 namespace situ::detail {
 
@@ -15,9 +14,6 @@ void check_not_ended(std::uint32_t place);
 void check_not_ended(const team& members);
 // Throws bad_argument if the place is not a member.
 void check_member(const team& members, place at);
-// Returns `members`. Throws not_supported if the members are on several hosts and so cannot all access `what` in
-// memory; `instead` tells the user what to do then.
-[[nodiscard]] const team& check_one_host(const team& members, std::string_view what, std::string_view instead);
 // Throws place_lost_error for the first lost place. pre: a place was lost.
 [[noreturn]] void throw_loss_here();
 

@@ -47,6 +47,10 @@ struct alignas(64) child_speed {
 // Returns the bytes of a row. Throws bad_argument for an empty row, out_of_memory for more than an address space holds.
 [[nodiscard]] std::size_t row_bytes_for(std::size_t columns, std::size_t size);
 
+// Copies bytes between places of any hosts, this place's among them or not. For units.
+void copy_bytes_of_any_host(ptr<std::byte> to, ptr<const std::byte> from, std::size_t bytes);
+[[nodiscard]] std::uint32_t host_of_place(std::uint32_t place) noexcept;
+
 // Memory of a child, freed with its last owner.
 using child_memory = std::shared_ptr<std::byte>;
 
@@ -54,7 +58,8 @@ using child_memory = std::shared_ptr<std::byte>;
 // memories of one place.
 class tree_core {
  public:
-  // Makes a tree over the places of the job, each with its part of `shape`; only one place calls it.
+  // Makes a tree over the places of the job, on one host or several, each with its part of `shape`; only one place
+  // calls it.
   static std::shared_ptr<tree_core> of_places(tree_node shape);
   // Makes a tree over memories of this process, one for each child of `shape`.
   static std::shared_ptr<tree_core> of_memories(tree_node shape, const std::vector<memory_kind>& memories,
@@ -72,6 +77,12 @@ class tree_core {
     return *reinterpret_cast<child_record*>(records_[child].get());
   }
   [[nodiscard]] bool has_places() const noexcept { return places_ != nullptr; }
+  // Returns the host of a child, and the number of hosts: one unless the children are places of several.
+  [[nodiscard]] virtual std::uint32_t host_of(std::uint32_t) const noexcept { return 0; }
+  [[nodiscard]] std::uint32_t hosts() const noexcept;
+  // Reads or sets a counter of a child, on any host. Throws place_lost_error if its host is lost.
+  [[nodiscard]] std::uint64_t read(std::atomic<std::uint64_t>& counter) const;
+  void reset(std::atomic<std::uint64_t>& counter) const;
 
   // Adds a unit that runs at the child that holds most of its bytes: f(arguments...), on copies.
   template <class F, class... Arguments>
