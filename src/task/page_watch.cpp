@@ -63,7 +63,10 @@ page_watch::page_watch(graph_core& core, const named_array& array, os::mapping o
     : core_{core}, array_{array}, own_{std::move(own)} {
   if (!core.checks_pages()) return;
   core.check_new_watch(array_.begin, array_.bytes);
-  find_pages();
+  {
+    const unit_pages::lifted as_memory_is;
+    find_pages();
+  }
   if (rights_.empty()) return;
   entry_.emplace(*this);
   if (!entry_->is_explained()) {
@@ -165,8 +168,20 @@ unit_pages::unit_pages(const std::vector<page_watch*>& watches, const work_unit&
 unit_pages::~unit_pages() {
   for (page_watch* const each : watches_) each->release();
   innermost = outer_;
-  if (outer_ != nullptr)
-    for (page_watch* const each : outer_->watches_) each->restrict_to(outer_->unit_);
+  impose(innermost);
+}
+
+unit_pages::lifted::lifted() noexcept {
+  for (const unit_pages* of = innermost; of != nullptr; of = of->outer_)
+    for (page_watch* const each : of->watches_) each->release();
+}
+
+unit_pages::lifted::~lifted() { impose(innermost); }
+
+void unit_pages::impose(const unit_pages* of) noexcept {
+  if (of == nullptr) return;
+  impose(of->outer_);
+  for (page_watch* const each : of->watches_) each->restrict_to(of->unit_);
 }
 
 // --- messages -------------------------------------------------------------------------------------------------------

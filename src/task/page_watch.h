@@ -7,7 +7,7 @@
 //   2. While no unit of the graph runs, all these pages are readable and writable. Units run on the graph's own thread,
 //      one at a time, so a page has the rights of one unit.
 //   3. A unit may run a graph of its own, whose units have other rights to the same pages. When such a unit ends, the
-//      pages get the rights of the unit around it again (unit_pages).
+//      pages get the rights of the units around it again (unit_pages).
 //   4. A page is readable if the unit has declared any byte of it, and writable if it has declared to write one: never
 //      less than the unit needs.
 #pragma once
@@ -89,7 +89,18 @@ class unit_pages {
   unit_pages(const unit_pages&) = delete;
   unit_pages& operator=(const unit_pages&) = delete;
 
+  // While it lives, the pages have all rights, although units of this thread run.
+  struct lifted {
+    lifted() noexcept;
+    ~lifted();
+    lifted(const lifted&) = delete;
+    lifted& operator=(const lifted&) = delete;
+  };
+
  private:
+  // Gives the pages the rights of this unit, and before that those of the units around it.
+  static void impose(const unit_pages* of) noexcept;
+
   const std::vector<page_watch*>& watches_;
   const work_unit& unit_;
   unit_pages* outer_;  // of the unit that runs this unit's graph, if that one's graph checks by pages
