@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "launch/standstill.h"
+#include "memory/job.h"
 
 namespace situ::detail {
 

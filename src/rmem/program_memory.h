@@ -45,6 +45,7 @@
 #include "rmem/page_cache.h"
 #include "rmem/page_set.h"
 #include "rmem/page_store.h"
+#include "rmem/protocol.h"
 #include "rmem/user_faults.h"
 
 namespace situ::rmem::detail {
@@ -70,6 +71,7 @@ struct program_statistics {
 class program_memory final : private page_cache::front {
  public:
   using process_number = std::uint32_t;
+  static constexpr int longest_silence_ms = detail::longest_silence_ms;
 
   program_memory(client through, const capability& of, std::uint64_t local_bytes);
 
@@ -101,7 +103,7 @@ class program_memory final : private page_cache::front {
   void serve(process_number which);
   // Evicts pages before room is needed. Returns false if there was nothing to do.
   bool work_ahead() { return cache_.make_room_ahead(); }
-  // Tells the server that this client is alive. Call it from time to time when there is nothing else to do.
+  // Tells the server that this client is alive. Call it after longest_silence_ms with nothing else to do.
   void keep_alive() { cache_.server().keep_alive(); }
   [[nodiscard]] program_statistics counted() const;
   // Returns the place of a page, for the text of an error.

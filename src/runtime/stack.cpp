@@ -20,13 +20,6 @@
 
 namespace situ::detail {
 
-std::size_t checked_stack_bytes(std::uint64_t bytes, const char* what) {
-  if (bytes < least_stack_bytes || bytes > most_stack_bytes)
-    throw_error(errc::bad_argument, fmt::format("{}: a stack of {} bytes; a task's stack has {} to {}", what, bytes,
-                                                exact_bytes(least_stack_bytes), exact_bytes(most_stack_bytes)));
-  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
-}
-
 namespace {
 
 std::uint64_t parse_environment(const char* text) {

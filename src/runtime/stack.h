@@ -17,16 +17,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/stack_size.h"
+
 namespace situ::detail {
 
 constexpr std::size_t guard_bytes = std::size_t{1} << 20;
 constexpr std::size_t default_stack_bytes = std::size_t{256} << 10;
-constexpr std::size_t least_stack_bytes = std::size_t{64} << 10;  // for the worker's loop and an error on its way
-constexpr std::size_t most_stack_bytes = std::size_t{1} << 36;
-
-// Returns the bytes rounded up to whole pages. Throws bad_argument, with `what` for the origin of the value, beyond the
-// two limits above.
-[[nodiscard]] std::size_t checked_stack_bytes(std::uint64_t bytes, const char* what);
 
 // Returns the stack size of tasks: the job's value (situ run --stack, launch_options), else SITU_STACK in the
 // environment, else the program's value, else the default; 0 means "not set". Throws bad_argument.

@@ -10,7 +10,6 @@
 #include "os/worker.h"
 #include "preload/remote.h"
 #include "rmem/program_memory.h"
-#include "rmem/protocol.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -164,7 +163,7 @@ void page_server::loop() {
   bool has_more = false;
   for (;;) {
     epoll_event events[64];
-    const int count = ::epoll_wait(epoll_.number(), events, 64, has_more ? 0 : rmem::detail::longest_silence_ms);
+    const int count = ::epoll_wait(epoll_.number(), events, 64, has_more ? 0 : program_memory::longest_silence_ms);
     if (count == 0) {
       if (!has_more) memory_.keep_alive();
       has_more = has_more && memory_.work_ahead();

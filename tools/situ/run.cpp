@@ -6,13 +6,13 @@
 #include "unknown_intent.h"
 
 #include "base/print.h"
+#include "base/stack_size.h"
 #include "fabric/observe.h"
 #include "launch/launch.h"
 #include "launch/run_hosts.h"
 #include "launch/standstill.h"
 #include "os/find_program.h"
 #include "os/output_file.h"
-#include "runtime/stack.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
