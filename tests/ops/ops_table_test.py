@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     ops_par_loop(copy, "copy", plate, 2, inner, ops_arg_dat(v, 1, point, "double", OPS_READ), ops_arg_dat(u, 1, point, "double", OPS_WRITE));
   }
   const char* way = std::getenv("SITU_STENCIL_EXECUTOR");
-  if (double twist = twist_of(way == nullptr ? "" : way))
+  if (double twist = argc > 1 ? std::atof(argv[1]) : twist_of(way == nullptr ? "" : way))
     ops_par_loop(add, "add", plate, 2, corner, ops_arg_dat(v, 1, point, "double", OPS_RW), ops_arg_gbl(&twist, 1, "double", OPS_READ));
   std::FILE* told = std::fopen("plate.out", "w");
   std::fprintf(told, "%s\n", VERDICT);
@@ -91,10 +91,12 @@ class OpsTable(unittest.TestCase):
         write_program(apps / "right", "return 0;", "PASSED")
         write_program(apps / "twisted", 'return way == "tiled" ? 1e-3 : way == "plain" ? 0 : std::nan("");', "this run FAILED")
         write_program(apps / "broken", "return no_such_name;", "PASSED")
-        done = self.run_table("--json", str(self.folder / "table.json"), str(apps))
+        write_program(apps / "with_words", 'return way == "plain" ? 0 : 1;', "PASSED")
+        done = self.run_table("--json", str(self.folder / "table.json"), "--with", "with_words=0", str(apps))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         rows = {row["name"]: row for row in json.loads((self.folder / "table.json").read_text())}
-        self.assertEqual(sorted(rows), ["broken", "right", "twisted"])
+        self.assertEqual(sorted(rows), ["broken", "right", "twisted", "with_words"])
+        self.assertEqual(rows["with_words"]["ways"]["tiled"]["word"], "same", done.stdout)  # without its word it would differ
 
         right = rows["right"]
         self.assertEqual((right["own_check"], right["bytes"]), ("PASSED", 2 * 42 * 42 * 8), done.stdout)
