@@ -284,13 +284,14 @@ TEST(loss_of_one, leaves_a_call_counted_whose_caller_has_left) {
       if (me == 3) {
         end();
         progress_until([] { return node_of_another_place() == nullptr; });  // it has been acknowledged
-        async_at(place{2}, [] { is_acknowledged = true; });
+        const future<> told = async_at(place{2}, [] { is_acknowledged = true; });
+        progress_until([&] { return told.is_ready(); });  // a call of a place that has left may not be run
       }
       if (me == 2) {
         progress_until([] { return has_left; });
         async_at(place{3}, [] { may_end = true; });
         progress_until([] { return is_acknowledged; });
-        for (int turn = 0; turn < 20; ++turn) progress();
+        progress_until([turns = 0]() mutable { return ++turns == 20; });  // the acknowledgement has come
         const detail::finish_node* const node = node_of_another_place();
         EXPECT_TRUE(node != nullptr && node->outstanding == 1) << "the call to place 0 is under way";
         async_at(place{0}, [] { may_end = true; });
