@@ -2,6 +2,7 @@
 
 #include <situ/base/error.h>
 #include <situ/fabric/detail/far.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/runtime.h>
 
 #include <fmt/format.h>
@@ -125,7 +126,7 @@ class place_graph_core {
   // Waits until a unit has ended. A loss stays for wait().
   void await_end() {
     ended_.emplace();
-    const std::exception_ptr loss = await_despite_losses(ended_->get_future());
+    const std::exception_ptr loss = await_despite_losses(ended_->get_future(), [] {});  // units end, whatever is lost
     if (loss_ == nullptr) loss_ = loss;
   }
 
@@ -140,6 +141,10 @@ class place_graph_core {
   bool is_checked_;
   graph_core units_;
 };
+
+void check_not_lost_here() {
+  if (is_lost(*current->job, current->place)) throw_loss_of(*current->job, current->place);
+}
 
 place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses, bool reaches_all) {
   return core.place_of(accesses, reaches_all);

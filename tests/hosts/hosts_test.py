@@ -653,6 +653,15 @@ class Losses(HostsTest):
     def test_a_task_pool_under_srun_at_three_hosts(self):
         self.lose("srun", 3, "pool")
 
+    def test_a_place_tree_under_mpirun_at_two_hosts(self):
+        self.lose("mpirun", 2, "tree")
+
+    def test_a_place_tree_under_mpirun_at_three_hosts(self):
+        self.lose("mpirun", 3, "tree")
+
+    def test_a_place_tree_under_srun_at_three_hosts(self):
+        self.lose("srun", 3, "tree")
+
     def test_srun_at_two_hosts(self):
         self.lose("srun", 2)
 

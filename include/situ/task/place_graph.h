@@ -64,13 +64,19 @@ void unit_added(place_graph_core& core, place where);
 void start_unit(place_graph_core& core, place where, std::function<void()> call);
 [[nodiscard]] graph_core& units_of(place_graph_core& core) noexcept;
 
+// Throws place_lost_error if this place is lost itself: its host has no way to the others any more.
+void check_not_lost_here();
+
 // Waits until a call has ended. The loss of another place interrupts such a wait while the call goes on: the function
 // then waits on, and returns the first loss. It rethrows the loss if losses are more frequent than places can end,
-// because then the runtime is ending, and every wait with it.
+// because then the runtime is ending, and every wait with it. It asks may_wait() before each wait, which throws if no
+// answer can come.
 template <class T>
-[[nodiscard]] std::exception_ptr await_despite_losses(const future<T>& call) {
+[[nodiscard]] std::exception_ptr await_despite_losses(const future<T>& call,
+                                                      void (*may_wait)() = &check_not_lost_here) {
   std::exception_ptr first;
   for (std::uint32_t losses = 0; !call.is_ready(); ++losses) {
+    may_wait();
     try {
       call.wait();
     } catch (const place_lost_error&) {

@@ -279,14 +279,14 @@ class place_tree {
     } catch (...) {
       failure = std::current_exception();
     }
-    for (const future<std::uint64_t>& end : ends) {  // wait for all of them: they use the counter
-      const std::exception_ptr loss = detail::await_despite_losses(end);
+    for (const future<std::uint64_t>& end : ends) {  // wait for all of them: they use the counters
       try {
+        const std::exception_ptr loss = detail::await_despite_losses(end);
+        if (failure == nullptr) failure = loss;
         core_->traffic.across += end.get();
       } catch (...) {
         if (failure == nullptr) failure = std::current_exception();
       }
-      if (failure == nullptr) failure = loss;
     }
     if (failure != nullptr) std::rethrow_exception(failure);
   }
