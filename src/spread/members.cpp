@@ -47,8 +47,12 @@ void throw_loss_here() { throw_place_lost(control_here(), current->place); }
 
 joint_end::joint_end(const team& members) : members_{members}, exceptions_before_{std::uncaught_exceptions()} {}
 
+bool joint_end::may_come() const noexcept {
+  return current->runtime != nullptr && std::uncaught_exceptions() == exceptions_before_;
+}
+
 bool joint_end::come() noexcept {
-  if (current->runtime == nullptr || std::uncaught_exceptions() != exceptions_before_) return false;
+  if (!may_come()) return false;
   try {
     barrier(members_);
     return true;

@@ -90,6 +90,7 @@ void pool_core::make_state(std::size_t members, std::size_t hosts) {
 
 // Drops tasks that were never run.
 pool_core::~pool_core() {
+  if (hosts_ != nullptr && end_of_all_.may_come()) hosts_->await_answers();
   const bool is_common = end_of_all_.come();
   hosts_.reset();
   if (!is_common) return;

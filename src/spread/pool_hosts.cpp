@@ -4,6 +4,7 @@
 #include <situ/base/error.h>
 #include <situ/fabric/atomic.h>
 #include <situ/fabric/detail/far.h>
+#include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/deadline.h>
 #include <situ/runtime/detail/scheduler.h>
@@ -93,6 +94,22 @@ pool_hosts::~pool_hosts() {
   w.whom.outlives_losses = true;  // they wait for answers of hosts, which come or are lost
   w.is_done = [](waiter* each) { return static_cast<all_gone*>(each)->of->visitors_ == 0; };
   if (visitors_ != 0) (void)current->scheduler->wait_unless_lost(w);
+}
+
+void pool_hosts::await_answers() noexcept {
+  struct all_answered : waiter {
+    const pool_hosts* of;
+  } w;
+  w.of = this;
+  w.whom.outlives_losses = true;  // the question to a lost place ends with it
+  w.is_done = [](waiter* each) {
+    return static_cast<all_answered*>(each)->of->are_answered() || is_lost(*current->job, current->place);
+  };
+  if (!w.is_done(&w)) (void)current->scheduler->wait_unless_lost(w);
+}
+
+bool pool_hosts::are_answered() const noexcept {
+  return std::ranges::all_of(asked_, [](const future<bool>& each) { return each.is_ready(); });
 }
 
 pool_hosts& pool_hosts::find(const object_id& id) { return *static_cast<pool_hosts*>(find_object(id)); }
@@ -226,9 +243,7 @@ void pool_hosts::settle_gifts() {
 bool pool_hosts::find_tasks() {
   settle_gifts();
   ask();
-  const auto are_settled = [this] {
-    return have_taken_gifts() && std::ranges::all_of(asked_, [](const future<bool>& each) { return each.is_ready(); });
-  };
+  const auto are_settled = [this] { return have_taken_gifts() && are_answered(); };
   const auto have_come = [this] { return core_.has_tasks() || core_.others_share(); };
   while (!have_come() && !are_settled()) core_.sleep([&] { return core_.has_tasks() || are_settled(); });
   settle_gifts();

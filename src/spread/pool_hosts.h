@@ -67,6 +67,8 @@ class pool_hosts {
   // Asks, and waits until all have answered and this place's gifts have arrived; returns true if meanwhile this place
   // has got tasks, or another member here shares some. Throws place_lost_error.
   [[nodiscard]] bool find_tasks();
+  // Waits until the hosts that this place has asked have answered: when all members have, no call uses the pool's memory.
+  void await_answers() noexcept;
   // Returns true if no gift of this place is on its way.
   [[nodiscard]] bool have_taken_gifts() const noexcept;
 
@@ -92,6 +94,7 @@ class pool_hosts {
   void send(pool_chunk* chunk, const want& to);
   void take_gift(std::uint32_t from, std::span<const std::byte> tasks);
   void settle_gifts();
+  [[nodiscard]] bool are_answered() const noexcept;
   [[nodiscard]] bool is_gift_promised();
   [[nodiscard]] pool_link& link(std::uint32_t host) const noexcept { return core_.state_->links[host]; }
 

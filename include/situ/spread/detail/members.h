@@ -25,6 +25,8 @@ class joint_end {
   // scope or after a loss: memory that others may access must then stay allocated until the job ends. Errors are
   // reported to the running finish scope.
   [[nodiscard]] bool come() noexcept;
+  // Returns false if come() would not wait.
+  [[nodiscard]] bool may_come() const noexcept;
   [[nodiscard]] const team& members() const noexcept { return members_; }
 
  private:
