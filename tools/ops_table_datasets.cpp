@@ -4,25 +4,22 @@
 #include <ops_lib_core.h>
 
 #include <cstddef>
-#include <cstdio>
+#include <fstream>
 #include <vector>
 
 namespace {
 
-struct file {
-  std::FILE* stream;
-  explicit file(const char* name) : stream{std::fopen(name, "wb")} {
-    if (stream == nullptr) std::perror(name), std::abort();
-  }
-  ~file() {
-    if (std::fclose(stream) != 0) std::perror("tools/ops_table_datasets.cpp"), std::abort();
-  }
-  file(const file&) = delete;
-  file& operator=(const file&) = delete;
-};
+// Throws if it cannot be written, which ends the program.
+std::ofstream open_file(const char* name) {
+  std::ofstream made;
+  made.exceptions(std::ios::badbit | std::ios::failbit);
+  made.open(name, std::ios::binary);
+  return made;
+}
 
 void write_datasets(OPS_instance& all) {
-  const file lines{"ops_table.lines"}, bytes{"ops_table.bytes"};
+  std::ofstream lines = open_file("ops_table.lines");
+  std::ofstream bytes = open_file("ops_table.bytes");
   for (ops_dat_core& each : all.dats()) {
     if (each.core == nullptr) continue;
     int sizes[OPS_MAX_DIM] = {};
@@ -31,10 +28,12 @@ void write_datasets(OPS_instance& all) {
     for (int d = 0; d < each.block->dims; ++d) inner *= static_cast<std::size_t>(sizes[d]);
     std::vector<char> values(inner);
     each.fetch_data(0, values.data());
-    std::fwrite(values.data(), 1, inner, bytes.stream);
-    std::fprintf(lines.stream, "%s\t%s\t%zu\t%zu\n", each.name, each.type, inner,
-                 static_cast<std::size_t>(each.core->valid.points()) * static_cast<std::size_t>(each.elem_size));
+    bytes.write(values.data(), static_cast<std::streamsize>(inner));
+    lines << each.name << '\t' << each.type << '\t' << inner << '\t'
+          << static_cast<std::size_t>(each.core->valid.points()) * static_cast<std::size_t>(each.elem_size) << '\n';
   }
+  bytes.close();
+  lines.close();
 }
 
 }  // namespace
