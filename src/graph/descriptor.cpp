@@ -31,7 +31,7 @@ registry& all_types() {
   return *types;
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
+std::uint64_t mix_fields(std::uint64_t hash, std::uint64_t value) noexcept {
   hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
   return hash * 0xbf58476d1ce4e5b9;
 }
@@ -64,27 +64,29 @@ std::uint64_t hash_name(std::string_view name, std::uint64_t hash, type_renaming
 
 std::uint64_t fingerprint_of(const std::vector<op>& ops, std::uint64_t hash, type_renaming names) {
   for (const op& each : ops) {
-    hash = mix(hash, static_cast<std::uint64_t>(each.kind) << 40 | std::uint64_t{each.terminated} << 39 | each.offset);
-    hash = mix(hash, each.bytes);
+    hash = mix_fields(hash,
+                      static_cast<std::uint64_t>(each.kind) << 40 | std::uint64_t{each.terminated} << 39 | each.offset);
+    hash = mix_fields(hash, each.bytes);
     if (each.target != nullptr) hash = hash_name(each.target->name, hash, names);
     if (each.value != nullptr) hash = hash_name(each.value->type, hash, names);
     if (each.cases == nullptr) continue;
-    hash = mix(hash, each.cases->flag_offset);
+    hash = mix_fields(hash, each.cases->flag_offset);
     for (const auto& alternative : each.cases->alternatives)
-      hash = fingerprint_of(alternative, mix(hash, alternative.size()), names);
+      hash = fingerprint_of(alternative, mix_fields(hash, alternative.size()), names);
   }
   return hash;
 }
 
 std::uint64_t fingerprint_of(const type_descriptor& type, type_renaming names) {
   std::uint64_t hash = hash_name(type.name, hash_text(""), names);
-  hash = mix(hash, std::uint64_t{type.size} << 32 | type.alignment);
-  hash = mix(hash, static_cast<std::uint64_t>(type.kind) << 1 | type.is_tagged);
-  for (const simple_pointer& each : type.pointers) hash = hash_name(each.target->name, mix(hash, each.offset), names);
+  hash = mix_fields(hash, std::uint64_t{type.size} << 32 | type.alignment);
+  hash = mix_fields(hash, static_cast<std::uint64_t>(type.kind) << 1 | type.is_tagged);
+  for (const simple_pointer& each : type.pointers)
+    hash = hash_name(each.target->name, mix_fields(hash, each.offset), names);
   hash = fingerprint_of(type.others, hash, names);
   for (const field_description& field : type.fields)
-    hash =
-        mix(hash_name(field.type, hash_text(field.name, hash), names), std::uint64_t{field.offset} << 32 | field.bytes);
+    hash = mix_fields(hash_name(field.type, hash_text(field.name, hash), names),
+                      std::uint64_t{field.offset} << 32 | field.bytes);
   return hash;
 }
 
@@ -264,14 +266,14 @@ bool is_instance(std::uint64_t tag, const type_descriptor& of) noexcept {
 
 std::uint64_t deep_fingerprint(const type_descriptor& type) {
   std::uint64_t hash = 0;
-  for (const type_descriptor* each : types_reached_from(type)) hash = mix(hash, each->fingerprint);
+  for (const type_descriptor* each : types_reached_from(type)) hash = mix_fields(hash, each->fingerprint);
   return hash;
 }
 
 std::uint64_t deep_fingerprint(const type_descriptor& type, type_renaming names) {
   if (names.empty()) return deep_fingerprint(type);
   std::uint64_t hash = 0;
-  for (const type_descriptor* each : types_reached_from(type)) hash = mix(hash, fingerprint_of(*each, names));
+  for (const type_descriptor* each : types_reached_from(type)) hash = mix_fields(hash, fingerprint_of(*each, names));
   return hash;
 }
 

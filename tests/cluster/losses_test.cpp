@@ -210,10 +210,10 @@ TEST_F(losses, the_servers_agree_on_survivors) {
   for (std::uint16_t h = 0; h < hosts; ++h) EXPECT_EQ(fates_at(h, 1), "......");
   detail::mark_lost(all[2]->control(), 5, "killed");
   for (std::uint16_t h = 0; h < hosts; ++h)
-    EXPECT_TRUE(soon([&] { return fates_at(h, 1) == "+++++-"; }, within)) << fates_at(h, 1);
+    EXPECT_TRUE(in_time([&] { return fates_at(h, 1) == "+++++-"; }, within)) << fates_at(h, 1);
   for (const std::uint32_t place : {0U, 1U, 2U, 3U, 4U}) come(place, 2);
   for (std::uint16_t h = 0; h < hosts; ++h)
-    EXPECT_TRUE(soon([&] { return fates_at(h, 2) == "+++++-"; }, within)) << fates_at(h, 2);
+    EXPECT_TRUE(in_time([&] { return fates_at(h, 2) == "+++++-"; }, within)) << fates_at(h, 2);
 }
 
 // The first host decides, until it is lost.
@@ -221,7 +221,7 @@ TEST_F(losses, survivors_go_on_without_the_host_that_decides) {
   for (const std::uint32_t place : {2U, 3U, 4U, 5U}) come(place, 1);
   network.cut(0);
   for (const std::uint16_t h : {std::uint16_t{1}, std::uint16_t{2}})
-    EXPECT_TRUE(soon([&] { return fates_at(h, 1) == "--++++"; }, within)) << fates_at(h, 1);
+    EXPECT_TRUE(in_time([&] { return fates_at(h, 1) == "--++++"; }, within)) << fates_at(h, 1);
   EXPECT_TRUE(is_alone(0));
   EXPECT_EQ(fates_at(0, 1), "......");
 }
