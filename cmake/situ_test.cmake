@@ -158,5 +158,7 @@ function(situ_modules_again name definition)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${name} PUBLIC ${definition} PRIVATE $<TARGET_PROPERTY:situ_launch,COMPILE_DEFINITIONS>)
   target_compile_options(${name} PRIVATE -O1)  # compiled in half the time
-  target_link_libraries(${name} PUBLIC situ::machine Threads::Threads PRIVATE situ_options fmt::fmt Boost::context)
+  # The C++ library comes before the modules' own archives: else the linker takes members of these for the templates in
+  # them, and with these a second copy of the modules.
+  target_link_libraries(${name} PUBLIC stdc++ situ::machine Threads::Threads PRIVATE situ_options fmt::fmt Boost::context)
 endfunction()
