@@ -35,6 +35,7 @@ class declared_element {
     element_ = value;
     return *this;
   }
+  // Assigned to itself it is read and written. NOLINTNEXTLINE(bugprone-unhandled-self-assignment)
   const declared_element& operator=(const declared_element& other) const {
     return *this = static_cast<const T&>(other);
   }
