@@ -4,6 +4,7 @@
 
 #include <situ/base/error.h>
 
+#include "random_units.h"
 #include "support/places.h"
 
 #include <gmock/gmock.h>
@@ -285,37 +286,11 @@ TEST_F(staged, random_programs_have_the_bits_of_plain_memory) {
       staged_array<word> b{graph, other, count, tiles(6 + random() % 6)};
       a.write(0, count, plain.data());
       b.write(0, count, plain_b.data());
-      for (int unit = 0; unit < 150; ++unit) {
-        struct piece {
-          word* staged;
-          word* plain;
-          std::size_t size;
-          access_mode mode;
-        };
-        std::vector<piece> pieces;
-        std::vector<declared_access> accesses;
-        for (std::size_t i = 0; i <= random() % 3; ++i) {
-          const bool of_b = random() % 2 == 0;
+      for (int unit = 0; unit < 150; ++unit)
+        test::add_random_unit(graph, random, {{{a.data(), plain.data()}, {b.data(), plain_b.data()}}}, [&random] {
           const std::size_t size = random() % 4 == 0 ? words : 1 + random() % 300;
-          const std::size_t first = size == words ? random() % 24 * words : random() % (count - size);
-          const auto mode = static_cast<access_mode>(random() % 3);
-          pieces.push_back({(of_b ? b : a).data() + first, (of_b ? plain_b : plain).data() + first, size, mode});
-          accesses.push_back({region(pieces.back().staged, size), mode});
-        }
-        const auto compute = [pieces, salt = random()](bool staged) {
-          word sum = salt;
-          for (const piece& each : pieces)
-            if (each.mode != access_mode::write)
-              for (std::size_t i = 0; i < each.size; ++i)
-                sum = test::mixed(sum, (staged ? each.staged : each.plain)[i]);
-          for (const piece& each : pieces)
-            if (each.mode != access_mode::read)
-              for (std::size_t i = 0; i < each.size; ++i)
-                (staged ? each.staged : each.plain)[i] = sum = test::mixed(sum, i);
-        };
-        compute(false);
-        graph.add(accesses, [compute] { compute(true); });
-      }
+          return test::array_range{size == words ? random() % 24 * words : random() % (count - size), size};
+        });
       a.read(0, count, got.data());
       b.read(0, count, got_b.data());
       EXPECT_LE(a.statistics().most_bytes, 11 * 4096);

@@ -5,6 +5,7 @@
 #include <situ/base/log.h>
 #include <situ/task/staged_array.h>
 
+#include "random_units.h"
 #include "support/forked.h"
 #include "support/places.h"
 #include "support/restricted.h"
@@ -242,37 +243,11 @@ TEST(watched_arrays, right_programs_have_the_bits_of_plain_memory) {
     const watched_array a{graph, declared_span<word>{"a", storage}};
     const watched_array<word> b{graph, "b", count};
     EXPECT_GE(a.watched_bytes(), 11 * 4096);
-    for (int unit = 0; unit < 60; ++unit) {
-      struct piece {
-        word* watched;
-        word* plain;
-        std::size_t size;
-        access_mode mode;
-      };
-      std::vector<piece> pieces;
-      std::vector<declared_access> accesses;
-      for (std::size_t i = 0; i <= random() % 3; ++i) {
-        const bool of_b = random() % 2 == 0;
+    for (int unit = 0; unit < 60; ++unit)
+      test::add_random_unit(graph, random, {{{a.data(), plain.data()}, {b.data(), plain_b.data()}}}, [&random] {
         const std::size_t size = 1 + random() % 1500;
-        const std::size_t first = random() % (count - size);
-        const auto mode = static_cast<access_mode>(random() % 3);
-        pieces.push_back({(of_b ? b : a).data() + first, (of_b ? plain_b : plain).data() + first, size, mode});
-        accesses.push_back({region(pieces.back().watched, size), mode});
-      }
-      const auto compute = [pieces, salt = random()](bool in_watched) {
-        word sum = salt;
-        for (const piece& each : pieces)
-          if (each.mode != access_mode::write)
-            for (std::size_t i = 0; i < each.size; ++i)
-              sum = test::mixed(sum, (in_watched ? each.watched : each.plain)[i]);
-        for (const piece& each : pieces)
-          if (each.mode != access_mode::read)
-            for (std::size_t i = 0; i < each.size; ++i)
-              (in_watched ? each.watched : each.plain)[i] = sum = test::mixed(sum, i);
-      };
-      compute(false);
-      graph.add(accesses, [compute] { compute(true); });
-    }
+        return test::array_range{random() % (count - size), size};
+      });
     graph.wait();
     ASSERT_EQ(storage, plain) << "program " << program;
     ASSERT_EQ(std::vector<word>(b.begin(), b.end()), plain_b) << "program " << program;
