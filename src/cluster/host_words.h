@@ -1,5 +1,5 @@
-// What the hosts of a job tell each other by the control block of each: the address of each host's server, and the
-// rounds of barriers that each has reached. And the counts of messages between this host and each other one.
+// Each host of a job keeps three things of every host in its control block: the address of its server, the rounds of
+// barriers that it has reached, and the counts of messages between the two.
 //
 //   | host_address x hosts | round x hosts | round x hosts | host_traffic x hosts |      in job_control::host_room()
 //                            world           leaving

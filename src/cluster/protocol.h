@@ -140,7 +140,7 @@ enum class host_news : std::uint8_t {
   promise,
   accept,
   accepted,
-  // How far the places of a host have come in survivors(), and the last team that it knows.
+  // Says how far the places of a host have come in survivors(), and the last team that the host knows.
   rest
 };
 

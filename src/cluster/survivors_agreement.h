@@ -34,7 +34,7 @@ namespace situ::detail::cluster {
 
 class survivors_agreement {
  public:
-  // What the host's server sees of the job.
+  // The job as the host's server sees it.
   struct view {
     std::uint32_t verdicts = 0;  // that it knows
     host_set hosts;              // that go on, by the last of them

@@ -1,4 +1,4 @@
-// What survivors() keeps in the slot of each place (runtime/survivors.cpp). In a job over several hosts the host's
+// survivors() keeps these words in the slot of each place (runtime/survivors.cpp). In a job over several hosts the host's
 // server writes the fates, once the hosts have agreed on them (survivors_agreement.h). Thread-safe.
 #pragma once
 

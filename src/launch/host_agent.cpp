@@ -99,8 +99,8 @@ void settle(const agent_start& order) {
                 fmt::format("the folder {} cannot be entered: {}", order.folder, ::strerrordesc_np(errno)));
 }
 
-// Tells the places where the network's library is: they look near their own program, which may be in any folder. If it
-// is not at this host, nothing is started. Throws as network_folder().
+// Gives the places the folder of the network's library: by themselves they would look near their program, which may be
+// in any folder. Starts nothing if this host has no such library. Throws as network_folder().
 void name_network_folder(const agent_start& order) {
   const bool is_over_hosts =
       std::any_of(order.homes.begin(), order.homes.end(), [&order](auto home) { return home != order.host; });

@@ -94,7 +94,7 @@ struct place_end {
   friend bool operator==(const place_end&, const place_end&) = default;
 };
 
-// How the places of a host stand (hosts_watch.h).
+// Says how the places of a host stand (hosts_watch.h).
 struct host_look {
   enum flags : std::uint32_t {
     stands = 1,          // each place that has not ended has slept since the last look, in waits that only places end,
@@ -126,7 +126,7 @@ struct host_look {
 [[nodiscard]] place_end unpack_end(std::span<const std::byte> bytes);
 [[nodiscard]] std::vector<std::vector<std::byte>> unpack_list(std::span<const std::byte> bytes);
 [[nodiscard]] std::int32_t unpack_signal(std::span<const std::byte> bytes);
-// Of a job of so many hosts.
+// hosts: the number of hosts of the job.
 [[nodiscard]] host_look unpack_look(std::span<const std::byte> bytes, std::uint16_t hosts);
 [[nodiscard]] std::uint64_t unpack_number(std::span<const std::byte> bytes);
 [[nodiscard]] std::string_view text_of(const host_frame& frame) noexcept;

@@ -1,4 +1,4 @@
-// What `situ run --hosts` reads of its command line and its environment.
+// Reads the command line and the environment for `situ run --hosts`.
 #include "launch/run_hosts.h"
 
 #include <situ/base/error.h>

@@ -44,7 +44,7 @@ class hosts_watch {
   [[nodiscard]] std::uint64_t begin_look();
   // Takes an answer; once it is the last, returns what the look has found. Answers to earlier looks count for nothing.
   [[nodiscard]] std::optional<finding> take(std::uint16_t host, const cluster::host_look& seen, clock::time_point now);
-  // Nothing more comes from that host. What was seen before counts for nothing: the others have to hear of the loss.
+  // Says that nothing more comes from that host. Earlier looks then count for nothing: the others have to hear of the loss.
   void lose(std::uint16_t host, clock::time_point now);
 
  private:

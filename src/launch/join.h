@@ -1,4 +1,4 @@
-// How a place finds its job at its start, before it has a runtime. Four ways, the first that applies:
+// A place finds its job at its start, before it has a runtime, in the first of four ways that applies:
 //
 //   by a ticket       situ::launch has started the thread or the process, or another place's found_job the thread
 //   by variables      `situ run` or a host's agent has started the process. With --in-process it stands for all places:

@@ -1,5 +1,5 @@
-// What starts the places of a job, and what a place takes from its launcher: for situ::runtime, situ::launch and `situ
-// run`.
+// A launcher starts the places of a job here, and a place takes from it what it needs: for situ::runtime, situ::launch
+// and `situ run`.
 //
 //   launcher                                         place
 //   job::create ---- memfd, inherited -------------> read_start_environment / take_start_ticket -> job::attach

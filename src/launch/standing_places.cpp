@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto loosely = std::memory_order_relaxed;
 
-// What precedes the waits.
+// Precedes the waits of a place.
 struct status_head {
   std::uint64_t now_ns = 0;  // by the clock of the place's host
   std::uint64_t round = 0;   // of survivors()

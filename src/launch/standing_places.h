@@ -1,6 +1,6 @@
-// What the places of all hosts show of themselves (their states, waits and collectives; memory/place_status.h), collected
-// by their launcher: agents send it place by place. The launcher has a control block of its own, with room for all
-// places, and reports from that what it would report of a job on its own host (standstill.h).
+// The launcher of a job over several hosts collects the states, waits and collectives of all places
+// (memory/place_status.h), which the agents send place by place. It has a control block of its own, with room for all
+// places, and reports from that block as it reports of a job on its own host (standstill.h).
 //
 // Both ends are the same build, so the bytes are those of structs; lengths and names are checked. Belongs to one thread.
 #pragma once

@@ -1,6 +1,6 @@
 // The part of a task pool that reaches members of other hosts, which have no access to the rings of this host.
 //
-//   host 0                                     host 1, where a member has no task and finds none
+//   host 0                                     host 1: a member has no task and finds none
 //   member: between two tasks <---- asks ----- any member                links[0].has_asked
 //           wants are noted:   links[1].wanted_by, wanting
 //           takes a chunk out of its ring ---- gift: the tasks' bytes ---> into the ring there
@@ -34,7 +34,7 @@
 
 namespace situ::detail {
 
-// What a host knows of another one.
+// The questions between this host and another one.
 struct pool_link {
   std::atomic<std::uint32_t> wanted_by;  // the place there that wants tasks, + 1; 0: none does
   std::atomic<std::uint32_t> has_asked;  // not 0: this host has asked that one, and nothing has come since

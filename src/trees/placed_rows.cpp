@@ -154,7 +154,7 @@ void placed_rows_core::balance() {
     for (row_slabs* array : arrays_) array->prepare_move(runs);
     for (row_slabs* array : arrays_) array->move_across(runs);
     tree_->wait();
-  } catch (...) {  // there is no room, or a place is lost: all rows stay where they were
+  } catch (...) {  // no room, or a place is lost: all rows stay at their places
     tree_->settle();
     for (row_slabs* array : arrays_) array->drop_move();
     throw;
