@@ -90,8 +90,9 @@ void take_names(os::byte_reader& from, const status_head& head, name_table& name
 
 job make_block(std::span<const std::uint32_t> places) {
   std::vector<place_home> homes;
-  for (std::uint16_t host = 0; host < places.size(); ++host)
-    for (std::uint32_t i = 0; i < places[host]; ++i) homes.push_back({host, static_cast<std::uint16_t>(i)});
+  for (std::size_t host = 0; host < places.size(); ++host)
+    for (std::uint32_t i = 0; i < places[host]; ++i)
+      homes.push_back({static_cast<std::uint16_t>(host), static_cast<std::uint16_t>(i)});
   const auto count = static_cast<std::uint32_t>(homes.size());
   job made = job::create({.place_count = count, .homes = std::move(homes)});
   made.close_descriptor();  // no process joins it

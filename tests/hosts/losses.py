@@ -65,6 +65,12 @@ class Place:
         return next((line.split(" ", 3)[1:] for line in self.lines() if line.startswith(word + " ")), None)
 
 
+def begin_to_wait():
+    """Returns the time, and forgets the stalls before it."""
+    STALLS.begin()
+    return time.monotonic()
+
+
 def wait_for(condition, what, seconds=LONG):
     ends = time.monotonic() + seconds
     while not (found := condition()):
@@ -89,7 +95,6 @@ class Case:
         self.victim = self.random.choice(self.places)
         self.job = launch(launcher, count, folder, seed, what)
         self.delays = []
-        STALLS.begin()
 
     def describe(self):
         with open(f"{self.folder}/launcher") as file:
@@ -100,8 +105,8 @@ class Case:
         for place in places:
             when, lost, why = wait_for(lambda: place.said("lost"), self.describe, LONG)
             delay = int(when) / 1e9 - since
-            stall = STALLS.most
-            assert 0 < delay < TOLD + stall + (SILENCE if stall >= RESTART else 0), (delay, stall, self.describe())
+            most, lost_time = STALLS.most, STALLS.sum
+            assert 0 < delay < TOLD + lost_time + (SILENCE if most >= RESTART else 0), (delay, most, lost_time, self.describe())
             self.delays.append(delay)
             self.check_reason(place, int(lost), why)
 
@@ -127,7 +132,7 @@ class Case:
         time.sleep(0.1)
 
     def kill(self, process):
-        began = time.monotonic()
+        began = begin_to_wait()
         control("run", self.victim.name, "kill", "-KILL", process)
         return began
 
@@ -145,19 +150,19 @@ class Case:
         elif self.kind == "server":
             self.expect_told(self.places, self.kill(server))
         elif self.kind == "cut":
-            since = time.monotonic()
+            since = begin_to_wait()
             control("link", "down", self.victim.name)
             self.expect_told(self.places, since)
             self.wait_for_asked(self.places)
             control("link", "up", self.victim.name)
         else:
-            since = time.monotonic()
+            since = begin_to_wait()
             control("freeze", self.victim.name)
             self.expect_told(others, since)
             self.wait_for_asked(others)
             for place in mates:
                 assert place.said("lost") is None, self.describe()
-            since = time.monotonic()
+            since = begin_to_wait()
             control("thaw", self.victim.name)
             self.expect_told(mates, since)
         if self.kind in ("place", "server"):
