@@ -1,7 +1,8 @@
 // Operations of a place of a job over two hosts on memory of the other, calls and messages to it, and barriers of all,
-// beside a blocking TCP echo of the same bytes, and a search by both places beside one alone: `situ bench cluster`; by
-// hand: situ run --hosts a,b situ_bench_cluster (bench/support/job_samples.h). The first place of the second host echoes
-// in a thread, while the place sleeps in a barrier.
+// beside a blocking TCP echo of the same bytes, a search and sweeps by both places beside one alone, and the agreement of
+// the survivors of a loss: `situ bench cluster`; by hand: situ run --hosts a,b situ_bench_cluster
+// (bench/support/job_samples.h). The first place of the second host echoes in a thread, while the place sleeps in a
+// barrier.
 #include "support/job_samples.h"
 #include "support/tcp_echo.h"
 #include "support/uts.h"
@@ -13,12 +14,18 @@
 #include <situ/situ.h>
 
 #include <situ/spread/task_pool.h>
+#include <situ/trees/place_tree.h>
+#include <situ/trees/placed_array.h>
 
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -27,6 +34,7 @@
 #include <span>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -208,9 +216,75 @@ void measure_uts() {
   job_bench::print("cluster_uts", all);
 }
 
+// Sweeps over the rows of a place tree, dealt by these weights. Returns the time of an element.
+double sweep(std::vector<double> weights) {
+  const std::size_t height = is_quick() ? 32 : 1024, width = 2048;
+  const int times = is_quick() ? 2 : 20;
+  place_tree tree = place_tree::of_places();
+  const placed_rows rows = tree.distribute(height, deal::weighted(std::move(weights)));
+  placed_array<double> from{rows, width, 1}, to{rows, width, 1};
+  const double took = ns_of([&] {
+    for (int i = 0; i < times; ++i) {
+      from.copy_ghosts();
+      tree.for_each(
+          rows,
+          [](const tree_part& part, rows_view<const double> u, rows_view<double> v) {
+            for (std::ptrdiff_t row = part.begin; row < part.end; ++row)
+              for (std::size_t j = 0; j < v.columns; ++j)
+                v(row, j) = std::sqrt(1 + u(row, j) * u(row, j)) / (1 + u(row - 1, j) * u(row + 1, j));
+          },
+          reads(from), writes(to));
+      std::swap(from, to);
+    }
+    tree.wait();
+  });
+  return took / (static_cast<double>(times) * static_cast<double>(height * width));
+}
+
+void measure_tree() {
+  std::vector<job_bench::samples> all{{"one_host"}, {"situ"}};
+  for (int sample = 0; sample < (is_quick() ? 1 : 7); ++sample) {
+    all[0].ns.push_back(sweep({1, 0}));
+    all[1].ns.push_back(sweep({1, 1}));
+  }
+  job_bench::print("cluster_tree", all);
+}
+
+// The last member kills itself, while the others wait for it. Each of these comes to survivors() once it is told of the
+// loss; the clock of the first runs from there. Returns the team, and that time.
+std::pair<team, double> lose_the_last(const team& members) {
+  barrier(members);
+  if (members.index() + 1 == members.size()) ::kill(::getpid(), SIGKILL);
+  try {
+    barrier(members);
+  } catch (const place_lost_error&) {
+    const double begin = job_bench::now_ns();
+    team rest = survivors();
+    return {std::move(rest), job_bench::now_ns() - begin};
+  }
+  throw std::runtime_error{"nobody was told that a place was lost"};
+}
+
+// With four places at each host: two losses while both hosts have places, two that leave the first host alone, and two
+// more there.
+void measure_survivors() {
+  std::vector<job_bench::samples> all{{"one_host"}, {"situ"}};
+  team members = world();
+  const auto lose_one = [&](std::vector<double>* to) {
+    const auto [rest, took] = lose_the_last(members);
+    members = rest;
+    if (to != nullptr) to->push_back(took);
+  };
+  for (int i = 0; i < 2; ++i) lose_one(&all[1].ns);
+  for (int i = 0; i < 2; ++i) lose_one(nullptr);
+  for (int i = 0; i < 2; ++i) lose_one(&all[0].ns);
+  job_bench::print("cluster_survivors", all);
+}
+
 void run() {
-  if (place_count() % 2 != 0 || place_count() > 4)
-    throw std::runtime_error{"start it with one or two places at each of two hosts"};
+  if (place_count() == 8) return measure_survivors();
+  if (place_count() != 2 && place_count() != 4)
+    throw std::runtime_error{"start it with one, two or four places at each of two hosts"};
   const ptr<std::byte> own = allocate<std::byte>(block_bytes);
   const auto blocks = all_gather(own);
   std::optional<echo_thread> server;
@@ -227,6 +301,7 @@ void run() {
       beside_others(measuring, [&] { with->measure_beside_load(); });
     }
     if (is_wanted("cluster_uts")) measure_uts();
+    if (is_wanted("cluster_tree")) beside_others(measuring, &measure_tree);
   } else {
     measure_barriers("cluster_barrier_2x2", measuring);
   }

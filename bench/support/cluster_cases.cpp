@@ -25,7 +25,18 @@ std::vector<comparison_case> all_cluster_cases() {
            "an unbalanced tree of 1e7 nodes, searched by a task pool",
            "node",
            0,
-           {{"one_host", "itself: the place of one host"}, {"situ", "one_host", comparison_aim{1 / 1.8}}}}};
+           {{"one_host", "itself: the place of one host"}, {"situ", "one_host", comparison_aim{1 / 1.8}}}},
+          {"cluster_tree",
+           "sweeps over the rows of a place tree",
+           "element",
+           0,
+           {{"one_host", "itself: all rows at the place of one host"}, {"situ", "one_host", comparison_aim{1 / 1.8}}}},
+          {"cluster_survivors",
+           "survivors() after the loss of one of eight places, four at each host",
+           "call",
+           0,
+           {{"one_host", "itself: of one of four at one host, where the other has no places any more"},
+            {"situ", "one_host", comparison_aim{2}}}}};
 }
 
 }  // namespace
@@ -35,17 +46,20 @@ const job_bench& cluster_bench() {
       .name = "cluster",
       .title = "Several hosts",
       .words =
-          "A job of one place at each of two hosts (of two, where that is said), over TCP; `echo` is the same bytes by "
-          "hand, over a socket that blocks, to a thread that sleeps meanwhile; `one_host` is the place of one of them.",
+          "A job of one place at each of two hosts (of two or four, if the row says so), over TCP; `echo` is the same "
+          "bytes by hand, over a socket that blocks, to a thread that sleeps meanwhile; `one_host` is the place of one "
+          "of them, or the places that are left there when those of the other are lost.",
       .help = "Operations, messages and barriers of a job over two hosts, beside a blocking TCP echo",
       .examples = {{"--hosts a,b", "two hosts that ssh reaches without a question (docs/guide/hosts.md)"}},
       .cases = all_cluster_cases(),
       .programs = {{.name = "situ_bench_cluster",
                     .cases = {"cluster_get_8", "cluster_get_4096", "cluster_get_1M", "cluster_put_8", "cluster_put_1M",
                               "cluster_put_signal", "cluster_fetch_add", "cluster_fetch_add_beside_load",
-                              "cluster_message", "cluster_at", "cluster_at_4096", "cluster_barrier", "cluster_uts"},
+                              "cluster_message", "cluster_at", "cluster_at_4096", "cluster_barrier", "cluster_uts",
+                              "cluster_tree"},
                     .places = 1},
-                   {.name = "situ_bench_cluster", .cases = {"cluster_barrier_2x2"}, .places = 2}},
+                   {.name = "situ_bench_cluster", .cases = {"cluster_barrier_2x2"}, .places = 2},
+                   {.name = "situ_bench_cluster", .cases = {"cluster_survivors"}, .places = 4}},
       .subjects = {"echo", "one_host", "situ"},
       .is_over_hosts = true};
   return made;
