@@ -3,6 +3,8 @@
 # Imported libraries are linked as they are; what they do is not seen. An installed Situ (find_package(Situ COMPONENTS modelled)) brings the modelled forms of
 # its modules, situ::X_modelled.
 #
+# TARGET's sources may be C, C++ or both; the form is linked as C++, since the executor is, so the project has C++ enabled (find_package(Situ) enables it).
+#
 # The program is not position-independent, so that its addresses are the same in each run. libtsan is not linked: the hooks are ours.
 
 # situ_modelled_links(OUT LIBRARIES...): what to link in place of them.
@@ -24,7 +26,7 @@ endfunction()
 
 # situ_copy_for_model(FROM TO): how FROM is compiled and what it links, for TO.
 function(situ_copy_for_model from to)
-  foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS INTERFACE_INCLUDE_DIRECTORIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES
+  foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS C_STANDARD C_EXTENSIONS CXX_EXTENSIONS INTERFACE_INCLUDE_DIRECTORIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES
       INTERFACE_COMPILE_DEFINITIONS INTERFACE_COMPILE_OPTIONS INTERFACE_COMPILE_FEATURES INTERFACE_LINK_OPTIONS)
     get_target_property(value ${from} ${property})
     if(value)
@@ -116,6 +118,11 @@ function(situ_modelled_library library out)
 endfunction()
 
 function(situ_add_modelled target)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT CXX IN_LIST languages)
+    message(FATAL_ERROR "situ_add_modelled(${target}): the executor is C++; write project(${PROJECT_NAME} ${languages} CXX), or call find_package(Situ COMPONENTS modelled), "
+      "which enables it, outside of functions")
+  endif()
   if(NOT TARGET situ::model_runtime OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     message(FATAL_ERROR "situ_add_modelled(${target}): needs x86-64, gcc, whose hooks see every access, and a build of Situ without sanitizers; "
       "where Situ is installed, find_package(Situ COMPONENTS modelled)")
@@ -125,6 +132,11 @@ function(situ_add_modelled target)
   add_executable(${name} EXCLUDE_FROM_ALL ${sources})
   situ_copy_for_model(${target} ${name})
   situ_model_options(${name})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)  # of C alone, too: the executor needs the C++ library
+  get_target_property(options ${target} LINK_OPTIONS)
+  if(options)
+    target_link_options(${name} PRIVATE ${options})
+  endif()
   get_target_property(links ${target} LINK_LIBRARIES)
   if(links)
     situ_modelled_links(links ${links})

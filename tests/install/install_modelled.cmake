@@ -1,8 +1,9 @@
-# Installs this build with its component `modelled`, and runs somebody else's program on a modelled machine.
+# Installs this build with its component `modelled`, and runs somebody else's programs on a modelled machine: one of C++, and one of a project of C alone.
 cmake_minimum_required(VERSION 3.25)
 set(prefix ${WORK_DIR}/modelled_prefix)
 set(build ${WORK_DIR}/modelled_build)
-file(REMOVE_RECURSE ${prefix} ${build})
+set(build_of_c ${WORK_DIR}/modelled_build_of_c)
+file(REMOVE_RECURSE ${prefix} ${build} ${build_of_c})
 include(${CMAKE_CURRENT_LIST_DIR}/support.cmake)
 
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
@@ -13,3 +14,10 @@ run(${CMAKE_COMMAND} --build ${build} --target ring_modelled)
 run(${prefix}/bin/situ model run --machine nemesys-4x4 --check-coherence -n 3 ${build}/ring)
 expect("${output}" "3 places, sum 3")
 expect("${output}" "0 stale reads")
+
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${DOWNSTREAM_DIR}/../c_only -B ${build_of_c} -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER})
+run(${CMAKE_COMMAND} --build ${build_of_c} --target sum_modelled)
+run(${prefix}/bin/situ model run --machine flat ${build_of_c}/sum)
+expect("${output}" "sum 499500")
+# The array's numbers are read once, by hooks.
+expect("${output}" " 1000 ")
