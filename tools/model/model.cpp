@@ -3,6 +3,7 @@
 #include "machine_file.h"
 #include "model_sweep.h"
 #include "program_file.h"
+#include "settings_before_main.h"
 
 #include "os/child.h"
 #include "os/find_program.h"
@@ -103,6 +104,7 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   std::string settings;
   for (const std::string& each : options.settings) settings += each + "\n";
   set("SITU_MODEL_SET", settings);
+  for (const auto& [name, value] : settings_before_main(machine, options.settings)) set(name.c_str(), value);
   const int reason = situ::os::become_program(file, std::move(arguments));
   situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(reason)));
 }

@@ -6,11 +6,13 @@
 #include "os/mapping.h"
 #include "os/output_file.h"
 #include "os/signals.h"
+#include "settings_before_main.h"
 
 #include <situ/base/error.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,21 +99,24 @@ situ::os::descriptor make_file(const char* name) {
   return made;
 }
 
-std::string settings_of(const one_run& run, const std::vector<swept_key>& keys, const sweep_options& options) {
-  std::string text;
-  for (const std::string& each : options.settings) text += each + "\n";
-  for (std::size_t i = 0; i < keys.size(); ++i) text += fmt::format("{}={}\n", keys[i].name, run.values[i]);
-  return text;
+std::vector<std::string> settings_of(const one_run& run, const std::vector<swept_key>& keys,
+                                     const sweep_options& options) {
+  std::vector<std::string> all = options.settings;
+  for (std::size_t i = 0; i < keys.size(); ++i) all.push_back(fmt::format("{}={}", keys[i].name, run.values[i]));
+  return all;
 }
 
-void start_run(one_run& run, const std::string& settings, const std::string& file,
-               const std::vector<std::string>& arguments) {
+void start_run(one_run& run, const std::string& machine, const std::vector<std::string>& settings,
+               const std::string& file, const std::vector<std::string>& arguments) {
   run.report = make_file("report");
   run.out = make_file("out");
   ::fcntl(run.out.number(), F_SETFL, O_APPEND);
-  constexpr std::string_view set_here[] = {"SITU_MODEL_SET", "SITU_MODEL_JSON", "SITU_MODEL_QUIET"};
+  const auto before_main = settings_before_main(machine, settings);
+  std::vector<std::string_view> set_here{"SITU_MODEL_SET", "SITU_MODEL_JSON", "SITU_MODEL_QUIET"};
+  for (const auto& each : before_main) set_here.emplace_back(each.first);
   std::vector<std::string> variables = situ::os::own_environment(set_here);
-  variables.push_back("SITU_MODEL_SET=" + settings);
+  for (const auto& [name, value] : before_main) variables.push_back(name + "=" + value);
+  variables.push_back(fmt::format("SITU_MODEL_SET={}\n", fmt::join(settings, "\n")));
   variables.push_back(fmt::format("SITU_MODEL_JSON=/proc/self/fd/{}", run.report.number()));
   variables.emplace_back("SITU_MODEL_QUIET=1");
   const situ::os::exec_texts argument_texts{arguments};
@@ -250,7 +255,8 @@ int run_sweep(const sweep_options& options, const std::string& file, const std::
   if (!options.json.empty()) json.emplace(options.json);
   std::vector<one_run> runs = combinations(keys);
   const std::uint32_t jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-  run_all(runs, jobs, [&](one_run& run) { start_run(run, settings_of(run, keys, options), file, arguments); });
+  run_all(runs, jobs,
+          [&](one_run& run) { start_run(run, options.machine, settings_of(run, keys, options), file, arguments); });
   print(table_of(runs, keys));
   if (json) {
     json->add(json_of(runs, keys, options).dump(2) + '\n');
@@ -260,7 +266,7 @@ int run_sweep(const sweep_options& options, const std::string& file, const std::
   for (const one_run& each : runs) {
     if (each.exit_code > 0 && code == 0) code = each.exit_code;
     if (each.exit_code > 0 && !sweep_is_interrupted)
-      tell("{}{}", settings_of(each, keys, options), text_in(each.out.number()));
+      tell("{}\n{}", fmt::join(settings_of(each, keys, options), "\n"), text_in(each.out.number()));
   }
   return code;
 }

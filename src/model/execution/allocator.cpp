@@ -22,6 +22,7 @@
 
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/parts/named_machine.h"
 
 namespace situ::model {
 namespace {

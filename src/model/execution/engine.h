@@ -46,7 +46,6 @@ inline constexpr time_ps never = no_time;
 inline constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line: the entry of a core without a first cache
 inline constexpr std::uint64_t switch_cycles = 500;           // a core's switch from one thread to another; assumed
 inline constexpr std::uint64_t wake_cycles = 100;  // from the wake-up to the woken thread's first cycle; assumed
-inline constexpr std::uint32_t most_tiles = 1024;  // limit for machines that run programs; memory is laid out for it
 
 // The fields that the hooks touch come first.
 struct core {
@@ -145,6 +144,7 @@ struct thread {
   bool is_detached = false;
   bool has_begun = false;
   bool shows_stack = false;  // resumed only to print its stack
+  bool has_team = false;     // OpenMP threads wait for its next parallel region (openmp.h)
   std::int64_t place = -1;   // place of a Situ job; -1: none
   core* on = nullptr;
   lent_thread* host = nullptr;
@@ -232,7 +232,8 @@ class engine {
   // Does the same at the time of an event.
   std::uint32_t wake_at(const void* word, std::uint32_t count, time_ps when);
   void move_to(core& target);
-  void move_to_tile(std::uint32_t tile);  // to the core with the fewest threads
+  void move(thread& which, core& target);  // which: any thread
+  void move_to_tile(std::uint32_t tile);   // to the core with the fewest threads
   // Calls `what` at time `when`, on no core.
   void at(time_ps when, std::function<void()> what);
 

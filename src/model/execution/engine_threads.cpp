@@ -5,6 +5,7 @@
 
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/openmp.h"
 #include "model/execution/stacks.h"
 #include "model/execution/start.h"
 
@@ -50,7 +51,9 @@ void engine::thread_entry() {
   here.release_ended();
   running = me.on;
   me.has_begun = true;
-  here.end_thread(me.body(me.argument));
+  void* const result = me.body(me.argument);
+  end_openmp_of(me);
+  here.end_thread(result);
 }
 
 namespace {
@@ -168,6 +171,27 @@ void engine::move_to(core& target) {
     run(next_core());
   }
   running = me.on;
+}
+
+void engine::move(thread& which, core& target) {
+  if (&which == self_) return move_to(target);
+  if (which.on == &target || which.state == thread_state::done) return;
+  core* const c = running;
+  {
+    const outside_time scope;
+    core& before = *which.on;
+    --before.threads_here;
+    ++target.threads_here;
+    which.on = &target;
+    if (which.state == thread_state::ready) {
+      if (before.current == &which)
+        leave_core(before);
+      else
+        std::erase(before.waiting, &which);
+      make_ready(which, before.clock + switch_cycles * before.period_ps);
+    }
+  }
+  if (c != &nobody) set_horizon(*c);
 }
 
 // --- deadlock and thread list ----------------------------------------------------------------------------------------

@@ -7,20 +7,9 @@
 #include <vector>
 
 #include "model/execution/memory_port.h"
+#include "model/parts/named_machine.h"
 
 namespace situ::model {
-
-struct flat_shape {
-  std::uint32_t tiles = 16;
-  std::uint32_t cores_a_tile = 4;
-  std::uint32_t sets = 512;
-  std::uint32_t line_bytes = 64;
-  time_ps period_ps = 1000;
-  machine::instruction_cycles cycles{.integer = 1, .multiply = 1, .divide = 1, .floating = 1, .branch = 1, .call = 1};
-  time_ps hit_ps = 1000;
-  time_ps miss_ps = 50'000;
-  time_ps atomic_ps = 20'000;
-};
 
 class flat_machine final : public memory_port {
  public:

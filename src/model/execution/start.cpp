@@ -17,6 +17,8 @@
 //   SITU_MODEL_JSON      file for the report
 //   SITU_MODEL_REPORT    file for the report as a page, with samples over time
 //   SITU_MODEL_QUIET     1: no table at the end
+//   SITU_MODEL_CORES, SITU_MODEL_TILE_CORES  cores of the machine, and of its first tile: libraries ask before main, when
+//                        there is no machine yet (affinity.h)
 #include "model/execution/start.h"
 
 #include <fcntl.h>
@@ -44,6 +46,7 @@
 #include "model/execution/host_calls.h"
 #include "model/execution/host_samples.h"
 #include "model/execution/machines.h"
+#include "model/execution/openmp.h"
 #include "model/execution/regions.h"
 #include "model/execution/report.h"
 #include "model/execution/report_page.h"
@@ -82,6 +85,7 @@ struct run_options {
 };
 
 constexpr const char* settings = "SITU_MODEL_";
+constexpr const char* spin_setting = "GOMP_SPINCOUNT=";  // openmp.h
 
 // These objects are never destroyed: static destructors run on modelled time, and are the program's.
 run_options& options = *new run_options;
@@ -152,13 +156,14 @@ run_options read_options() {
   return made;
 }
 
-// Copies texts one after the other to a fixed address. The executor's own settings are left out, so that a run does not
-// depend on the names of its report files.
+// Copies texts one after the other to a fixed address. The executor's own settings are left out, and the one of libgomp
+// that `situ model run` makes, so that a run does not depend on the names of its report files.
 char** copy_texts(char** from) {
   std::vector<const char*> kept;
   std::size_t bytes = 0;
   for (; *from != nullptr; ++from) {
     if (std::strncmp(*from, settings, std::strlen(settings)) == 0) continue;
+    if (std::strncmp(*from, spin_setting, std::strlen(spin_setting)) == 0) continue;
     kept.push_back(*from);
     bytes += std::strlen(*from) + 1;
   }
@@ -302,6 +307,7 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   open(json_file, options.json);
   open(page_file, options.page);
   install_crash_handler();
+  begin_openmp();
   try {
     make_engine();
     if (!options.page.empty()) over_time = new timeline;

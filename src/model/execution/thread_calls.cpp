@@ -8,14 +8,17 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#include "model/execution/affinity.h"
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
 #include "model/execution/modelled_clock.h"
+#include "model/execution/openmp.h"
 
 namespace situ::model {
 namespace {
@@ -113,7 +116,18 @@ std::size_t stack_bytes_of(const pthread_attr_t* attributes) {
   return (std::max(asked, usual_stack_bytes()) + 4095) & ~std::size_t{4095};
 }
 
-std::uint32_t core_count() { return static_cast<std::uint32_t>(the_engine->cores().size()); }
+// Ends the running thread by pthread_exit, as glibc does: the frames' destructors run, and no handler stops it. At the
+// last frame, that of the engine, the thread ends.
+_Unwind_Reason_Code end_at_last_frame(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                                      struct _Unwind_Exception* exception, _Unwind_Context*, void* result) {
+  if ((actions & _UA_END_OF_STACK) == 0) return _URC_NO_REASON;
+  {
+    const outside_time scope;
+    delete exception;
+  }
+  end_openmp_of(the_engine->self());
+  the_engine->end_thread(result);
+}
 
 }  // namespace
 }  // namespace situ::model
@@ -127,6 +141,7 @@ int pthread_create(pthread_t* made, const pthread_attr_t* attributes, void* (*bo
   the_engine->take_turn();
   thread& started = the_engine->start_thread(body, argument, stack_bytes_of(attributes));
   *made = started.host->fs_base();
+  bind_as_asked(started, attributes);
   int how = PTHREAD_CREATE_JOINABLE;
   if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &how);
   if (how == PTHREAD_CREATE_DETACHED) the_engine->detach(started);
@@ -151,7 +166,18 @@ int pthread_detach(pthread_t which) noexcept {
   the_engine->detach(*found);
   return 0;
 }
-void pthread_exit(void*) { give_up("pthread_exit is not modelled: let the thread's function return"); }
+void pthread_exit(void* result) {
+  if (running == &nobody) give_up("pthread_exit is called outside of modelled time");
+  if (the_engine->self().index == 0)
+    give_up("pthread_exit by main's thread is not modelled: let main wait for the others");
+  _Unwind_Exception* exception = nullptr;
+  {
+    const outside_time scope;
+    exception = new _Unwind_Exception{};
+  }
+  _Unwind_ForcedUnwind(exception, &end_at_last_frame, result);
+  give_up("pthread_exit finds no way through the thread's frames: compile them with -funwind-tables");
+}
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return lock(mutex, never, true); }
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept { return lock(mutex, never, false); }
@@ -282,32 +308,6 @@ int sched_yield() noexcept {
   if (the_engine != nullptr) the_engine->yield();
   return 0;
 }
-int sched_getcpu() noexcept { return running == &nobody ? 0 : static_cast<int>(running->index); }
-int sched_getaffinity(pid_t, std::size_t bytes, cpu_set_t* set) noexcept {
-  CPU_ZERO_S(bytes, set);
-  for (std::uint32_t i = 0; the_engine != nullptr && i < core_count(); ++i) CPU_SET_S(i, bytes, set);
-  return 0;
-}
-int sched_setaffinity(pid_t, std::size_t bytes, const cpu_set_t* set) noexcept {
-  if (running == &nobody) return 0;
-  if (CPU_ISSET_S(running->index, bytes, set)) return 0;
-  for (std::uint32_t i = 0; i < core_count(); ++i)
-    if (CPU_ISSET_S(i, bytes, set)) {
-      the_engine->take_turn();
-      the_engine->move_to(the_engine->cores()[i]);
-      return 0;
-    }
-  errno = EINVAL;
-  return -1;
-}
-long sysconf(int name) noexcept {
-  using ask = long (*)(int);
-  static const auto real = reinterpret_cast<ask>(dlsym(RTLD_NEXT, "sysconf"));
-  if (the_engine != nullptr && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF)) return core_count();
-  return real(name);
-}
-int get_nprocs() noexcept { return the_engine == nullptr ? 1 : static_cast<int>(core_count()); }
-int get_nprocs_conf() noexcept { return get_nprocs(); }
 
 // The library calls `visit` under its lock, which only modelled threads, not host threads, could wait for: so no other
 // thread runs during the call.

@@ -1,0 +1,25 @@
+// What a program that runs on a modelled machine sees of it, before it runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace situ::model {
+
+// A machine that runs programs.
+struct machine_summary {
+  std::string name;
+  std::string description;
+  std::uint32_t cores = 0;                // a core of several threads runs one
+  std::uint32_t tiles = 0;                // with cores
+  std::uint32_t cores_of_first_tile = 0;  // where a program without places has its threads
+};
+
+// Summarizes the machine of a file, or of "flat" or "flat:KEY=NUMBER,...". settings: "KEY=VALUE" each; they replace
+// figures, as `situ model run --set` does. Throws bad_file, with file and line, if a figure is missing that the model
+// needs; std::runtime_error if figures of "flat" cannot be. cost: reads the file.
+[[nodiscard]] machine_summary summarize_machine(const std::string& machine,
+                                                const std::vector<std::string>& settings = {});
+
+}  // namespace situ::model
