@@ -1,6 +1,7 @@
 // `situ model`: programs on modelled machines.
 #include "command_line.h"
 #include "machine_file.h"
+#include "model_machines.h"
 #include "model_sweep.h"
 #include "program_file.h"
 #include "settings_before_main.h"
@@ -50,6 +51,7 @@ constexpr const char* model_run_examples =
     "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
     "  situ model run --machine nemesys-4x4 --sweep l2.size=64KiB,128KiB,256KiB ./program\n"
     "                                                    three machines, and a table\n"
+    "  situ model machines                               the machines that run programs\n"
     "The program is one that CMake's situ_add_modelled() built; of ./program and ./program_modelled the one that is.\n"
     "Exit code: the program's; 3 where it stands still for good, 2 where it cannot be run.";
 
@@ -76,7 +78,8 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ model run; see situ model run --help");
   const std::string file = find_modelled(arguments.front());
-  const std::string machine = machine_file_of(options.machine);
+  const std::string machine =
+      machine_file_of(options.machine, [](const std::filesystem::path& file) { return missing_in(file).empty(); });
   set("SITU_MODEL_MACHINE", machine);
   set("SITU_MODEL_PLACES", std::to_string(options.places));
   set("SITU_MODEL_QUANTUM", std::to_string(options.quantum_ns));
@@ -110,9 +113,11 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
 }
 
 void add_model_command(CLI::App& app) {
-  CLI::App* model = app.add_subcommand("model", "Run a program on a modelled machine");
+  CLI::App* model = app.add_subcommand("model", "Run a program on a modelled machine, and list the machines");
   model->require_subcommand(1);
   model->footer(model_run_examples);
+  model->add_subcommand("machines", "List the machines that come with Situ, and what the others lack to run programs")
+      ->callback(&print_machines);
   CLI::App* command = model->add_subcommand("run", "Run a program as the cores of a modelled machine");
   auto options = std::make_shared<model_run_options>();
   command->add_option("--machine", options->machine, "A machine's file, one that comes with Situ by its name, or flat")

@@ -33,7 +33,7 @@ class spec_maker {
     for (node_id id = 0; id < tree_.nodes().size(); ++id)
       if (tree_.at(id).kind == node_kind::cache && tree_.at(id).cache != cache_kind::memory_side) add_cache(id);
     for (node_id id = 0; id < tree_.nodes().size(); ++id)
-      if (tree_.is_processor(id)) add_core(id);
+      if (tree_.is_processor(id) && !is_further_thread(id)) add_core(id);
     for (const node_id id : tree_.all(node_kind::memory)) add_memory(id);
     for (const node_id id : tree_.all(node_kind::device)) add_device(id);
     check_paths();
@@ -54,6 +54,15 @@ class spec_maker {
   [[nodiscard]] bool has_processors(node_id id) const {
     for (node_id i = id; i <= id + tree_.at(id).descendants; ++i)
       if (tree_.is_processor(i)) return true;
+    return false;
+  }
+
+  // Cores of several threads run one here.
+  [[nodiscard]] bool is_further_thread(node_id id) const {
+    const node_id parent = tree_.at(id).parent;
+    if (tree_.at(id).kind != node_kind::processing_unit || tree_.at(parent).kind != node_kind::core) return false;
+    for (node_id i = parent + 1; i < id; ++i)
+      if (tree_.at(i).parent == parent && tree_.at(i).kind == node_kind::processing_unit) return true;
     return false;
   }
 
