@@ -335,6 +335,8 @@ class reader {
     facts.channels = small(table, "channels");
     facts.entries = small(table, "entries");
     facts.width = table.number("width", 0);
+    if (!(facts.width >= 0 && facts.width <= 1000))
+      table.fail("width", fmt::format("{} instructions a cycle cannot be; write a number from 0 to 1000", facts.width));
     facts.window = small(table, "window");
     facts.store_buffer = small(table, "store_buffer");
     facts.outstanding = small(table, "outstanding");
@@ -346,23 +348,30 @@ class reader {
     if (table.has("dtlb")) facts.dtlb = read_tlb(table.table("dtlb"));
   }
 
+  static double cycles_in(const spec_table& table, std::string_view key) {
+    const double value = table.number(key, 0);
+    if (!(value >= 0 && value <= 1e6))
+      table.fail(key, fmt::format("{} cycles cannot be; write a number from 0 to 1000000", value));
+    return value;
+  }
+
   static tlb read_tlb(const spec_table& table) {
     table.allow_only({"entries", "ways", "page", "walk"});
     return {.entries = small(table, "entries"),
             .ways = small(table, "ways"),
             .page_bytes = table.bytes("page", 0),
-            .walk_cycles = table.number("walk", 0)};
+            .walk_cycles = cycles_in(table, "walk")};
   }
 
   static void read_cycles(const spec_table& table, instruction_cycles& cycles) {
     table.allow_only({"integer", "multiply", "divide", "floating", "branch", "call", "mispredict"});
-    cycles.integer = table.number("integer", 0);
-    cycles.multiply = table.number("multiply", 0);
-    cycles.divide = table.number("divide", 0);
-    cycles.floating = table.number("floating", 0);
-    cycles.branch = table.number("branch", 0);
-    cycles.call = table.number("call", 0);
-    cycles.mispredict = table.number("mispredict", 0);
+    cycles.integer = cycles_in(table, "integer");
+    cycles.multiply = cycles_in(table, "multiply");
+    cycles.divide = cycles_in(table, "divide");
+    cycles.floating = cycles_in(table, "floating");
+    cycles.branch = cycles_in(table, "branch");
+    cycles.call = cycles_in(table, "call");
+    cycles.mispredict = cycles_in(table, "mispredict");
   }
 
   // Parses "1,0": column and row.

@@ -126,6 +126,37 @@ TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
   }
 }
 
+// A round takes 25 instructions of its own and a few of its loop. Before the counts of blocks kept below 0 from
+// becoming 2^32, each round took 4.29 ms.
+TEST(ModelledExecution, ABlockOfAccessesCostsNoMoreThanItsInstructions) {
+  const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/host.toml";
+  const auto figures = [&](const char* rounds) {
+    const json core = report_of(machine, "model_moved_pair", {rounds})["cores"][0];
+    return std::pair{core["clock_ps"].get<std::int64_t>(), core["instructions"].get<std::int64_t>()};
+  };
+  const auto one = figures("1000");
+  const auto two = figures("2000");
+  EXPECT_GE(two.second - one.second, 1000 * 5);
+  EXPECT_LE(two.second - one.second, 1000 * 40);
+  EXPECT_GE(two.first - one.first, 1000 * 1'000);
+  EXPECT_LE(two.first - one.first, 1000 * 20'000);
+}
+
+// A division of a million cycles at 50 MHz takes 20 ms, which a block's 32 bits of picoseconds do not hold.
+TEST(ModelledExecution, ABlockThatIsTooLongIsNamed) {
+  const scratch_folder folder;
+  std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml"};
+  std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  const std::size_t at = text.find("divide = 35");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 11, "divide = 1000000");
+  const std::string file = folder.path() + "/slow.toml";
+  std::ofstream{file} << text;
+  const command_result result = model_run(file, "model_instruction_classes", {"divide", "1"});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("more than the 4.29 ms that a block may take"));
+}
+
 // A function of 8 KiB lies in 257 lines of 32 bytes at most, with the loop around it in a few more: once they are
 // there, no round misses. 64 KiB are four lines for each set of two ways: each round misses all of them, for 20 cycles
 // less the one that a hit takes in the pipeline, from the tile's own memory.

@@ -2,8 +2,11 @@
 
 #include <Zydis/Zydis.h>
 
+#include <situ/base/detail/assert.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 // The addresses of the hooks, by the kind of call: the linker's names for the beginnings and ends of sections, into
 // which hooks.cpp puts the hooks.
@@ -19,8 +22,6 @@ void __tsan_func_entry(void*);
 
 namespace situ::model {
 namespace {
-
-constexpr std::uint32_t most_instructions = 1 << 16;  // limit for a block, so that 32 bits of picoseconds hold its cost
 
 enum class callee : std::uint8_t { program, function_hook, access_hook, atomic_hook, plain_hook, next_block };
 
@@ -106,45 +107,65 @@ struct one_instruction {
   });
 }
 
-// Accesses whose hooks have been called, and whose instructions still follow.
-struct told_accesses {
-  std::uint32_t next = 0;   // the next accesses of any kind are taken for these
-  std::uint32_t later = 0;  // moves of the frame and of constants taken for accesses; others may replace them
+// What is known while a block is read.
+struct block_reader {
+  block_instructions block;
+  // accesses whose hooks have been called, and whose instructions still follow
+  std::uint32_t told_next = 0;   // the next accesses of any kind are taken for these
+  std::uint32_t told_later = 0;  // moves of the frame and of constants taken for accesses; others may replace them
+  // parts of the block's classes that cannot be the set-up of a later hook, since they access memory for a told access
+  std::uint32_t joined_integer = 0;
+  std::uint32_t joined_move = 0;
 };
 
-void count(block_instructions& block, const one_instruction& one, told_accesses& told) noexcept {
+void count(block_reader& reader, const one_instruction& one) noexcept {
+  block_instructions& block = reader.block;
   const ZydisMnemonic what = one.is.mnemonic;
   const ZydisInstructionCategory category = one.is.meta.category;
   if (category == ZYDIS_CATEGORY_NOP || category == ZYDIS_CATEGORY_WIDENOP || category == ZYDIS_CATEGORY_CET) return;
   const std::uint32_t made = accesses_of(one);
-  const std::uint32_t priced = std::min(made, told.next);
+  const std::uint32_t priced = std::min(made, reader.told_next);
   const bool moves = category == ZYDIS_CATEGORY_DATAXFER;
   const bool is_own = is_at(one, {ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_RBP});
-  told.next -= priced;
+  reader.told_next -= priced;
   if (priced > 0 && moves) {
-    if (is_own || is_at(one, {ZYDIS_REGISTER_RIP})) told.later += priced;
+    if (is_own || is_at(one, {ZYDIS_REGISTER_RIP})) reader.told_later += priced;
     return;
   }
-  const bool is_late = made > 0 && priced == 0 && !is_own && told.later > 0;
-  if (is_late) --told.later;
-  if (priced > 0 || is_late) ++block.joined;
+  const bool is_late = made > 0 && priced == 0 && !is_own && reader.told_later > 0;
+  if (is_late) --reader.told_later;
+  const std::uint32_t joined = priced > 0 || is_late ? 1 : 0;
+  block.joined += joined;
   if (what == ZYDIS_MNEMONIC_IMUL || what == ZYDIS_MNEMONIC_MUL || what == ZYDIS_MNEMONIC_MULX) {
     ++block.multiply;
   } else if (divides(what)) {
     ++block.divide;
+  } else if (moves && is_own) {
+    ++block.frame;
   } else if (moves) {
-    ++(is_own ? block.frame : block.move);
+    ++block.move;
+    reader.joined_move += joined;
+  } else if (is_floating(one)) {
+    ++block.floating;
   } else {
-    ++(is_floating(one) ? block.floating : block.integer);
+    ++block.integer;
+    reader.joined_integer += joined;
   }
 }
 
 // Counts a call; returns false if the block ends before the call.
-[[nodiscard]] bool count_call(block_instructions& block, callee to, told_accesses& told) noexcept {
+[[nodiscard]] bool count_call(block_reader& reader, callee to) noexcept {
+  block_instructions& block = reader.block;
+  // Leaves out the instructions that set up a hook's arguments, if they are in this block: the latest of them that are
+  // not known to be the program's own.
   const auto leave_out = [&](std::uint32_t set_up) {
-    for (std::uint32_t* const of : {&block.move, &block.integer, &block.frame}) {
-      const std::uint32_t less = std::min(*of, set_up);
-      *of -= less;
+    struct {
+      std::uint32_t& count;
+      std::uint32_t kept;
+    } const classes[] = {{block.move, reader.joined_move}, {block.integer, reader.joined_integer}, {block.frame, 0}};
+    for (const auto& [count, kept] : classes) {
+      const std::uint32_t less = std::min(count - kept, set_up);
+      count -= less;
       set_up -= less;
     }
   };
@@ -154,7 +175,7 @@ void count(block_instructions& block, const one_instruction& one, told_accesses&
     case callee::function_hook: leave_out(1); break;  // for the caller's address
     case callee::access_hook:
       leave_out(1);  // the address
-      ++told.next;
+      ++reader.told_next;
       ++block.accesses;
       break;
     case callee::atomic_hook:
@@ -188,11 +209,11 @@ hook_call hook_called(std::uintptr_t target) noexcept {
 
 block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept {
   static const ZydisDecoder decoder = make_decoder();
-  block_instructions block;
+  block_reader reader;
+  block_instructions& block = reader.block;
   one_instruction one;
-  told_accesses told;
   bool compares = false;  // the last instruction was a comparison
-  for (std::uint32_t i = 0; i < most_instructions; ++i, code += one.is.length) {
+  for (;; code += one.is.length) {
     end = code;
     // Only code follows, unless a call does not return: bytes that cannot be decoded end the block, too.
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, reinterpret_cast<const void*>(code),
@@ -200,20 +221,20 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
       break;
     switch (one.is.meta.category) {
       case ZYDIS_CATEGORY_CALL:
-        if (!count_call(block, callee_at(target_of(one, code)), told)) return block;
+        if (!count_call(reader, callee_at(target_of(one, code)))) return block;
         break;
       case ZYDIS_CATEGORY_RET:
         ++block.call;
         end += one.is.length;
         return block;
       case ZYDIS_CATEGORY_COND_BR:
-        if (compares && block.integer > 0) ++block.joined;
+        if (compares) ++block.joined;
         [[fallthrough]];
       case ZYDIS_CATEGORY_UNCOND_BR:
         ++block.branch;
         end += one.is.length;
         return block;
-      default: count(block, one, told);
+      default: count(reader, one);
     }
     if (one.is.mnemonic == ZYDIS_MNEMONIC_UD2) break;
     compares = one.is.mnemonic == ZYDIS_MNEMONIC_CMP || one.is.mnemonic == ZYDIS_MNEMONIC_TEST;
@@ -221,20 +242,23 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
   return block;
 }
 
-block_cost cost_of(const block_instructions& block, const machine::instruction_cycles& cycles, time_ps period,
-                   double width) noexcept {
+std::optional<block_cost> cost_of(const block_instructions& block, const machine::instruction_cycles& cycles,
+                                  time_ps period, double width) noexcept {
+  SITU_ASSERT(1, block.executed_alone() <= block.count(),
+              "an instruction is executed together with one access, if it is counted at all");
   const double of_class[] = {block.integer * cycles.integer, block.multiply * cycles.multiply,
                              block.divide * cycles.divide,   block.floating * cycles.floating,
                              block.branch * cycles.branch,   block.call * cycles.call};
-  const std::uint32_t count = block.count() - (width > 0 ? block.frame + block.joined : 0);
+  const std::uint32_t count = width > 0 ? block.executed_alone() : block.count();
   double sum = (block.move + block.frame) * cycles.integer;
   for (const double each : of_class) sum += each;
   if (width > 0) {
     const double of_accesses = block.accesses / width;  // share that each access adds
     sum = std::max(*std::max_element(std::begin(of_class), std::end(of_class)) - of_accesses, count / width);
   }
-  const double picoseconds = std::clamp(std::round(sum * static_cast<double>(period)), 1.0, 4294967295.0);
-  return {.picoseconds = static_cast<std::uint32_t>(picoseconds), .instructions = count, .lines = {}};
+  const double picoseconds = std::max(std::round(sum * static_cast<double>(period)), 1.0);
+  if (!(picoseconds <= std::numeric_limits<std::uint32_t>::max())) return std::nullopt;
+  return block_cost{.picoseconds = static_cast<std::uint32_t>(picoseconds), .instructions = count, .lines = {}};
 }
 
 }  // namespace situ::model

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <situ/machine/tree.h>
 
@@ -39,7 +40,8 @@ struct fetched_lines {
   friend bool operator==(const fetched_lines&, const fetched_lines&) = default;
 };
 
-// The number of instructions of each class in a block.
+// The number of instructions of each class in a block. Invariant: an instruction is counted in `joined` at most once, and
+// none of `frame` is. So frame + joined <= count().
 struct block_instructions {
   std::uint32_t integer = 0;
   std::uint32_t move = 0;
@@ -54,6 +56,9 @@ struct block_instructions {
   [[nodiscard]] std::uint32_t count() const noexcept {
     return integer + move + frame + multiply + divide + floating + branch + call;
   }
+  // Returns how many of them a core with a width executes for themselves. Below 0 it would be a huge number, which
+  // cost_of() refuses.
+  [[nodiscard]] std::uint32_t executed_alone() const noexcept { return count() - frame - joined; }
   friend bool operator==(const block_instructions&, const block_instructions&) = default;
 };
 
@@ -77,11 +82,14 @@ static_assert(sizeof(block_cost) == 16, "the hook loads it whole");
 // integer instructions. A core with a width executes instructions of several classes at a time: a block takes the
 // longest time of any one class, or the time of all instructions at `width` a cycle, if that is longer. Such a core
 // fuses a comparison with its jump, and arithmetic with the access of its operand. Moves of the frame are not counted
-// for it: nearly all of them exist because a hook may change registers.
+// for it: nearly all of them exist because a hook may change registers. So a block and its accesses (1 / width cycles
+// each) never take less than the accesses alone, nor more than the sum of the classes with 1 / width cycles or more for
+// each instruction. Returns nullopt for a block that takes longer than a block_cost can say, 4.29 ms.
 //
 // Worked example: 4 integer instructions of 0.25 cycles, 6 floating ones of 0.5 and a branch of 0.5, with a width of 6:
 // max(4 * 0.25, 6 * 0.5, 0.5, 11 / 6) = 3 cycles; without a width 4.5.
-[[nodiscard]] block_cost cost_of(const block_instructions& block, const machine::instruction_cycles& cycles,
-                                 time_ps period, double width = 0) noexcept;
+[[nodiscard]] std::optional<block_cost> cost_of(const block_instructions& block,
+                                                const machine::instruction_cycles& cycles, time_ps period,
+                                                double width = 0) noexcept;
 
 }  // namespace situ::model

@@ -1,9 +1,15 @@
 // The cost of the running core's instructions: a table of the blocks that cores of a kind have met.
+#include <situ/base/detail/assert.h>
+
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
 
 #include "model/execution/block_costs.h"
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/stacks.h"
 #include "model/parts/branch_predictor.h"
 
 namespace situ::model {
@@ -11,6 +17,14 @@ namespace {
 
 std::uintptr_t program_bytes() noexcept {
   return reinterpret_cast<std::uintptr_t>(&etext) - reinterpret_cast<std::uintptr_t>(&__executable_start);
+}
+
+// A block's cost would have to be cut to the 32 bits that the hook adds, and the time would be wrong.
+[[noreturn]] void give_up_block(const core& of, std::uintptr_t code) {
+  give_up(fmt::format("the block of code at {} takes core {} more than the {:.2f} ms that a block may take; see the "
+                      "core's clock and cycles in the machine's file",
+                      name_of_code(code), of.index, std::numeric_limits<std::uint32_t>::max() * 1e-9)
+              .c_str());
 }
 
 }  // namespace
@@ -61,12 +75,16 @@ void engine::go_to_block(core& c, std::uintptr_t code) {
 // never fetched: its addresses differ from run to run.
 block_cost engine::read_cost(const core& of, std::uintptr_t code, bool is_own) const {
   std::uintptr_t end = code;
-  block_cost cost =
+  const std::optional<block_cost> whole =
       cost_of(read_block(code, end), of.is_device ? machine::instruction_cycles{} : machine_->cycles(of.index),
               of.period_ps, of.is_device ? 0 : machine_->width(of.index));
+  if (!whole) give_up_block(of, code);
+  block_cost cost = *whole;
   if (!is_own || of.fetch_front == nullptr) return cost;
   const std::uintptr_t first = native_text_.address(code);
   const std::uintptr_t last = std::max(native_text_.address(end), first + 1) - 1;
+  SITU_ASSERT(1, last >> of.fetch_shift < std::numeric_limits<std::uint32_t>::max(),
+              "link modelled programs at low addresses (-no-pie): a block keeps the lines of its code in 32 bits");
   cost.lines = {.first = static_cast<std::uint32_t>(first >> of.fetch_shift),
                 .last = static_cast<std::uint32_t>(last >> of.fetch_shift)};
   return cost;

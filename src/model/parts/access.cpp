@@ -84,7 +84,7 @@ modelled_machine::impl::path modelled_machine::impl::path_to(const home& where, 
   }
   const time_ps done = get_line(core, way, where, address, false, now);
   cache_state& first = *way.front();
-  const time_ps waited = done - now - first.hit_time;
+  const time_ps waited = done - now - std::min(done - now, first.hit_time);  // a tile's own memory may be faster
   c.waited += waited;
   first.miss_time += waited;
   if (done > now + first.hit_time) ++first.waited_misses;
