@@ -10,8 +10,14 @@
 namespace situ::machine {
 namespace {
 
+// Returns whether several cores use the cache.
+bool is_shared(const tree& machine, node_id cache) {
+  const std::vector<node_id> cores = machine.all(node_kind::core);
+  return std::ranges::count_if(cores, [&](node_id core) { return machine.is_under(core, cache); }) > 1;
+}
+
 // Gives one core's figures to all cores. The caches around it get its outstanding misses, and the second cache, if
-// there is one, gets its prefetch streams.
+// there is one, gets its prefetch streams. One core's misses do not show how many a shared cache has in all.
 void put_core(tree_builder& builder, const tree& machine, const core_result& core) {
   for (node_id id = 1; id < machine.nodes().size(); ++id) {
     const node& n = machine.at(id);
@@ -25,7 +31,8 @@ void put_core(tree_builder& builder, const tree& machine, const core_result& cor
       facts.store_buffer = core.window > 0 ? core.store_buffer : 0;
     }
     if (n.kind != node_kind::cache || n.cache == cache_kind::instruction || core.misses == 0) continue;
-    facts.outstanding = n.level == 1 ? core.misses : std::max(core.stream_lines, core.lines_in_all);
+    const std::uint32_t lines = n.level == 1 ? core.misses : std::max(core.stream_lines, core.lines_in_all);
+    (is_shared(machine, id) ? facts.outstanding_per_core : facts.outstanding) = lines;
     if (n.level != 2 || core.stream_count == 0) continue;
     facts.prefetch_streams = core.stream_count;
     facts.prefetch_lines = core.stream_lines;

@@ -77,6 +77,7 @@ const model_key model_keys[] = {
     {"window", {node_kind::core}},
     {"store_buffer", {node_kind::core}},
     {"outstanding", {node_kind::cache}},
+    {"outstanding_per_core", {node_kind::cache}},
     {"prefetch_streams", {node_kind::cache}},
     {"prefetch_lines", {node_kind::cache}},
     {"prefetch_page", {node_kind::cache}},
@@ -234,6 +235,7 @@ class reader {
                       "window",
                       "store_buffer",
                       "outstanding",
+                      "outstanding_per_core",
                       "prefetch_streams",
                       "prefetch_lines",
                       "prefetch_page"});
@@ -340,6 +342,7 @@ class reader {
     facts.window = small(table, "window");
     facts.store_buffer = small(table, "store_buffer");
     facts.outstanding = small(table, "outstanding");
+    facts.outstanding_per_core = small(table, "outstanding_per_core");
     facts.prefetch_streams = small(table, "prefetch_streams");
     facts.prefetch_lines = small(table, "prefetch_lines");
     facts.prefetch_page_bytes = table.bytes("prefetch_page", 0);

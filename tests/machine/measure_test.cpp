@@ -222,10 +222,12 @@ TEST(as_modelled, has_what_a_model_needs) {
   const std::uint64_t sets = outer.bytes / outer.ways / std::max(1U, outer.line_bytes);
   EXPECT_EQ(sets & (sets - 1), 0U);
   EXPECT_EQ(outer.ways, 16U) << "what others leave of a cache is as associative as all of it";
-  EXPECT_EQ(outer.outstanding, 40U);
+  EXPECT_EQ(outer.outstanding_per_core, 40U) << "one core measured; two share the cache";
+  EXPECT_EQ(outer.outstanding, 0U);
   const machine::node& inner = made.at(made.all(machine::node_kind::cache)[1]);
   EXPECT_EQ(inner.latency_ns, 1) << "nobody disturbed a tenth of the samples";
   EXPECT_EQ(inner.outstanding, 12U);
+  EXPECT_EQ(inner.outstanding_per_core, 0U);
   EXPECT_EQ(inner.writes, machine::write_policy::write_back);
   EXPECT_EQ(made.at(made.all(machine::node_kind::memory)[0]).bandwidth, 3'600'000'000U)
       << "what the triad moved, with the lines that its stores read";

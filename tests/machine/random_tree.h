@@ -34,6 +34,7 @@ class random_tree {
           facts.level = 1 + below(3);
           facts.cache = static_cast<cache_kind>(below(3));
           facts.outstanding = below(3);
+          facts.outstanding_per_core = below(3);
           facts.prefetch_streams = below(3);
           facts.prefetch_lines = below(3);
           facts.prefetch_page_bytes = 4096ULL * below(3);

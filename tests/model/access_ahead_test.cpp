@@ -459,6 +459,10 @@ TEST(AccessAhead, WhatAFileMayNotSay) {
   EXPECT_EQ(message(with_mispredict(window_of_10)), "no error");
   EXPECT_THAT(message(with_mispredict("")), HasSubstr("give it a window"));
   EXPECT_THAT(message(small_host("width = 4\n", "")), HasSubstr("give it a window"));
+  EXPECT_THAT(message(small_host("window = 10\nwidth = -1\n", "")), HasSubstr("-1 instructions a cycle cannot be"));
+  std::string before_zero = small_host("", "");
+  before_zero.replace(before_zero.find("call = 1 }"), 10, "call = -1 }");
+  EXPECT_THAT(message(before_zero), HasSubstr("-1 cycles cannot be"));
   EXPECT_THAT(message(small_host(
                   "", "outstanding = 2\nprefetch_streams = 2\nprefetch_lines = 4\nprefetch_page = \"5000 B\"\n")),
               HasSubstr("multiple of 4 KiB"));

@@ -178,22 +178,23 @@ struct node_facts {
   coherence coherent_by = coherence::unknown;               // of the machine, a package or a group
   std::uint32_t x = no_index;                               // of a package, group or device: its column on a grid
   std::uint32_t y = no_index;                               // and its row
-  std::uint32_t width_bits = 0;           // of a group: bits that its bus carries in a cycle of its clock
-  double access_ns = 0;                   // of a memory: from its controller's side, without the time to reach it
-  double occupancy_ns = 0;                // of a memory: time that a burst occupies a channel
-  std::uint32_t burst_bytes = 0;          // of a memory: bytes that one access reads or writes
-  std::uint32_t channels = 0;             // of a memory
-  std::uint32_t entries = 0;              // of a device: entries that it holds, or operations under way at a time
-  instruction_cycles cycles;              // of a core
-  tlb itlb;                               // of a core: for its instructions
-  tlb dtlb;                               // of a core: for its data
-  double width = 0;                       // of a core: instructions of several classes a cycle; 0: they add up
-  std::uint32_t window = 0;               // of a core: instructions under way, so that it continues past a miss
-  std::uint32_t store_buffer = 0;         // of a core with a window: stores that wait for their lines
-  std::uint32_t outstanding = 0;          // of a cache: most misses outstanding at a time
-  std::uint32_t prefetch_streams = 0;     // of a cache: streams that its prefetcher follows
-  std::uint32_t prefetch_lines = 0;       // of a cache: lines that it prefetches ahead in each stream
-  std::uint64_t prefetch_page_bytes = 0;  // of a cache: boundary that its prefetcher does not cross; 4 KiB
+  std::uint32_t width_bits = 0;            // of a group: bits that its bus carries in a cycle of its clock
+  double access_ns = 0;                    // of a memory: from its controller's side, without the time to reach it
+  double occupancy_ns = 0;                 // of a memory: time that a burst occupies a channel
+  std::uint32_t burst_bytes = 0;           // of a memory: bytes that one access reads or writes
+  std::uint32_t channels = 0;              // of a memory
+  std::uint32_t entries = 0;               // of a device: entries that it holds, or operations under way at a time
+  instruction_cycles cycles;               // of a core
+  tlb itlb;                                // of a core: for its instructions
+  tlb dtlb;                                // of a core: for its data
+  double width = 0;                        // of a core: instructions of several classes a cycle; 0: they add up
+  std::uint32_t window = 0;                // of a core: instructions under way, so that it continues past a miss
+  std::uint32_t store_buffer = 0;          // of a core with a window: stores that wait for their lines
+  std::uint32_t outstanding = 0;           // of a cache: most misses outstanding at a time, of all cores
+  std::uint32_t outstanding_per_core = 0;  // of a cache that cores share: most of these that are one core's
+  std::uint32_t prefetch_streams = 0;      // of a cache: streams that its prefetcher follows
+  std::uint32_t prefetch_lines = 0;        // of a cache: lines that it prefetches ahead in each stream
+  std::uint64_t prefetch_page_bytes = 0;   // of a cache: boundary that its prefetcher does not cross; 4 KiB
 
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };

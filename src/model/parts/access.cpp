@@ -98,7 +98,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
   if (c.has_registers)
-    for (const cache_state* missed : way.first(level)) now = missed->under_way.begin_of(now);
+    for (const cache_state* missed : way.first(level)) now = missed->under_way.begin_of(core, now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
   cache_state& first = *way.front();
@@ -129,7 +129,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
     fill_missing(first, address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, room_made);
   }
   if (c.has_registers) {
-    keep_under_way(way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
+    keep_under_way(core, way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
     for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);
   }
   return done;
@@ -137,9 +137,9 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
 
 // Records the line as in flight in the caches that missed it: other misses of the line wait for it, and so do misses
 // that find no free register.
-void modelled_machine::impl::keep_under_way(path missed, std::uint64_t address, time_ps begin, time_ps end,
-                                            time_ps settled) {
-  for (cache_state* each : missed) each->under_way.take(each->tags.line_of(address), begin, end, settled);
+void modelled_machine::impl::keep_under_way(std::uint32_t core, path missed, std::uint64_t address, time_ps begin,
+                                            time_ps end, time_ps settled) {
+  for (cache_state* each : missed) each->under_way.take(core, each->tags.line_of(address), begin, end, settled);
 }
 
 // Returns the first level after the first cache that has the line, or the size of the way; counts hits and misses.

@@ -104,7 +104,7 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   std::size_t found = level + 1;
   while (found < way.size() && !way[found]->tags.hit(way[found]->tags.line_of(address))) ++found;
   for (std::size_t i = level; i < found; ++i)
-    if (!way[i]->under_way.has_free(now)) return false;
+    if (!way[i]->under_way.has_free(core, now)) return false;
   for (const cache_state* peer : c.peers)
     if (peer->tags.state(peer->tags.line_of(address)).dirty) return true;
   const home where = home_of(address, c.tile);
@@ -119,7 +119,8 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   ++cache.prefetches;
   for (std::size_t i = found; i-- > level;)
     fill(*way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
-  keep_under_way(way.subspan(level, found - level), address, now, done, c.past_misses ? c.past_misses->settled : now);
+  keep_under_way(core, way.subspan(level, found - level), address, now, done,
+                 c.past_misses ? c.past_misses->settled : now);
   return true;
 }
 

@@ -163,6 +163,10 @@ class spec_maker {
       fail(id,
            fmt::format("{} bytes in {} ways of lines of {} bytes are {:.6g} sets; a power of two of them is allowed",
                        n.bytes, n.ways, n.line_bytes, static_cast<double>(n.bytes) / static_cast<double>(way_bytes)));
+    if (n.outstanding > 0 && n.outstanding_per_core > n.outstanding)
+      fail(id, fmt::format("outstanding_per_core = {} cannot be more than outstanding = {}, the misses of all cores; "
+                           "leave outstanding out where only each core has a limit",
+                           n.outstanding_per_core, n.outstanding));
     check_prefetcher(id);
     cache_of_[id] = static_cast<std::uint32_t>(spec_.caches.size());
     const std::uint32_t tile = tile_of(id);
@@ -178,6 +182,7 @@ class spec_maker {
                             .write_through = n.writes == machine::write_policy::write_through,
                             .allocates_on_write = n.allocates_on != machine::line_allocation::reads,
                             .outstanding = n.outstanding,
+                            .outstanding_per_core = n.outstanding_per_core,
                             .prefetch_streams = n.prefetch_streams,
                             .prefetch_lines = n.prefetch_lines,
                             .prefetch_page = std::max<std::uint64_t>(n.prefetch_page_bytes, 4096),
@@ -189,7 +194,7 @@ class spec_maker {
     if ((n.prefetch_streams == 0) != (n.prefetch_lines == 0))
       fail(id,
            "a prefetcher has prefetch_streams and prefetch_lines; write both, or none where there is no prefetcher");
-    if (n.prefetch_streams > 0 && n.outstanding == 0)
+    if (n.prefetch_streams > 0 && n.outstanding == 0 && n.outstanding_per_core == 0)
       fail(id, "a cache with a prefetcher needs outstanding: how many lines may be on their way");
     if (n.prefetch_streams > 0 && n.line_bytes > 4096)
       fail(id, "a prefetcher follows lines of up to 4096 bytes, within a page");

@@ -59,11 +59,12 @@ struct cache_spec {
   time_ps hit_time = 0;  // from a core's load to its use
   bool write_through = false;
   bool allocates_on_write = true;
-  std::uint32_t outstanding = 0;       // misses in flight at a time; 0: no limit
-  std::uint32_t prefetch_streams = 0;  // streams that the prefetcher follows; 0: no prefetcher
-  std::uint32_t prefetch_lines = 0;    // lines that it fetches ahead
-  std::uint64_t prefetch_page = 0;     // page size in bytes; the prefetcher stops at the end of a page
-  std::vector<std::uint32_t> cores;    // cores whose path includes the cache
+  std::uint32_t outstanding = 0;           // misses in flight at a time; 0: no limit
+  std::uint32_t outstanding_per_core = 0;  // of these, those of one core; 0: no other limit
+  std::uint32_t prefetch_streams = 0;      // streams that the prefetcher follows; 0: no prefetcher
+  std::uint32_t prefetch_lines = 0;        // lines that it fetches ahead
+  std::uint64_t prefetch_page = 0;         // page size in bytes; the prefetcher stops at the end of a page
+  std::vector<std::uint32_t> cores;        // cores whose path includes the cache
 };
 
 // A coherence domain.

@@ -44,7 +44,7 @@ struct modelled_machine::impl {
     time_ps hit_time = 0;
     std::uint32_t index = 0;
     std::uint32_t tile = 0;
-    miss_registers under_way;
+    shared_miss_registers under_way;
     stream_prefetcher prefetcher;
     cache_state* next = nullptr;  // the next cache outwards
     std::uint32_t level = 1;
@@ -130,7 +130,8 @@ struct modelled_machine::impl {
   time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
                    time_ps now);
   std::size_t look_outwards(path caches_on_way, std::uint64_t address);
-  void keep_under_way(path missed, std::uint64_t address, time_ps begin, time_ps end, time_ps settled);
+  void keep_under_way(std::uint32_t core, path missed, std::uint64_t address, time_ps begin, time_ps end,
+                      time_ps settled);
 
   // access_ahead.cpp
   time_ps load_ahead(std::uint32_t core, const window_access& of, time_ps now);

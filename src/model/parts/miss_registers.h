@@ -10,6 +10,9 @@
 //
 // Not thread-safe. cost: a comparison if no miss is in flight; otherwise two binary searches, and a step for each miss
 // that ends or begins until a register is free. arrival() is linear in the misses that are not over.
+//
+// Cores share the registers of a cache that several of them use (shared_miss_registers); a core may take only a part of
+// them, as many as the queue between it and that cache has entries.
 #pragma once
 
 #include "model/parts/time.h"
@@ -17,6 +20,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace situ::model {
@@ -26,6 +30,7 @@ class miss_registers {
   // count: number of registers; 0 means that misses have no limit, and that none are recorded.
   explicit miss_registers(std::uint32_t count) : count_{count}, forget_at_{count} {}
 
+  [[nodiscard]] bool exist() const noexcept { return count_ != 0; }
   // Returns when a miss that occurs at `now` gets a register.
   [[nodiscard]] time_ps begin_of(time_ps now) const noexcept {
     if (count_ == 0 || now >= last_end_ || ends_.size() < count_) return now;
@@ -97,6 +102,45 @@ class miss_registers {
   std::vector<time_ps> ends_;    // ends of the same misses, sorted
   std::vector<time_ps> begins_;
   time_ps last_end_ = 0;
+};
+
+// The registers of a cache: all of them, and those that each core may take at a time.
+//
+// Worked example (three registers, two of a core; misses of 100): two misses of core 0 at 0 begin at once, and its third
+// at 100; a miss of core 1 at 0 begins at once, its second at 100, when a register of any core is free.
+class shared_miss_registers {
+ public:
+  // Each limit may be 0: there is none.
+  shared_miss_registers(std::uint32_t in_all, std::uint32_t of_a_core, std::size_t cores)
+      : all_{in_all > 0 ? in_all : limit_of_all(of_a_core, cores)},
+        of_core_(of_a_core > 0 ? cores : 0, miss_registers{of_a_core}) {}
+
+  // Returns whether the cache has a limit, and its misses in flight are recorded.
+  [[nodiscard]] bool exist() const noexcept { return all_.exist(); }
+  [[nodiscard]] time_ps begin_of(std::size_t core, time_ps now) const noexcept {
+    now = all_.begin_of(now);
+    if (of_core_.empty()) return now;
+    for (time_ps both = of_core_[core].begin_of(now); both != now; both = of_core_[core].begin_of(now))
+      now = all_.begin_of(both);
+    return now;
+  }
+  [[nodiscard]] bool has_free(std::size_t core, time_ps now) const noexcept {
+    return all_.has_free(now) && (of_core_.empty() || of_core_[core].has_free(now));
+  }
+  void take(std::size_t core, std::uint64_t line, time_ps begin, time_ps end, time_ps settled) {
+    all_.take(line, begin, end, settled);
+    if (!of_core_.empty()) of_core_[core].take(line, begin, end, settled);
+  }
+  [[nodiscard]] time_ps arrival(std::uint64_t line, time_ps now) const noexcept { return all_.arrival(line, now); }
+
+ private:
+  // Without a limit of its own the cache has as many registers as its cores may take: only the lines are recorded.
+  [[nodiscard]] static std::uint32_t limit_of_all(std::uint64_t of_a_core, std::size_t cores) noexcept {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(of_a_core * cores, std::numeric_limits<std::uint32_t>::max()));
+  }
+  miss_registers all_;
+  std::vector<miss_registers> of_core_;  // by core; empty: no limit of a core
 };
 
 }  // namespace situ::model

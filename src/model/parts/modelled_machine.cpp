@@ -18,7 +18,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
          .hit_time = cache.hit_time,
          .index = static_cast<std::uint32_t>(caches.size()),
          .tile = cache.tile,
-         .under_way = miss_registers{cache.outstanding},
+         .under_way = {cache.outstanding, cache.outstanding_per_core, spec.cores.size()},
          .prefetcher = {cache.prefetch_streams, cache.prefetch_lines, cache.line_bytes, cache.prefetch_page},
          .level = cache.level,
          .write_through = cache.write_through,
@@ -45,7 +45,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
     if (!core.fetch_path.empty()) state.first_fetch = state.fetch_path.front();
     for (const path each : {path{state.data_path}, path{state.fetch_path}})
       for (const cache_state* cache : each)
-        state.has_registers |= spec.caches[cache->index].outstanding > 0 || cache->prefetcher.exists();
+        state.has_registers |= cache->under_way.exist() || cache->prefetcher.exists();
     state.itlb = tlb{core.itlb};
     state.dtlb = tlb{core.dtlb};
     if (core.window > 0)
