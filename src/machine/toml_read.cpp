@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "machine/toml_assumed.h"
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -116,9 +118,10 @@ class reader {
  public:
   explicit reader(const spec_table& spec) : spec_{spec}, builder_{spec.text("name"), spec.text("description", "")} {}
 
-  tree run(std::vector<std::string>* where) {
+  tree run(std::vector<std::string>* where, std::vector<assumption>* assumed) {
     spec_.allow_only({"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth",
-                      "coherence", "node", "path", "link"});
+                      "coherence", "assumed", "node", "path", "link"});
+    read_assumed(spec_, "", assumed_);
     read_figures(spec_, builder_.facts(root_node));
     if (spec_.has("os")) builder_.facts(root_node).os_index = read_os(spec_, 1).front();
     builder_.facts(root_node).coherent_by = parse_kind(spec_, "coherence", "unknown", coherences);
@@ -127,7 +130,12 @@ class reader {
     places_.push_back(spec_.where(""));
     for (const spec_table& table : spec_.tables("node")) read_node(table);
     for (const spec_table& table : spec_.tables("path")) read_path(table);
-    for (const spec_table& table : spec_.tables("link")) read_links(table);
+    const std::vector<spec_table> links = spec_.tables("link");
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      read_links(links[i]);
+      read_assumed(links[i], links.size() == 1 ? "link" : fmt::format("link{}", i), assumed_);
+    }
+    if (assumed != nullptr) *assumed = std::move(assumed_);
     try {
       std::vector<node_id> ids;
       tree made = std::move(builder_).build(&ids);
@@ -238,7 +246,8 @@ class reader {
                       "outstanding_per_core",
                       "prefetch_streams",
                       "prefetch_lines",
-                      "prefetch_page"});
+                      "prefetch_page",
+                      "assumed"});
     node_facts facts;
     facts.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), node_kinds);
     kind_specific(table, facts);
@@ -269,6 +278,7 @@ class reader {
         members.push_back(add(table, parents->second[i], facts));
       }
     }
+    read_assumed(table, id, assumed_);
     families_.emplace(id, std::move(members));
   }
 
@@ -488,7 +498,7 @@ class reader {
   // Reads one link of all nodes of `ends`, or one of each pair of `from` and `to`.
   void read_links(const spec_table& table) {
     table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to", "topology", "columns", "rows",
-                      "width_bits", "clock", "carries"});
+                      "width_bits", "clock", "carries", "assumed"});
     link joined;
     joined.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), link_kinds);
     joined.name = table.text("name", "");
@@ -525,19 +535,21 @@ class reader {
   std::map<std::string, std::vector<node_id>> families_;
   std::vector<node_id> parents_;
   std::vector<std::string> places_;  // each node's place in the file
+  std::vector<assumption> assumed_;
   std::size_t records_ = 0;
 };
 
 }  // namespace
 
-tree parse_toml(std::string_view text, std::string_view file_name, std::vector<std::string>* where) {
+tree parse_toml(std::string_view text, std::string_view file_name, std::vector<std::string>* where,
+                std::vector<assumption>* assumed) {
   const spec_table spec = parse_spec(text, file_name);
-  return reader{spec}.run(where);
+  return reader{spec}.run(where, assumed);
 }
 
-tree read_toml(const std::string& path, std::vector<std::string>* where) {
+tree read_toml(const std::string& path, std::vector<std::string>* where, std::vector<assumption>* assumed) {
   const spec_table spec = read_spec(path);
-  return reader{spec}.run(where);
+  return reader{spec}.run(where, assumed);
 }
 
 }  // namespace situ::machine

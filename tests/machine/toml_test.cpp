@@ -361,6 +361,97 @@ TEST(toml, errors_name_file_line_and_key_and_say_what_to_write) {
   }
 }
 
+// A figure and its mark, in the head, a node, a table of a node, and a link.
+constexpr std::string_view marked = R"(name = "m"
+size = "4 GiB"
+assumed.size = { low = "2 GiB", high = "8 GiB", source = "why 0" }
+[[node]]
+id = "core"
+kind = "core"
+count = 2
+cycles = { integer = 1, floating = 8 }
+assumed.cycles.floating = { low = 3, high = 8.5, source = "why 1" }
+[[node]]
+id = "l2"
+kind = "cache"
+level = 2
+allocates_on = "reads"
+assumed.allocates_on = { others = ["reads_and_writes"], source = "why 2" }
+[[link]]
+kind = "coherent"
+ends = ["core"]
+latency = "60 ns"
+assumed.latency = { low = "0.02 us", high = "100 ns", source = "why 3" }
+)";
+
+TEST(toml, assumed_figures_come_with_their_ranges) {
+  std::vector<machine::assumption> assumed;
+  const tree made = machine::parse_toml(marked, "m.toml", nullptr, &assumed);
+  const std::vector<machine::assumption> expected{{"size", "4 GiB", "2 GiB", "8 GiB", {}, "why 0"},
+                                                  {"core.cycles.floating", "8", "3", "8.5", {}, "why 1"},
+                                                  {"l2.allocates_on", "reads", "", "", {"reads_and_writes"}, "why 2"},
+                                                  {"link.latency", "60 ns", "0.02 us", "100 ns", {}, "why 3"}};
+  EXPECT_EQ(assumed, expected);
+  EXPECT_EQ(machine::range_of(assumed[1]), "3 to 8.5");
+  EXPECT_EQ(machine::range_of(assumed[2]), "or reads_and_writes");
+  // They are marks of the file: the tree is the one of a file without them.
+  std::string plain;
+  for (std::string_view rest = marked; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+    if (!line.starts_with("assumed")) plain += line;
+    rest.remove_prefix(line.size());
+  }
+  EXPECT_EQ(made, parse(plain));
+}
+
+TEST(toml, of_several_links_each_has_its_number) {
+  std::vector<machine::assumption> assumed;
+  const std::string two = std::string{marked} +
+                          "[[link]]\nkind = \"coherent\"\nends = [\"core\"]\nbandwidth = \"1 GB/s\"\n"
+                          "assumed.bandwidth = { low = \"1 GB/s\", high = \"1 GB/s\", source = \"w\" }\n";
+  static_cast<void>(machine::parse_toml(two, "m.toml", nullptr, &assumed));
+  ASSERT_EQ(assumed.size(), 5U);
+  EXPECT_EQ(assumed[3].figure, "link0.latency");
+  EXPECT_EQ(assumed[4].figure, "link1.bandwidth");
+}
+
+TEST(toml, a_mark_has_a_figure_a_range_and_a_reason) {
+  const std::string core = "name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\nwindow = 4\n";
+  const auto message_of = [&](const std::string& line) {
+    try {
+      (void)parse(core + line + "\n");
+    } catch (const situ::error& failure) {
+      EXPECT_EQ(failure.code(), situ::errc::bad_file);
+      return std::string{failure.message()};
+    }
+    return std::string{};
+  };
+  const auto expect = [&](const std::string& line, const std::string& message) {
+    EXPECT_EQ(message_of(line).substr(0, message.size()), message) << line;
+  };
+  EXPECT_EQ(message_of("assumed.window = { low = 4, high = 4, source = \"s\" }"), "");
+  expect("assumed.window = { low = 5, high = 8, source = \"s\" }",
+         "m.toml:6: node[0].assumed.window: window = 4 is outside of the range from 5 to 8");
+  expect("assumed.window = { low = 1, high = 3, source = \"s\" }",
+         "m.toml:6: node[0].assumed.window: window = 4 is outside of the range from 1 to 3");
+  expect("assumed.window = { low = 8, high = 2, source = \"s\" }",
+         "m.toml:6: node[0].assumed.window.low: 8 is above high = 2");
+  expect("assumed.window = { low = 1, source = \"s\" }",
+         "m.toml:6: node[0].assumed.window: an assumed figure has a range");
+  expect("assumed.window = { low = 1, high = 8 }", "m.toml:6: node[0].assumed.window: an assumed figure has a reason");
+  expect("assumed.window = { low = 1, high = 8, sauce = \"s\" }",
+         "m.toml:6: node[0].assumed.window.sauce: unknown key; did you mean \"source\"?");
+  expect("assumed.window = { others = [\"2\"], source = \"s\" }",
+         "m.toml:6: node[0].assumed.window.others: window is a number");
+  expect("assumed.width = { low = 1, high = 8, source = \"s\" }",
+         "m.toml:6: node[0].assumed.width: marks a figure that is not here; write width = as well");
+  expect("assumed.kind = { others = [\"cache\"], source = \"s\" }",
+         "m.toml:6: node[0].assumed.kind: is no figure that can be assumed");
+  expect("assumed.cycles.floating = { low = 1, high = 8, source = \"s\" }",
+         "m.toml:6: node[0].assumed.cycles: marks figures that are not here; write cycles = as well");
+  expect("assumed.window = 4", "m.toml:6: node[0].assumed.window: expected a table");
+}
+
 TEST(toml, a_family_may_not_multiply_beyond_bounds) {
   std::string text = "name = \"bomb\"\n";
   for (int i = 0; i < 8; ++i)

@@ -69,6 +69,7 @@ std::string report_text(engine& ran, const run_figures& figures) {
     fmt::format_to(out, "region {}: {} ns modelled, {} accesses, begun {} times\n", each.name, each.sum.when / 1000,
                    accesses_of(each.sum), each.times);
   if (ran.profile() != nullptr) text += ran.profile()->text();
+  text += assumed_text(ran);
   const double seconds = static_cast<double>(figures.host_ns) * 1e-9;
   fmt::format_to(out, "host: {:.3f} s, {:.1f} million accesses a second, {} switches\n", seconds,
                  static_cast<double>(figures.accesses) * 1e-6 / std::max(seconds, 1e-9), ran.switches());
@@ -124,8 +125,8 @@ std::string report_json(engine& ran, const run_figures& figures, const report_ex
                    to_json(each.sum.parts));
     comma = ",\n  ";
   }
-  fmt::format_to(out, "],\n  \"shape\": {},\n  \"camat\": {},\n  \"parts\": {}", shape_json(ran), camat_json(ran),
-                 to_json(whole.parts));
+  fmt::format_to(out, "],\n  \"assumed\": {},\n  \"shape\": {},\n  \"camat\": {},\n  \"parts\": {}", assumed_json(ran),
+                 shape_json(ran), camat_json(ran), to_json(whole.parts));
   if (extras.over_time != nullptr) fmt::format_to(out, ",\n  \"timeline\": {}", extras.over_time->json());
   text += "\n}\n";
   return text;

@@ -67,6 +67,34 @@ std::string shape_json(engine& ran) {
   return ordered_json{{"columns", of.mesh.columns}, {"rows", of.mesh.rows}, {"nodes", std::move(nodes)}}.dump();
 }
 
+std::string assumed_text(engine& ran) {
+  const modelled_machine* const parts = ran.machine().parts();
+  if (parts == nullptr || parts->spec().assumed.empty()) return {};
+  const std::vector<machine::assumption>& all = parts->spec().assumed;
+  std::string text = fmt::format("assumed: {} figures of the machine:", all.size());
+  const char* comma = " ";
+  for (const machine::assumption& each : all) {
+    fmt::format_to(std::back_inserter(text), "{}{} {} ({})", comma, each.figure, each.value, range_of(each));
+    comma = ", ";
+  }
+  return text += '\n';
+}
+
+std::string assumed_json(engine& ran) {
+  ordered_json made = ordered_json::array();
+  if (const modelled_machine* const parts = ran.machine().parts())
+    for (const machine::assumption& each : parts->spec().assumed) {
+      const bool is_word = each.low.empty();
+      made.push_back({{"figure", each.figure},
+                      {"value", each.value},
+                      {"low", is_word ? ordered_json() : ordered_json(each.low)},
+                      {"high", is_word ? ordered_json() : ordered_json(each.high)},
+                      {"others", is_word ? ordered_json(each.others) : ordered_json()},
+                      {"source", each.source}});
+    }
+  return made.dump();
+}
+
 std::string camat_json(engine& ran) {
   ordered_json made = ordered_json::array();
   if (const modelled_machine* const parts = ran.machine().parts())

@@ -1,8 +1,9 @@
 #include "model/parts/machine_settings.h"
 
 #include <situ/base/error_code.h>
+#include <situ/machine/toml.h>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -118,8 +119,34 @@ class machine_text {
                 fmt::format("{}: there is no \"{}\" to set \"{}\" of; there are {}", file_name_, id, name, known));
   }
 
+  // Returns the end `low` or `high` of a figure's range, or `end` itself if the file does not mark the figure.
+  [[nodiscard]] std::string end_of_range(std::string_view end, std::string_view name) const {
+    std::vector<machine::assumption> assumed;
+    static_cast<void>(machine::parse_toml(text(), file_name_, nullptr, &assumed));
+    const auto found = std::ranges::find(assumed, name, &machine::assumption::figure);
+    if (found == assumed.end()) return std::string{end};
+    std::string value = end == "low" ? found->low : found->high;
+    if (value.empty())
+      throw_error(errc::bad_argument, fmt::format("{}: {} is \"{}\", which has no range; it could be \"{}\"",
+                                                  file_name_, name, found->value, fmt::join(found->others, "\", \"")));
+    return value;
+  }
+
+  // Removes the marks of a figure, and of the figures in its table, and leaves their lines empty.
+  void remove_marks(const block& in, std::string_view key) {
+    const std::string name = fmt::format("assumed.{}", key);
+    for (std::size_t i = in.begin; i < in.end; ++i)
+      if (!value_of(lines_[i], name).empty() || trimmed(lines_[i]).starts_with(name + ".")) lines_[i].clear();
+  }
+
   // Replaces the key's line, so that lines keep their numbers; without such a line, replaces an empty line.
   void put(const block& in, std::string_view key, std::string_view value, std::string_view name) {
+    std::string end;
+    if (value == "low" || value == "high") {
+      end = end_of_range(value, name);
+      value = end;
+    }
+    remove_marks(in, key);
     std::size_t at = in.end;
     for (std::size_t i = in.begin; i < in.end; ++i) {
       const std::string_view before = value_of(lines_[i], key);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace situ::model {
 namespace {
@@ -425,14 +426,20 @@ machine_spec machine_spec::from(const machine::tree& described, const std::vecto
 
 machine_spec read_machine(const std::string& path) {
   std::vector<std::string> where;
-  const machine::tree described = machine::read_toml(path, &where);
-  return machine_spec::from(described, where);
+  std::vector<machine::assumption> assumed;
+  const machine::tree described = machine::read_toml(path, &where, &assumed);
+  machine_spec made = machine_spec::from(described, where);
+  made.assumed = std::move(assumed);
+  return made;
 }
 
 machine_spec parse_machine(std::string_view text, std::string_view file_name) {
   std::vector<std::string> where;
-  const machine::tree described = machine::parse_toml(text, file_name, &where);
-  return machine_spec::from(described, where);
+  std::vector<machine::assumption> assumed;
+  const machine::tree described = machine::parse_toml(text, file_name, &where, &assumed);
+  machine_spec made = machine_spec::from(described, where);
+  made.assumed = std::move(assumed);
+  return made;
 }
 
 }  // namespace situ::model

@@ -11,6 +11,7 @@
 // machine_spec is a value type. cost of making one: linear in the tree.
 #pragma once
 
+#include <situ/machine/toml.h>
 #include <situ/machine/tree.h>
 
 #include "model/parts/time.h"
@@ -133,6 +134,7 @@ struct machine_spec {
   mesh_spec mesh;
   mesh_spec control;  // for messages alone, with equal columns and rows; if absent, `mesh` carries messages
   std::vector<accelerator_spec> accelerators;
+  std::vector<machine::assumption> assumed;  // figures of the file without a source; empty without a file
 
   // Makes a specification from a tree, checks and completes it. `where[node]`, if given, is the node's position in its
   // file. Throws bad_file for a missing figure or an impossible geometry; the message names the node, the error and the
