@@ -279,7 +279,7 @@ TEST_F(CoherenceShadow, DoesAsPlainCopiesDo) {
 
 // The machine tells the shadow what leaves its caches: the bytes and the time belong together.
 TEST(CoherenceShadowOfAMachine, FollowsTheCachesOfTheMachine) {
-  modelled_machine machine{read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2.toml")};
+  modelled_machine machine{read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2-fitted.toml")};
   constexpr std::size_t bytes = std::size_t{1} << 20;
   struct alignas(4096) block {
     std::byte data[bytes];
@@ -348,7 +348,7 @@ TEST_F(CoherenceShadow, ARegionAnewMayHaveAnotherSize) {
 // Core 0 writes a line into its cache. Its bytes are new ones then: nothing goes to memory when the line is written
 // back, and core 0's next read asks memory.
 TEST(CoherenceShadowOfAMachine, NewBytesAreInNoCache) {
-  modelled_machine machine{read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2.toml")};
+  modelled_machine machine{read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2-fitted.toml")};
   const std::uint64_t base = 0x10000;
   machine.map_range(base, base + 4096, 3);
   machine.access(0, base, 4, access_kind::write, 0);

@@ -62,7 +62,7 @@ TEST_P(ModelledRuns, AreAlike) {
   EXPECT_EQ(seen.size(), 1u) << testing::PrintToString(seen);
 }
 INSTANTIATE_TEST_SUITE_P(machines, ModelledRuns,
-                         testing::Values("flat", SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4.toml"),
+                         testing::Values("flat", SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4-fitted.toml"),
                          [](const auto& which) { return which.index == 0 ? "flat" : "nemesys"; });
 
 // Five rounds of two threads over 1000 numbers each: 499500 and 500500 a round. Its thread_local count is its own.
@@ -106,10 +106,10 @@ TEST(ModelledExecution, ReadsAndMissesAreCountedByHand) {
   }
 }
 
-// A thousand rounds more of each loop. A core of nemesys-4x4.toml takes a cycle for an instruction, but 4 for a
+// A thousand rounds more of each loop. A core of nemesys-4x4-fitted.toml takes a cycle for an instruction, but 4 for a
 // multiplication and for one of floating numbers, 35 for a division, 3 for a call and for its return.
 TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
-  const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+  const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml";
   const auto figures = [&](const char* what, const char* rounds) {
     const json core = report_of(machine, "model_instruction_classes", {what, rounds})["cores"][0];
     return std::pair{core["clock_ps"].get<std::int64_t>() / 20'000, core["instructions"].get<std::int64_t>()};
@@ -161,7 +161,7 @@ TEST(ModelledExecution, ABlockThatIsTooLongIsNamed) {
 // there, no round misses. 64 KiB are four lines for each set of two ways: each round misses all of them, for 20 cycles
 // less the one that a hit takes in the pipeline, from the tile's own memory.
 TEST(ModelledExecution, InstructionsAreFetched) {
-  const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+  const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml";
   const auto fetched = [&](const char* kib, const char* rounds) {
     const json core = report_of(machine, "model_instruction_fetch", {kib, rounds})["cores"][0];
     return std::array{core["fetches"].get<std::int64_t>(), core["fetch_misses"].get<std::int64_t>(),
@@ -193,7 +193,7 @@ TEST(ModelledExecution, InstructionsAreFetched) {
 TEST(ModelledExecution, PagesAreTranslated) {
   const scratch_folder folder;
   const auto nemesys_with = [&](const std::string& name, const std::string& keys) {
-    std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml"};
+    std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml"};
     std::string text{std::istreambuf_iterator<char>{stream}, {}};
     text.insert(text.find("cycles = {"), keys);
     std::ofstream{folder.path() + "/" + name} << text;
@@ -356,7 +356,7 @@ TEST(ModelledExecution, AForkIsRefused) {
   EXPECT_THAT(result.err, HasSubstr("fork is not modelled"));
 }
 
-const std::string nemesys = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+const std::string nemesys = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml";
 
 // 100 calls of i + 1, i from 0: 5050. Rings of 50 nodes hold 0 to 49: 1225, 20 times.
 TEST(ModelledExecution, PlacesCallEachOther) {

@@ -16,7 +16,7 @@ using package_rank::test::command_result;
 using package_rank::test::run_command;
 using testing::HasSubstr;
 
-const std::string nemesys_file = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+const std::string nemesys_file = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml";
 
 command_result offload_on(const std::string& machine, std::vector<std::string> options) {
   std::vector<std::string> all{

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t ddr = 14;
 
 modelled_machine nemesys() {
-  return modelled_machine{read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4.toml")};
+  return modelled_machine{read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4-fitted.toml")};
 }
 
 constexpr time_ps cycle = 10'000;

@@ -2,6 +2,7 @@
 #include "model/parts/machine_settings.h"
 
 #include <situ/base/error.h>
+#include <situ/machine/toml.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -67,9 +68,55 @@ TEST(MachineSettings, SayWhatThereIs) {
               HasSubstr("m.toml:9: the value of core.position goes over several lines"));
 }
 
+constexpr std::string_view marked = R"(name = "m"
+[[node]]
+id = "core"
+kind = "core"
+cycles = { integer = 1, call = 3 }
+assumed.cycles.call = { low = 1, high = 3, source = "w" }
+window = 4
+assumed.window = { low = 2, high = 8, source = "low = 1, high = 9" }
+[[node]]
+id = "l1"
+kind = "cache"
+level = 1
+latency = "20 ns"
+assumed.latency = { low = "10 ns", high = "40 ns", source = "w" }
+allocates_on = "reads"
+assumed.allocates_on = { others = ["reads_and_writes"], source = "w" }
+)";
+
+// The figures that are set lose their marks, whose lines stay, so that errors name the lines of the file.
+TEST(MachineSettings, LowAndHighAreTheEndsOfAnAssumedRange) {
+  std::vector<machine::assumption> assumed;
+  const auto with = [&](const std::vector<std::string>& settings) {
+    const std::string changed = apply_settings(marked, "m.toml", settings);
+    static_cast<void>(machine::parse_toml(changed, "m.toml", nullptr, &assumed));
+    EXPECT_EQ(std::ranges::count(changed, '\n'), std::ranges::count(marked, '\n'));
+    return changed;
+  };
+  EXPECT_THAT(with({"core.window=low"}), HasSubstr("\nwindow = 2\n\n[[node]]"));
+  ASSERT_EQ(assumed.size(), 3u);
+  EXPECT_EQ(assumed[0].figure, "core.cycles.call");
+  EXPECT_THAT(with({"core.window=high", "l1.latency=high"}), HasSubstr("\nlatency = \"40 ns\"\n\nallocates_on"));
+  ASSERT_EQ(assumed.size(), 2u);
+  EXPECT_THAT(with({"core.window=99"}), HasSubstr("\nwindow = 99\n"));  // beyond the range: it is not assumed any more
+  EXPECT_THAT(with({"core.cycles={integer=2}"}), HasSubstr("\ncycles = {integer=2}\n\nwindow"));
+  ASSERT_EQ(assumed.size(), 3u);
+  EXPECT_THAT(with({"l1.allocates_on=reads_and_writes"}), HasSubstr("allocates_on = \"reads_and_writes\"\n\n"));
+  try {
+    (void)apply_settings(marked, "m.toml", {"l1.allocates_on=high"});
+    ADD_FAILURE() << "a word has no high end";
+  } catch (const error& failure) {
+    EXPECT_EQ(failure.code(), errc::bad_argument);
+    EXPECT_EQ(failure.message(),
+              "m.toml: l1.allocates_on is \"reads\", which has no range; it could be \"reads_and_writes\"");
+  }
+}
+
 // 64 KiB in 4 ways of lines of 32 bytes: 512 sets; the mesh's one link has no id.
 TEST(MachineSettings, AreReadAsTheFileIs) {
-  const std::string file = SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4.toml";
+  const std::string file = SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4-fitted.toml";
   std::ifstream stream{file};
   const std::string nemesys{std::istreambuf_iterator<char>{stream}, {}};
   const machine_spec spec =

@@ -27,7 +27,7 @@ using package_rank::test::scratch_folder;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string nemesys = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+const std::string nemesys = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml";
 
 std::string text_of(const std::string& file) {
   std::ifstream stream{file};
@@ -111,6 +111,43 @@ TEST(ModelReport, TheShapeIsTheMachines) {
   EXPECT_EQ(flat["columns"], 0);
   ASSERT_EQ(flat["nodes"].size(), 3u);
   EXPECT_EQ(flat["nodes"][1]["cores"], json({"core 3", "core 4", "core 5"}));
+}
+
+// The assumed figures of a machine's file are in the report, less those that the user sets.
+TEST(ModelReport, ItSaysWhatOfTheMachineIsAssumed) {
+  const std::string free = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+  const auto found = [](const json& assumed, const std::string& figure) {
+    for (const json& each : assumed)
+      if (each["figure"] == figure) return each;
+    return json();
+  };
+  const json assumed = model_run(free, "model_walk", {"10", "1"}, {}, false).data()["assumed"];
+  EXPECT_EQ(found(assumed, "adapter.entries")["value"], "1");
+  EXPECT_EQ(found(assumed, "ddr.occupancy")["low"], "80 ns");
+  EXPECT_EQ(found(assumed, "ddr.occupancy")["high"], "260 ns");
+  EXPECT_TRUE(found(assumed, "ddr.occupancy")["others"].is_null());
+  EXPECT_EQ(found(assumed, "l2.allocates_on")["others"], json({"reads"}));
+  EXPECT_TRUE(found(assumed, "l2.size").is_null());  // table 2 has it
+  const json set = model_run(free, "model_walk", {"10", "1"}, {"--set", "ddr.occupancy=high"}, false).data()["assumed"];
+  EXPECT_TRUE(found(set, "ddr.occupancy").is_null());
+  EXPECT_EQ(set.size() + 1, assumed.size());
+  EXPECT_TRUE(model_run("flat", "model_walk", {"10", "1"}, {}, false).data()["assumed"].empty());
+}
+
+TEST(ModelReport, TheAssumedFiguresOfAMachineAreListed) {
+  const std::string command = std::string{SITU_TEST_BIN_DIR} + "/situ";
+  const scratch_folder folder;
+  const std::string file = folder.path() + "/assumed.json";
+  const command_result listed = run_command({command, "model", "assumed", "nemesys-4x4", "--json", file});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("\nddr.occupancy"));
+  EXPECT_THAT(listed.out, HasSubstr(" 80 ns to 260 ns "));
+  EXPECT_THAT(listed.out, HasSubstr(" or reads "));
+  EXPECT_EQ(json::parse(text_of(file)).size(), static_cast<std::size_t>(std::ranges::count(listed.out, '\n')));
+  const command_result fitted = run_command({command, "model", "assumed", "nemesys-4x4-fitted"});
+  EXPECT_THAT(fitted.out, HasSubstr("marks no figure as assumed"));
+  EXPECT_EQ(run_command({command, "model", "assumed", "flat"}).exit_code, 2);
+  EXPECT_EQ(run_command({command, "model", "assumed", "nemesys-5x5"}).exit_code, 2);
 }
 
 TEST(ModelReport, WhatItShowsOverTimeAddsUp) {

@@ -55,7 +55,7 @@ TEST(figure8, a_list_of_two) {
 // The unit on a modelled machine that nobody else uses, for all four families: within 10 % of figure 8's memory.
 TEST(figure8, a_quiet_machine_takes_what_the_memory_alone_takes) {
   struct quiet_machine {
-    model::modelled_machine machine{model::read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2.toml")};
+    model::modelled_machine machine{model::read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2-fitted.toml")};
     model::machine_memory port{machine, static_cast<std::uint32_t>(machine.spec().memories.size() - 1)};
   };
   figure8 alone{quick};
