@@ -99,6 +99,9 @@ void read_parts(kernel_run& made, const json& parts, double ps, std::uint32_t me
       quotient(sum_of(parts, "adapter", tile, "load_ps"), sum_of(parts, "adapter", tile, "loads")) / cycle_ps;
   made.store_cycles =
       quotient(sum_of(parts, "adapter", tile, "store_ps"), sum_of(parts, "adapter", tile, "stores")) / cycle_ps;
+  made.loads = sum_of(parts, "adapter", tile, "loads");
+  made.stores = sum_of(parts, "adapter", tile, "stores");
+  made.atomics = sum_of(parts, "adapter", tile, "atomics");
   const double used = memories;
   const double busy = sum_of(parts, "memory", "dram", "busy_ps");
   const double of_units = sum_of(parts, "memory", "dram", "unit_busy_ps");
@@ -146,9 +149,11 @@ kernel_run read_run(const std::string& report, const std::string& program, std::
   }
 }
 
-std::string machine_file(variant of) {
+std::string machine_file(variant of, const run_choice& choice) {
   const variant_facts& facts = facts_of(of);
-  std::string text{facts.machine == machine_size::small ? nemesys_2x2_toml() : nemesys_4x4_toml()};
+  const bool is_small = facts.machine == machine_size::small;
+  const std::string_view small = choice.is_fitted ? nemesys_2x2_fitted_toml() : nemesys_2x2_toml();
+  std::string text{is_small ? small : choice.is_fitted ? nemesys_4x4_fitted_toml() : nemesys_4x4_toml()};
   if (facts.l2_way_kib == 128) return text;
   const std::string_view l2 = "size = \"512 KiB\"";
   const std::size_t at = text.find(l2);
@@ -157,7 +162,7 @@ std::string machine_file(variant of) {
   return text.replace(at, l2.size(), fmt::format("size = \"{} KiB\"", 4 * facts.l2_way_kib));
 }
 
-macro_runs::macro_runs(const study_context& context) {
+macro_runs::macro_runs(const study_context& context, const run_choice& choice) {
   if (std::string missing = missing_programs({"situ", "situ-model", "imsuite_modelled"}); !missing.empty()) {
     missing_.push_back(std::move(missing));
     return;
@@ -168,15 +173,16 @@ macro_runs::macro_runs(const study_context& context) {
     variant of;
   };
   std::vector<task> tasks;
-  for (std::size_t v = 0; v < variant_count; ++v)
+  std::vector<variant> variants = choice.variants;
+  for (std::size_t v = 0; v < variant_count && choice.variants.empty(); ++v)
+    variants.push_back(static_cast<variant>(v));
+  for (const variant v : variants)
     for (std::size_t k = 0; k < kernel_names.size(); ++k)
-      if (!context.is_quick || std::ranges::find(quick_kernels, k) != quick_kernels.end())
-        tasks.push_back({k, static_cast<variant>(v)});
+      if (!context.is_quick || std::ranges::find(quick_kernels, k) != quick_kernels.end()) tasks.push_back({k, v});
 
   const study_folder folder;
-  for (std::size_t v = 0; v < variant_count; ++v) {
-    situ::detail::write_file(folder.file(fmt::format("{}.toml", v)), machine_file(static_cast<variant>(v)));
-  }
+  for (const variant v : variants)
+    situ::detail::write_file(folder.file(fmt::format("{}.toml", static_cast<int>(v))), machine_file(v, choice));
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::size_t finished = 0;
@@ -197,6 +203,8 @@ macro_runs::macro_runs(const study_context& context) {
                                        "--json",
                                        base + ".machine.json"};
     arguments.insert(arguments.end(), facts.options.begin(), facts.options.end());
+    if (facts.machine == machine_size::whole)
+      for (const std::string& each : choice.settings) arguments.insert(arguments.end(), {"--set", each});
     for (const std::string& each : {program, std::string{kernel}, std::string{"--transfer"},
                                     std::string{facts.transfer}, std::string{"--json"}, base + ".json"})
       arguments.push_back(each);

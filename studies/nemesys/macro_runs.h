@@ -73,6 +73,9 @@ struct kernel_run {
   double unit_use = 0;      // of the graph-copy units
   double load_cycles = 0;   // of a remote load, on average
   double store_cycles = 0;  // likewise
+  double loads = 0;         // remote ones of all compute tiles, as the next two
+  double stores = 0;
+  double atomics = 0;
   double memory_bound = 0;  // of the time that cores were busy, what they waited for accesses and for code
 };
 
@@ -80,13 +83,20 @@ struct kernel_run {
 // these lack something, or the program's answer is wrong.
 [[nodiscard]] kernel_run read_run(const std::string& report, const std::string& program, std::uint32_t memories);
 
-// The machine's file of a variant.
-[[nodiscard]] std::string machine_file(variant of);
+// What is run, on which machine.
+struct run_choice {
+  bool is_fitted = false;             // on the machines with the figures that were fitted to table 6
+  std::vector<std::string> settings;  // of the 4 x 4 machine, as `situ model run --set`
+  std::vector<variant> variants;      // empty: all
+};
+
+// The machine's file of a variant, without the settings.
+[[nodiscard]] std::string machine_file(variant of, const run_choice& choice = {});
 
 class macro_runs {
  public:
-  // Runs all kernels (of a quick study three of them) in all variants, as many at a time as there are processors.
-  explicit macro_runs(const study_context& context);
+  // Runs all kernels (of a quick study three of them) in the variants, as many at a time as there are processors.
+  explicit macro_runs(const study_context& context, const run_choice& choice = {});
 
   [[nodiscard]] const kernel_run* find(std::size_t kernel, variant of) const;
   // How much faster a kernel is in variant `with` than in `without`. pre: it has run in both.

@@ -7,6 +7,9 @@ namespace situ::studies {
 
 [[nodiscard]] std::string_view nemesys_4x4_toml() noexcept;
 [[nodiscard]] std::string_view nemesys_2x2_toml() noexcept;
+// The two fitted to table 6 of the paper.
+[[nodiscard]] std::string_view nemesys_4x4_fitted_toml() noexcept;
+[[nodiscard]] std::string_view nemesys_2x2_fitted_toml() noexcept;
 [[nodiscard]] std::string_view mppa_256_bostan_toml() noexcept;
 
 }  // namespace situ::studies

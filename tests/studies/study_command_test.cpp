@@ -67,6 +67,15 @@ TEST(study_command, lists_studies) {
   EXPECT_EQ(list.exit_code, 0);
   EXPECT_EQ(list.text.rfind("nemesys ", 0), 0U) << list.text;
   EXPECT_NE(list.text.find("\nhost "), std::string::npos) << list.text;
+  EXPECT_NE(list.text.find("\nnemesys-fitted "), std::string::npos) << list.text;
+}
+
+// The table of what the machine's file assumes needs no run of a kernel.
+TEST(study_command, what_the_machine_assumes_is_shown) {
+  const ended done = run("run nemesys --only assumed");
+  EXPECT_EQ(done.exit_code, 0) << done.text;
+  for (const char* const each : {"ddr.occupancy", "80 ns to 260 ns", "adapter.entries", "1 to 5"})
+    EXPECT_NE(done.text.find(each), std::string::npos) << done.text;
 }
 
 TEST(study_command, remote_memory_is_measured_and_simulated) {

@@ -78,7 +78,7 @@ void add_study_command(CLI::App& app) {
       "  situ study run nemesys --quick                    its figures beside the paper's, in under a minute\n"
       "  situ study run nemesys --only figure8 --html figure8.html    one part, as a page with plots");
   study->add_subcommand("list", "The studies that there are")->callback([] {
-    for (const study_info& each : situ::studies::all_studies()) print_out("{:<10} {}\n", each.name, each.words);
+    for (const study_info& each : situ::studies::all_studies()) print_out("{:<15} {}\n", each.name, each.words);
   });
   auto options = std::make_shared<study_options>();
   CLI::App* run = study->add_subcommand("run", "Run one, and print the paper's figures, ours, and the deviation");
