@@ -1,6 +1,6 @@
-// What a modelled machine counts of ten small programs (kinds/), beside what cachegrind counts of the same programs as
-// they are, at the same geometry (cachegrind.toml). Both are less what a program that does nothing has. The bounds are
-// those of gcc 12 today, in percent of cachegrind's count; docs/design/model.md has the reason of each that is not small.
+// Ten small programs (kinds/) on a modelled machine, and natively under cachegrind at the same geometry
+// (cachegrind.toml). The counts of both are less those of a program that does nothing. The bounds are in percent of
+// cachegrind's count, for gcc 12 as of today; docs/design/model.md has the reason of each that is not small.
 #include "examples/command.h"
 
 #include <gtest/gtest.h>

@@ -157,16 +157,20 @@ void machine() {
   std::printf("%d %d %d %d\n", omp_get_num_procs(), omp_get_max_threads(), in_team, omp_get_num_places());
 }
 
-// Critical sections that are most of the work: they never overlap in time.
-void serialized() {
+// 1,600 critical sections far shorter than a quantum, with `outside` additions before each.
+void short_sections(long outside) {
   long sum = 0;
-#pragma omp parallel for schedule(static)
-  for (long i = 0; i < 64; ++i) {
+  long others = 0;
+#pragma omp parallel for schedule(static) reduction(+ : others)
+  for (long i = 0; i < 1600; ++i) {
+    for (long k = 0; k < outside; ++k) others += numbers[k];
 #pragma omp critical
-    for (long k = 0; k < 500; ++k) sum += numbers[k];
+    for (long k = 0; k < 20; ++k) sum += numbers[k];
   }
-  std::printf("%ld\n", sum);
+  std::printf("%ld %ld\n", sum, others);
 }
+void serialized() { short_sections(0); }
+void half_serialized() { short_sections(20); }
 
 // A thread of the program's own has a team, and ends before the program does; one ends by pthread_exit.
 void threads() {
@@ -207,9 +211,12 @@ int main(int argc, char** argv) {
   const struct {
     const char* name;
     void (*body)();
-  } programs[] = {{"loops", loops},           {"exclusion", exclusion}, {"barriers", barriers}, {"tasks", tasks},
-                  {"wavefront", wavefront},   {"nested", nested},       {"machine", machine},   {"speedup", speedup},
-                  {"serialized", serialized}, {"threads", threads}};
+  } programs[] = {{"loops", loops},           {"exclusion", exclusion},
+                  {"barriers", barriers},     {"tasks", tasks},
+                  {"wavefront", wavefront},   {"nested", nested},
+                  {"machine", machine},       {"speedup", speedup},
+                  {"serialized", serialized}, {"half_serialized", half_serialized},
+                  {"threads", threads}};
   fill();
   for (const auto& each : programs)
     if (argc == 2 && std::strcmp(argv[1], each.name) == 0) {

@@ -58,8 +58,8 @@ TEST_P(OpenMP, RepeatsToTheCycle) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(programs, OpenMP,
-                         testing::Values("loops", "exclusion", "barriers", "tasks", "wavefront", "nested", "serialized",
-                                         "threads"),
+                         testing::Values("loops", "exclusion", "barriers", "tasks", "wavefront", "nested",
+                                         "half_serialized", "threads"),
                          [](const auto& which) { return which.param; });
 
 // The processors, the threads of a team, and the places of libgomp are the cores of the first tile.
@@ -119,10 +119,11 @@ TEST(OpenMPTime, FallsWithMoreCores) {
   }
 }
 
-// 64 critical sections of 500 additions: no team does them in less time than one thread.
+// However many threads do other work between 1,600 critical sections of 20 additions, these take the time that they take
+// one thread that does nothing else.
 TEST(OpenMPTime, CriticalSectionsFollowOneAnother) {
   const std::uint64_t one = time_of(flat(1), "serialized");
-  for (const int cores : {2, 4}) EXPECT_GE(time_of(flat(cores), "serialized"), one);
+  for (const int cores : {2, 4, 8}) EXPECT_GE(time_of(flat(cores), "half_serialized"), one) << cores;
 }
 
 // The third iteration of a loop waits for the second, ...: no more cores make it faster.

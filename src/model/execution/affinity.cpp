@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 #include "model/execution/engine.h"
 
@@ -53,11 +55,10 @@ constexpr std::string_view processor_files = "/sys/devices/system/cpu/cpu";
 // Writes the cores that share something with a core into `text`, as such a file has them ("3", "0-15"); returns whether
 // there is such a file on the machine: the processors of a core are itself, those of a socket the tile's.
 bool siblings_of(std::string_view file, char* text, std::size_t bytes) noexcept {
-  const std::size_t digits = file.find_first_not_of("0123456789");
-  if (digits == 0 || digits == std::string_view::npos) return false;
-  const auto number = static_cast<std::uint32_t>(std::strtoul(file.data(), nullptr, 10));
-  if (number >= core_count()) return false;
-  const std::string_view what = file.substr(digits);
+  std::uint32_t number = 0;
+  const auto [rest, failure] = std::from_chars(file.data(), file.data() + file.size(), number);
+  if (failure != std::errc{} || number >= core_count()) return false;
+  const std::string_view what = file.substr(static_cast<std::size_t>(rest - file.data()));
   std::uint32_t first = number;
   std::uint32_t last = number;
   if (what == "/topology/core_siblings_list") {
@@ -148,9 +149,9 @@ FILE* fopen(const char* name, const char* mode) {
   }
   FILE* const made = std::tmpfile();
   if (made == nullptr) return nullptr;
-  std::fputs(text, made);
-  std::rewind(made);
-  return made;
+  if (std::fputs(text, made) >= 0 && std::fseek(made, 0, SEEK_SET) == 0) return made;
+  std::fclose(made);
+  return nullptr;
 }
 // Nothing else runs on the machine.
 int getloadavg(double* loads, int count) noexcept {
