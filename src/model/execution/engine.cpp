@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "model/execution/time_profile.h"
 #include "model/parts/branch_predictor.h"
@@ -41,7 +42,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     c.period_ps = machine_->period_ps(i);
     const double width = machine_->width(i);
     const double issue_cycles = width > 0 ? 1 / width : machine_->cycles(i).integer;
-    c.issue_ps = static_cast<time_ps>(issue_cycles * static_cast<double>(c.period_ps) + 0.5);
+    c.issue_ps = static_cast<time_ps>(std::llround(issue_cycles * static_cast<double>(c.period_ps)));
     c.hit_ps = shape.hit_ps;
     c.front = &no_front;
     if (shape.entries != nullptr) {
@@ -55,6 +56,12 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     }
     c.line_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
   }
+  std::vector<std::uint32_t> line_shifts;
+  for (const core& c : cores_)
+    if (c.front != &no_front) line_shifts.push_back(c.line_shift);
+  shared_lines_.set_line_shifts(line_shifts);
+  if (options_.is_strict) shared_lines_.ask_for_all();
+  machine_->observe_sharing(this);
   give_instruction_caches();
   give_block_costs();
   give_branch_predictors();
@@ -79,6 +86,31 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
     one_access(*c, address, static_cast<std::uint32_t>(line_end - address), kind, at);
     address = line_end;
   }
+}
+
+bool engine::hit(std::uintptr_t address, bool writes) {
+  core* c = running;
+  if (options_.is_strict || shared_lines_.keeps(address)) {
+    const bool is_ahead = c->clock > c->horizon;
+    take_turn();
+    c = running;
+    if (!c->hits_front(address >> c->line_shift, writes)) {
+      if (is_ahead) shared_lines_.lost_in_order(address);
+      return false;
+    }
+    shared_lines_.hit_in_order(address, c->clock);
+  } else {
+    shared_lines_.touch(address >> c->line_shift, c->clock + c->hit_ps);
+  }
+  ++c->hits[writes ? 1 : 0];
+  c->clock += c->hit_ps;
+  return true;
+}
+
+void engine::on_taken(std::uint32_t core, std::uint64_t address) {
+  if (handles_event_ || address >= first_library_address) return;
+  const time_ps now = self_->on->clock;  // the core that accesses the line; its clock moves when the machine answers
+  if (shared_lines_.take(cores_[core], address, now, machine_->transfer_ps(core))) found_at_ = now;
 }
 
 // Counts an access without pricing it.
@@ -146,6 +178,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   if (c.is_device) {  // past all caches
     if (watched.holds(address)) machine_->see_memory(address, bytes, changes(kind));
   } else {
+    shared_lines_.access(address, begin);
     c.clock = c.goes_ahead ? access_ahead(c, address, seen, bytes, kind, at)
                            : machine_->access(c.index, seen, bytes, kind, begin);
     if (watched.holds(address)) machine_->see(c.index, address, bytes, kind, at);
@@ -153,14 +186,16 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   }
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.clock - begin;
-  if (profile_) profile_->note(c, at, c.clock - begin);
+  if (profile_) profile_->note(c, at, c.clock - begin, sharing_of(c));
   mix(c.clock);
   mix(seen << 3 | static_cast<std::uint64_t>(kind));
 }
 
 void engine::map_slice(std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap, std::uintptr_t end) {
   machine_->map_slice(tile_of_place(place), place, begin, heap, end);
-  if (checks_coherence_) watched.add(begin, end);
+  if (!checks_coherence_) return;
+  watched.add(begin, end);
+  shared_lines_.ask_for_all();
 }
 
 bool engine::check_coherence(std::function<void(const coherence_report&)> found) {

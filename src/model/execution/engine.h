@@ -6,7 +6,8 @@
 //   2. Events that others can see (a miss, a first write to a line, an atomic, a wake-up, an event) happen in time
 //      order: a core causes one only while no other core with work, no timer and no event is earlier. Exceptions are
 //      malloc and free, and code that runs under a lock of the C library (hold_others).
-//   3. Between such points a core runs ahead of the others by at most a quantum, or not at all if order is strict.
+//   3. Between such points a core runs ahead of the others by at most a quantum, and hits on lines that others take
+//      meanwhile are put in order from then on (shared_lines.h). If order is strict, every hit waits for its turn.
 //   4. A core has one running thread; other ready threads wait until it sleeps, yields, or has used up its slice.
 //   5. If tiles may see different bytes, the bytes that the running thread has asked for are in place together when it
 //      uses them: an access to several lines gives no turn between the lines, and a copy of an object, which asks to
@@ -32,6 +33,7 @@
 #include "model/execution/block_costs.h"
 #include "model/execution/fiber.h"
 #include "model/execution/memory_port.h"
+#include "model/execution/shared_lines.h"
 
 extern "C" const char __executable_start;  // NOLINT: the linker's name of the program's first byte
 extern "C" const char etext;               // and of the end of its code
@@ -176,10 +178,10 @@ struct watched_range {
 };
 extern constinit watched_range watched;
 
-class engine {
+class engine final : private sharing_observer {
  public:
   engine(std::unique_ptr<memory_port> machine, const engine_options& options);
-  ~engine();
+  ~engine() override;
 
   // Starts the first thread; never returns.
   [[noreturn]] void begin(void (*body)());
@@ -213,6 +215,9 @@ class engine {
   void end_quantum();
   // Accesses memory. `at`: the address of the accessing code, for reports.
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
+  // Handles a hit in the front, within one line, whose slot in last_touch holds `in_order`. If the line is kept in
+  // order, the core waits for its turn. Returns false if the line was lost in the meantime: the caller makes an access.
+  bool hit(std::uintptr_t address, bool writes);
   // Begins a block whose cost the core's table does not have yet. `code`: the address after the call of the block's
   // hook.
   void begin_new_block(std::uintptr_t code);
@@ -240,6 +245,7 @@ class engine {
   [[nodiscard]] std::vector<core>& cores() noexcept { return cores_; }
   [[nodiscard]] const std::vector<thread*>& threads() const noexcept { return threads_; }
   [[nodiscard]] memory_port& machine() noexcept { return *machine_; }
+  [[nodiscard]] sharing_figures sharing() const noexcept { return shared_lines_.figures(); }
   [[nodiscard]] thread& self() noexcept { return *self_; }
   [[nodiscard]] const time_profile* profile() const noexcept { return profile_.get(); }  // null unless requested
   [[nodiscard]] thread* find(std::uintptr_t fs_base) noexcept;
@@ -270,6 +276,10 @@ class engine {
   [[nodiscard]] core& emptiest_core_of_tile(std::uint32_t tile) noexcept;
   core& add_device_core();
   thread& make_thread(core& on, std::size_t stack_bytes);
+  [[nodiscard]] sharing_counts sharing_of(const core& c) const {
+    return c.is_device ? sharing_counts{} : machine_->sharing(c.index);
+  }
+  void on_taken(std::uint32_t core, std::uint64_t address) override;
   void pass_by(core& c, access_kind kind);
   void access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   void access_at_once(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
@@ -282,6 +292,9 @@ class engine {
   core& next_core();
   void run(core& next);
   void set_horizon(core& c);
+  // Returns how far a core may run ahead of a time: a part of the time since found_at_, from a part of the quantum to
+  // the whole quantum.
+  [[nodiscard]] time_ps lead(time_ps when) const noexcept;
   void look(core& c);
   void call_watcher(time_ps earliest);
   void give_instruction_caches();
@@ -305,7 +318,10 @@ class engine {
   std::unique_ptr<time_profile> profile_;
   const engine_options options_;
   std::vector<core> cores_;
-  native_text native_text_;  // empty if no core fetches
+  shared_lines shared_lines_;
+  bool handles_event_ = false;  // no core's access is under way
+  time_ps found_at_ = 0;        // when a thread last began, or a hit was found ahead
+  native_text native_text_;     // empty if no core fetches
   std::vector<std::unique_ptr<branch_predictor>> branch_predictors_;
   std::deque<core> device_cores_;  // numbered after the machine's cores
   std::vector<core*> busy_;        // cores with a thread, in the order of their numbers

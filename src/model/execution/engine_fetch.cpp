@@ -86,7 +86,7 @@ void engine::fetch_line(std::uint32_t line, std::uintptr_t code) {
   c.clock = std::max(begin, done - std::min(done, c.fetch_hit_ps));
   ++c.slow[static_cast<int>(access_kind::fetch)];
   c.fetch_ps += c.clock - begin;
-  if (profile_) profile_->note(c, code, c.clock - begin);
+  if (profile_) profile_->note(c, code, c.clock - begin, sharing_of(c));
   mix(c.clock);
   mix(address << 3 | static_cast<std::uint64_t>(access_kind::fetch));
 }

@@ -84,6 +84,7 @@ thread& engine::start_thread(void* (*body)(void*), void* argument, std::size_t s
     made->argument = argument;
     made->place = self_->place;
     make_ready(*made, self_->on->clock + wake_cycles * self_->on->period_ps);
+    found_at_ = std::max(found_at_, self_->on->clock);
     note_progress();
   }
   if (c != &nobody) set_horizon(*c);

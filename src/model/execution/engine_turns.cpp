@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t yield_cycles = 50;           // assumed
 constexpr time_ps slice_ps = 1'000'000'000;          // 1 ms, if several threads share a core
+constexpr std::uint64_t part_of_time = 64;           // so a core runs ahead for 1/64 of a time that has new sharing
 constexpr std::uint64_t most_lonely_wakes = 20'000;  // then threads only poll, and nothing can change
 
 }  // namespace
@@ -23,15 +24,18 @@ time_ps engine::next_due() const noexcept {
   return due;
 }
 
+time_ps engine::lead(time_ps when) const noexcept {
+  const time_ps since = when > found_at_ ? when - found_at_ : 0;
+  return std::clamp(since / part_of_time, options_.quantum_ps / part_of_time, options_.quantum_ps);
+}
+
 void engine::set_horizon(core& c) {
   time_ps horizon = next_due();
   for (const core* const other : busy_)
     if (other != &c) horizon = std::min(horizon, other->clock);
   if (!c.waiting.empty()) horizon = std::min(horizon, c.slice_begin + slice_ps);
   c.horizon = horizon;
-  c.turn_end = options_.is_strict                      ? horizon
-               : horizon > never - options_.quantum_ps ? never
-                                                       : horizon + options_.quantum_ps;
+  c.turn_end = options_.is_strict ? horizon : horizon > never - options_.quantum_ps ? never : horizon + lead(horizon);
   c.quantum_end = std::min(c.turn_end, watch_at_.load(std::memory_order_relaxed));
 }
 
@@ -42,7 +46,10 @@ void engine::handle_due() {
     const std::function<void()> what = events_.top().what;
     events_.pop();
     note_progress();
-    return what();
+    handles_event_ = true;
+    what();
+    handles_event_ = false;
+    return;
   }
   thread& woken = *threads_[timers_.begin()->second];
   if (woken.word == nullptr) note_progress();  // the thread only waits for time to pass

@@ -15,16 +15,38 @@ namespace {
 }
 [[gnu::noinline]] void give_turn() { the_engine->end_quantum(); }
 
+// Handles an access to a line whose slot in last_touch is kept in order.
+[[gnu::noinline]] void access_in_order(const void* at, std::size_t bytes, bool writes, void* code) {
+  const core& c = *running;
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  const bool hits = c.hits_front(address >> c.line_shift, writes) && c.is_in_page(address) && !watched.holds(address);
+  if (!hits || !the_engine->hit(address, writes)) return slow_access(at, bytes, writes, code);
+  if (running->clock > running->quantum_end) give_turn();
+}
+
+// Handles what in_line() does not.
+[[gnu::noinline]] void slow_in_line(const void* at, std::size_t bytes, bool writes, void* code) {
+  const core& c = *running;
+  if (&c == &nobody) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  if (last_touch_of(address >> c.line_shift) == in_order) [[unlikely]]
+    return access_in_order(at, bytes, writes, code);
+  the_engine->access(address, bytes, writes ? access_kind::write : access_kind::read,
+                     reinterpret_cast<std::uintptr_t>(code));
+}
+
 // Handles an access within one line: its address is aligned, or was checked.
 template <bool Writes>
 [[gnu::always_inline]] inline void in_line(const void* at, std::size_t bytes) {
   core& c = *running;
   const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(at) >> c.line_shift;
-  if (!c.hits_front(line, Writes) || !c.is_in_page(reinterpret_cast<std::uintptr_t>(at)) ||
-      watched.holds(reinterpret_cast<std::uintptr_t>(at))) [[unlikely]]
-    return slow_access(at, bytes, Writes, __builtin_return_address(0));
+  time_ps& touch = last_touch_of(line);
+  if (!c.hits_front(line, Writes) || !c.is_in_page(reinterpret_cast<std::uintptr_t>(at)) || touch == in_order)
+      [[unlikely]]
+    return slow_in_line(at, bytes, Writes, __builtin_return_address(0));
   ++c.hits[Writes ? 1 : 0];
   c.clock += c.hit_ps;
+  touch = c.clock;
   if (c.clock > c.quantum_end) [[unlikely]]
     give_turn();
 }

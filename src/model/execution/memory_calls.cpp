@@ -12,15 +12,19 @@ namespace {
 
 constexpr std::size_t piece_bytes = 16;  // size of a vector register, as in the compiler's own copies
 
-// Touches pieces of one line that misses the front: the front may have the line after the first piece, or never.
+// Touches pieces of one line that misses the front, or is kept in order: the front may have the line after the first
+// piece, or never.
 [[gnu::noinline]] void touch_pieces(std::uintptr_t at, std::uintptr_t end, bool writes) {
   for (std::size_t bytes = 0; at < end; at += bytes) {
     bytes = std::min(piece_bytes, end - at);
     core& c = *running;
-    if (c.hits_front(at >> c.line_shift, writes) && !watched.holds(at)) {
+    const std::uintptr_t line = at >> c.line_shift;
+    const bool hits = c.hits_front(line, writes) && !watched.holds(at);
+    if (hits && last_touch_of(line) != in_order) {
       ++c.hits[writes ? 1 : 0];
       c.clock += c.hit_ps;
-    } else {
+      last_touch_of(line) = c.clock;
+    } else if (!hits || !the_engine->hit(at, writes)) {
       the_engine->access(at, bytes, writes ? access_kind::write : access_kind::read);
     }
   }
@@ -34,9 +38,10 @@ constexpr std::size_t piece_bytes = 16;  // size of a vector register, as in the
     const std::uintptr_t line_end = (line + 1) << c->line_shift;
     const std::uintptr_t until = line_end < end && line_end > at ? line_end : end;
     const std::uint64_t pieces = (until - at + piece_bytes - 1) / piece_bytes;
-    if (c->hits_front(line, writes) && !watched.holds(at)) {
+    if (c->hits_front(line, writes) && last_touch_of(line) != in_order) {
       c->hits[writes ? 1 : 0] += pieces;
       c->clock += pieces * c->hit_ps;
+      last_touch_of(line) = c->clock;
     } else {
       touch_pieces(at, until, writes);
     }

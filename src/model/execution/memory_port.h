@@ -13,6 +13,7 @@
 
 #include "model/parts/coherence_shadow.h"
 #include "model/parts/counters.h"
+#include "model/parts/sharing.h"
 #include "model/parts/time.h"
 
 namespace situ::model {
@@ -106,6 +107,12 @@ class memory_port {
   // counters() returns the counters of the machine's parts by name, for the report; `more` adds those of units next to
   // them.
   [[nodiscard]] virtual std::vector<part_counters> counters() const = 0;
+  // Returns what the core lost to others; nothing on a machine without coherent caches.
+  [[nodiscard]] virtual sharing_counts sharing(std::uint32_t /*core*/) const { return {}; }
+  // Returns the time of a line's way from another core's first cache, if nothing else is under way.
+  [[nodiscard]] virtual time_ps transfer_ps(std::uint32_t /*core*/) const { return 0; }
+  // Sets the observer of lines that cores take from each other.
+  virtual void observe_sharing(sharing_observer* /*observer*/) {}
   virtual void add_counters(std::function<void(std::vector<part_counters>&)> /*more*/) {}
 };
 

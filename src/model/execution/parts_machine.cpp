@@ -146,6 +146,9 @@ class parts_machine final : public memory_port {
     if (more_) more_(all);
     return all;
   }
+  [[nodiscard]] sharing_counts sharing(std::uint32_t core) const override { return machine_.sharing(core); }
+  [[nodiscard]] time_ps transfer_ps(std::uint32_t core) const override { return machine_.transfer_time(core); }
+  void observe_sharing(sharing_observer* observer) override { machine_.observe_sharing(observer); }
   void add_counters(std::function<void(std::vector<part_counters>&)> more) override { more_ = std::move(more); }
 
  private:

@@ -14,7 +14,7 @@ time_ps idle_until(const core& c, time_ps when) {
   return c.idle_ps + (c.current == nullptr && when > c.idle_since ? when - c.idle_since : 0);
 }
 
-core_figures figures_of_core(const core& c, time_ps when) {
+core_figures figures_of_core(engine& of, const core& c, time_ps when) {
   return {.reads = c.hits[0] + c.slow[0],
           .writes = c.hits[1] + c.slow[1],
           .atomics = c.atomics(),
@@ -25,7 +25,8 @@ core_figures figures_of_core(const core& c, time_ps when) {
           .fetch_ps = c.fetch_ps,
           .to_machine = c.slow_accesses(),
           .to_machine_ps = c.slow_ps,
-          .idle_ps = idle_until(c, when)};
+          .idle_ps = idle_until(c, when),
+          .sharing = of.machine().sharing(c.index)};
 }
 
 template <class Operation>
@@ -35,6 +36,8 @@ void each_figure(core_figures& a, const core_figures& b, Operation with) {
         &core_figures::instructions, &core_figures::fetches, &core_figures::fetch_misses, &core_figures::fetch_ps,
         &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
     with(a.*member, b.*member);
+  with(a.sharing.coherence_misses, b.sharing.coherence_misses);
+  with(a.sharing.upgrades, b.sharing.upgrades);
 }
 
 // Returns the same part in another list, at `guess` or later. Parts come in the same order each time, but some parts
@@ -65,7 +68,7 @@ void combine(machine_figures& a, const machine_figures& b, Operation with) {
 machine_figures take_figures(engine& of, time_ps when) {
   machine_figures made{.when = when};
   for (core& c : of.cores()) {
-    made.cores.push_back(figures_of_core(c, when));
+    made.cores.push_back(figures_of_core(of, c, when));
     of.machine().add_front_hits(c.index, c.hits[0] - c.told_hits[0], c.hits[1] - c.told_hits[1]);
     std::ranges::copy(c.hits, c.told_hits);
     of.machine().add_fetch_hits(c.index, c.fetch_hits - c.told_fetch_hits);

@@ -9,6 +9,7 @@
 #include "model/execution/engine.h"
 #include "model/execution/regions.h"
 #include "model/execution/report_shape.h"
+#include "model/execution/report_sharing.h"
 #include "model/execution/time_profile.h"
 #include "model/execution/timeline.h"
 
@@ -65,6 +66,7 @@ std::string report_text(engine& ran, const run_figures& figures) {
                        static_cast<double>(std::max<time_ps>(figures.modelled_ps, 1)));
   }
   text += to_text(take_figures(ran, figures.modelled_ps).parts);
+  text += sharing_text(ran, figures.modelled_ps);
   for (const region_figures& each : the_regions().regions())
     fmt::format_to(out, "region {}: {} ns modelled, {} accesses, begun {} times\n", each.name, each.sum.when / 1000,
                    accesses_of(each.sum), each.times);
@@ -82,9 +84,10 @@ std::string to_json(const core& c, const core_figures& its, time_ps clock) {
   return fmt::format(
       "{{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, \"atomics\": {}, "
       "\"blocks\": {}, \"instructions\": {}, \"fetches\": {}, \"fetch_misses\": {}, \"fetch_ps\": {}, \"to_machine\": "
-      "{}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
+      "{}, \"to_machine_ps\": {}, \"idle_ps\": {}, \"coherence_misses\": {}, \"upgrades\": {}}}",
       c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.blocks, its.instructions, its.fetches,
-      its.fetch_misses, its.fetch_ps, its.to_machine, its.to_machine_ps, its.idle_ps);
+      its.fetch_misses, its.fetch_ps, its.to_machine, its.to_machine_ps, its.idle_ps, its.sharing.coherence_misses,
+      its.sharing.upgrades);
 }
 
 // Returns the cores that had an access, one a line.
@@ -116,7 +119,7 @@ std::string report_json(engine& ran, const run_figures& figures, const report_ex
     fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", extras.mistakes->stale_reads(),
                    extras.mistakes->lost_writes());
   if (ran.profile() != nullptr) fmt::format_to(out, "\n  \"profile\": {},", ran.profile()->json());
-  fmt::format_to(out, "\n  \"without_hooks\": {},", extras.without_hooks);
+  fmt::format_to(out, "\n  \"without_hooks\": {},\n  \"sharing\": {},", extras.without_hooks, sharing_json(ran));
   text += "\n  \"regions\": [";
   const char* comma = "";
   for (const region_figures& each : the_regions().regions()) {

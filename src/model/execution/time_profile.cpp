@@ -25,13 +25,16 @@ time_profile::of_core& time_profile::of(const core& c) {
   return cores_[c.index];
 }
 
-void time_profile::note(const core& c, std::uintptr_t code, time_ps in_machine) {
+void time_profile::note(const core& c, std::uintptr_t code, time_ps in_machine, const sharing_counts& shared) {
   of_core& its = of(c);
   share& where = its.by_code[code];
   where.time += c.clock - its.until;
   where.in_machine += in_machine;
   ++where.accesses;
+  where.sharing.coherence_misses += shared.coherence_misses - its.shared.coherence_misses;
+  where.sharing.upgrades += shared.upgrades - its.shared.upgrades;
   its.until = c.clock;
+  its.shared = shared;
 }
 
 time_profile::functions time_profile::by_function(const of_core* only) const {
@@ -43,6 +46,8 @@ time_profile::functions time_profile::by_function(const of_core* only) const {
       sum.time += its.time;
       sum.in_machine += its.in_machine;
       sum.accesses += its.accesses;
+      sum.sharing.coherence_misses += its.sharing.coherence_misses;
+      sum.sharing.upgrades += its.sharing.upgrades;
     }
   }
   functions made{sums.begin(), sums.end()};
@@ -54,11 +59,12 @@ void time_profile::append(std::string& text, const functions& all) {
   const auto out = std::back_inserter(text);
   time_ps sum = 0;
   for (const auto& [name, its] : all) sum += its.time;
-  text += "  time %   machine %     accesses  function\n";
+  text += "  time %   machine %     accesses   coherence    upgrades  function\n";
   for (std::size_t i = 0; i < std::min(all.size(), most_lines); ++i) {
     const auto& [name, its] = all[i];
-    fmt::format_to(out, "{:>8.1f}  {:>10.1f}  {:>11}  {}\n", percent(its.time, sum), percent(its.in_machine, sum),
-                   its.accesses, name);
+    fmt::format_to(out, "{:>8.1f}  {:>10.1f}  {:>11}  {:>10}  {:>10}  {}\n", percent(its.time, sum),
+                   percent(its.in_machine, sum), its.accesses, its.sharing.coherence_misses, its.sharing.upgrades,
+                   name);
   }
 }
 
@@ -87,8 +93,10 @@ std::string time_profile::json() const {
       quoted += each;
     }
     fmt::format_to(std::back_inserter(made),
-                   "{}\n    {{\"function\": \"{}\", \"ps\": {}, \"in_machine_ps\": {}, \"accesses\": {}}}", comma,
-                   quoted, its.time, its.in_machine, its.accesses);
+                   "{}\n    {{\"function\": \"{}\", \"ps\": {}, \"in_machine_ps\": {}, \"accesses\": {}, "
+                   "\"coherence_misses\": {}, \"upgrades\": {}}}",
+                   comma, quoted, its.time, its.in_machine, its.accesses, its.sharing.coherence_misses,
+                   its.sharing.upgrades);
     comma = ",";
   }
   return made += "\n  ]";

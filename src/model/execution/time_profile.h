@@ -19,12 +19,14 @@ class time_profile {
  public:
   explicit time_profile(std::size_t cores) : cores_(cores) {}
   // Records an access of this code that brought the core to its clock, and for which the machine took `in_machine`.
-  void note(const core& c, std::uintptr_t code, time_ps in_machine);
+  // `shared` are the core's counts of sharing so far.
+  void note(const core& c, std::uintptr_t code, time_ps in_machine, const sharing_counts& shared);
   // Restarts the measurement when a thread continues on an idle core.
   void begin(const core& c) { of(c).until = c.clock; }
   // Returns the functions that took most of all cores' time, and those that took most of the busiest core's time.
   [[nodiscard]] std::string text() const;
-  // [{"function": ..., "ps": ..., "in_machine_ps": ..., "accesses": ...}], the largest first.
+  // [{"function": ..., "ps": ..., "in_machine_ps": ..., "accesses": ..., "coherence_misses": ..., "upgrades": ...}],
+  // the largest first.
   [[nodiscard]] std::string json() const;
 
  private:
@@ -32,10 +34,12 @@ class time_profile {
     time_ps time = 0;
     time_ps in_machine = 0;
     std::uint64_t accesses = 0;
+    sharing_counts sharing;
   };
   struct of_core {
     std::unordered_map<std::uintptr_t, share> by_code;
     time_ps until = 0;
+    sharing_counts shared;  // until then
   };
   using functions = std::vector<std::pair<std::string, share>>;
   of_core& of(const core& c);

@@ -102,6 +102,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
   cache_state& first = *way.front();
+  if (!first.lost.empty() && first.lost.contains(first.tags.line_of(address))) ++c.shared.coherence_misses;
   const std::uint32_t bytes = first.tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
   const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
@@ -185,11 +186,21 @@ modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const c
     if (to_own) {
       other.tags.drop(line);
       ++other.invalidations;
+      note_taken(other, line, true);
     } else if (!other.write_through) {
+      if (other.tags.state(line).writable) note_taken(other, line, false);
       other.tags.set_state(line, {});
     }
   }
   return found;
+}
+
+// Notes that a cache has lost a line, or the right to write it, to another core's access.
+void modelled_machine::impl::note_taken(cache_state& from, std::uint64_t line, bool is_lost) {
+  if (from.first_of.empty()) return;
+  if (is_lost) from.lost.insert(line);
+  if (sharing == nullptr) return;
+  for (const std::uint32_t core : from.first_of) sharing->on_taken(core, from.tags.address_of(line));
 }
 
 // Puts a line into a cache; the victim moves outwards. The cache may hold the line already: by a write-back, or if a
@@ -208,6 +219,7 @@ void modelled_machine::impl::fill(cache_state& cache, std::uint64_t address, lin
 void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now) {
   if (!cache.is_used) [[unlikely]]
     begin_to_use(cache);
+  if (!cache.lost.empty()) cache.lost.erase(cache.tags.line_of(address));
   const set_associative_cache::victim gone = cache.tags.fill(cache.tags.line_of(address), state);
   if (!gone.exists()) return;
   ++cache.evictions;
@@ -277,6 +289,7 @@ time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address,
   const std::uint64_t line = first.tags.line_of(address);
   if (first.tags.holds(line)) {  // the line is held, but not writable
     ++first.hits;
+    ++c.shared.upgrades;
     const found_at_peers others = ask_peers(c, address, true);
     first.tags.set_state(line, {.dirty = true, .writable = true});
     c.store_free = begin + (others.any ? all.back()->hit_time : first.hit_time);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 namespace situ::model {
@@ -58,9 +59,11 @@ struct modelled_machine::impl {
     time_ps miss_time = 0;            // for a first cache: time that the core waited for read misses
     std::uint64_t waited_misses = 0;  // number of these misses
     std::uint64_t prefetches = 0;
-    camat_meter meter;          // for other caches, and for a first cache whose core continues past a miss
-    bool is_met_ahead = false;  // whether this is such a first cache
-    bool is_used = false;       // has ever held a line; caches of idle cores are not asked for lines
+    camat_meter meter;                       // for other caches, and for a first cache whose core continues past a miss
+    bool is_met_ahead = false;               // whether this is such a first cache
+    bool is_used = false;                    // has ever held a line; caches of idle cores are not asked for lines
+    std::vector<std::uint32_t> first_of;     // cores whose first data cache this is
+    std::unordered_set<std::uint64_t> lost;  // for such a cache: lines lost to other cores, not held since
   };
   struct core_state {
     std::uint32_t tile = 0;
@@ -68,6 +71,7 @@ struct modelled_machine::impl {
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
     std::uint64_t fetches = 0;
+    sharing_counts shared;
     time_ps waited = 0;                   // by all accesses, beyond the hit time of the first cache
     time_ps store_free = 0;               // when the core's write buffer is empty
     std::vector<cache_state*> data_path;  // in the order of the core's spec
@@ -142,6 +146,7 @@ struct modelled_machine::impl {
   time_ps get_from_memory(std::uint32_t core, cache_state& outermost, const home& where, std::uint64_t address,
                           std::uint32_t bus_bytes, time_ps begin);
   found_at_peers ask_peers(const core_state& of, std::uint64_t address, bool to_own);
+  void note_taken(cache_state& from, std::uint64_t line, bool is_lost);
   void fill(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
   void fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
   void begin_to_use(cache_state& cache);
@@ -189,6 +194,7 @@ struct modelled_machine::impl {
   std::optional<mesh> control;  // for messages, if they do not use `network`
   std::vector<range> ranges;    // sorted, disjoint
   line_observer* observer = nullptr;
+  sharing_observer* sharing = nullptr;
 };
 
 }  // namespace situ::model

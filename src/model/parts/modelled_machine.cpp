@@ -41,7 +41,10 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
     state.tile = core.tile;
     for (const std::uint32_t cache : core.data_path) state.data_path.push_back(&caches[cache]);
     for (const std::uint32_t cache : core.fetch_path) state.fetch_path.push_back(&caches[cache]);
-    if (!core.data_path.empty()) state.first_data = state.data_path.front();
+    if (!core.data_path.empty()) {
+      state.first_data = state.data_path.front();
+      state.first_data->first_of.push_back(static_cast<std::uint32_t>(cores.size() - 1));
+    }
     if (!core.fetch_path.empty()) state.first_fetch = state.fetch_path.front();
     for (const path each : {path{state.data_path}, path{state.fetch_path}})
       for (const cache_state* cache : each)
@@ -91,6 +94,14 @@ std::uint32_t modelled_machine::core_count() const noexcept { return static_cast
 std::uint32_t modelled_machine::tile_of(std::uint32_t core) const noexcept { return impl_->cores[core].tile; }
 time_ps modelled_machine::period(std::uint32_t core) const noexcept { return impl_->spec.cores[core].period; }
 void modelled_machine::observe(line_observer* observer) noexcept { impl_->observer = observer; }
+void modelled_machine::observe_sharing(sharing_observer* observer) noexcept { impl_->sharing = observer; }
+time_ps modelled_machine::transfer_time(std::uint32_t core) const noexcept {
+  const impl::core_state& c = impl_->cores[core];
+  if (c.first_data == nullptr) return 0;
+  return impl_->tiles[c.tile].bus.transfer_time(c.first_data->tags.line_bytes()) + c.data_path.back()->hit_time +
+         c.first_data->hit_time;
+}
+sharing_counts modelled_machine::sharing(std::uint32_t core) const noexcept { return impl_->cores[core].shared; }
 
 namespace {
 
@@ -230,6 +241,7 @@ void modelled_machine::reset_counters() noexcept {
   impl& m = *impl_;
   for (impl::core_state& c : m.cores) {
     c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
+    c.shared = {};
     c.itlb.reset_counters();
     c.dtlb.reset_counters();
   }

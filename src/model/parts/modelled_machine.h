@@ -15,6 +15,7 @@
 #include "model/parts/counters.h"
 #include "model/parts/machine_spec.h"
 #include "model/parts/set_associative_cache.h"
+#include "model/parts/sharing.h"
 #include "model/parts/time.h"
 
 #include <cstdint>
@@ -164,9 +165,16 @@ class modelled_machine {
   // Sets the observer of each tile's outermost cache; nullptr removes it. The observer must outlive the machine, or be
   // removed.
   void observe(line_observer* observer) noexcept;
+  // Sets the observer of lines that cores take from each other; nullptr removes it. The same holds for it.
+  void observe_sharing(sharing_observer* observer) noexcept;
 
   // Returns the counts of every part since the beginning or reset_counters().
   [[nodiscard]] std::vector<part_counters> counters() const;
+  // Returns a core's counts of what it lost to others.
+  [[nodiscard]] sharing_counts sharing(std::uint32_t core) const noexcept;
+  // Returns the time of a line's way from another core's first cache, if nothing else is under way; 0 for a core
+  // without a data cache.
+  [[nodiscard]] time_ps transfer_time(std::uint32_t core) const noexcept;
   void reset_counters() noexcept;
   // Returns the C-AMAT figures of a cache, in picoseconds. The figures of a first cache count the core's waiting, which
   // is for reads alone if the cache writes through.

@@ -22,6 +22,7 @@ void modelled_machine::impl::snoop_arriving(const memory_controller& target, std
                         [&](std::uint64_t line, line_state) {
                           cache.tags.drop(line);
                           ++cache.invalidations;
+                          note_taken(cache, line, true);
                         });
   }
 }
