@@ -38,6 +38,7 @@ struct model_run_options {
   std::string copy_map;
   bool no_dummies = false;
   std::uint32_t memories = 0;
+  std::string intent;
   std::string json;
   std::string report;
   std::vector<std::string> settings;
@@ -92,6 +93,7 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   set("SITU_MODEL_COPY_MAP", options.copy_map);
   set("SITU_MODEL_DUMMIES", options.no_dummies ? "0" : "1");
   set("SITU_MODEL_MEMORIES", std::to_string(options.memories));
+  if (!options.intent.empty()) set("SITU_MODEL_INTENT", options.intent);
   if (!options.json.empty()) set("SITU_MODEL_JSON", options.json);
   if (!options.report.empty()) set("SITU_MODEL_REPORT", options.report);
   if (!options.sweeps.empty()) {
@@ -178,6 +180,11 @@ void add_model_command(CLI::App& app) {
       ->add_option("--memories", options->memories,
                    "How many of the memories that belong to no tile places lie in: the machine's first ones (all)")
       ->type_name("N");
+  command
+      ->add_option("--intent", options->intent,
+                   "Sort the memories for the program's own memory (blocks, variables, stacks) for this intent. Unless "
+                   "given: a tile's own memory or the file's first one, then the others by latency")
+      ->check(CLI::IsMember({"normal", "latency", "write_latency", "bandwidth", "write_bandwidth", "capacity"}));
   command->add_flag("--quiet", options->quiet, "No table at the end");
   command->prefix_command();  // from the program's name on, everything is the program's
   command->footer(model_run_examples);

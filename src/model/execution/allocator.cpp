@@ -6,7 +6,9 @@
 //   a block with a larger alignment has a second header before it, which points to the first
 //
 // Each doubling has four classes, each with a list of free blocks. The code here is not instrumented: an allocation
-// costs `call_cycles` and a write of the header, a free costs `call_cycles` and a read of the header. The C library
+// costs `call_cycles` and a write of the header, a free costs `call_cycles` and a read of the header. The pages of blocks
+// take room in the machine's memories (parts/memory_rooms.h): those of small blocks for good, those of a block of
+// `kept_bytes` or more until it is freed. If no memory has room, the allocation fails as natively. The C library
 // allocates under locks of its own (printf, setenv, atexit), so no other thread gets a turn in here: a thread that
 // waited for such a lock would stop all threads.
 #include <sys/mman.h>
@@ -46,6 +48,7 @@ static_assert(sizeof(header) == 16);
 struct arena {
   char* next = nullptr;
   char* end = nullptr;
+  std::uintptr_t with_room = 0;  // the pages of small blocks before this address have their room
   void* free[classes] = {};
 };
 
@@ -70,6 +73,33 @@ constinit arena arenas[most_tiles + 2];
 
 header& header_of(void* block) noexcept { return static_cast<header*>(block)[-1]; }
 
+constexpr std::uintptr_t page_after(std::uintptr_t address) noexcept {
+  return (address + 4095) & ~std::uintptr_t{4095};
+}
+
+// Takes room for the whole pages [begin, end). A tile's arena is used only while there is a machine.
+bool take_room(std::uint32_t tile, std::uintptr_t begin, std::uintptr_t end) noexcept {
+  if (tile >= most_tiles || begin >= end) return true;
+  const outside_time scope;
+  return the_engine->machine().take_room(tile, begin, end);
+}
+
+// Returns a large block's room within its first `bytes` bytes, without the page of its header.
+struct page_range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+page_range pages_of(const void* block, std::size_t bytes) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(block);
+  return {page_after(at + 8), page_after(at + bytes)};
+}
+
+// Returns the bytes of the block that its header's page and those of pages_of() hold.
+std::size_t bytes_with_room(const void* block, std::size_t bytes, std::uint32_t which) noexcept {
+  return std::min(bytes_of(which), page_after(reinterpret_cast<std::uintptr_t>(block) + bytes) -
+                                       reinterpret_cast<std::uintptr_t>(block));
+}
+
 void* carve(arena& from, std::size_t bytes) noexcept {
   if (from.next == nullptr) {
     from.next = static_cast<char*>(fixed_pages(arena_bytes, false));
@@ -81,30 +111,71 @@ void* carve(arena& from, std::size_t bytes) noexcept {
   return at;
 }
 
+void give_room_back(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  if (the_engine == nullptr) return;
+  const outside_time scope;
+  the_engine->machine().give_room_back(begin, end);
+}
+
+// Takes the room of a new block: up to its own end if it is small, else only of the requested bytes.
+bool take_room_of_new(arena& from, std::uint32_t tile, const char* block, std::size_t bytes, std::uint32_t which) {
+  const bool is_large = bytes_of(which) >= kept_bytes;
+  const auto at = reinterpret_cast<std::uintptr_t>(block);
+  const std::uintptr_t end = page_after(at + (is_large ? bytes : bytes_of(which)));
+  const std::uintptr_t begin = std::max(from.with_room, (at - sizeof(header)) & ~std::uintptr_t{4095});
+  if (!take_room(tile, begin, end)) return false;
+  from.with_room = is_large ? (at + bytes_of(which)) & ~std::uintptr_t{4095} : std::max(from.with_room, end);
+  return true;
+}
+
+void* take_new(arena& from, std::uint32_t tile, std::size_t bytes, std::uint32_t which) noexcept {
+  auto* const at = static_cast<char*>(carve(from, sizeof(header) + bytes_of(which)));
+  if (at == nullptr) return nullptr;
+  char* const block = at + sizeof(header);
+  if (take_room_of_new(from, tile, block, bytes, which)) return block;
+  from.next = at;
+  return nullptr;
+}
+
 void* take(std::size_t bytes) noexcept {
   if (bytes > arena_bytes / 2) return nullptr;
   const std::uint32_t tile = tile_here();
   const std::uint32_t which = class_of(bytes);
   arena& from = arenas[tile];
   void* block = from.free[which];
-  if (block != nullptr) {
-    std::memcpy(&from.free[which], block, sizeof(void*));
+  const bool is_large = bytes_of(which) >= kept_bytes;
+  if (block == nullptr) {
+    block = take_new(from, tile, bytes, which);
+    if (block == nullptr) return nullptr;
   } else {
-    void* const at = carve(from, sizeof(header) + bytes_of(which));
-    if (at == nullptr) return nullptr;
-    block = static_cast<char*>(at) + sizeof(header);
+    const page_range pages = pages_of(block, bytes);
+    if (is_large && !take_room(tile, pages.begin, pages.end)) return nullptr;
+    std::memcpy(&from.free[which], block, sizeof(void*));
   }
-  header_of(block) = {bytes_of(which), std::uint64_t{tile} << 8 | which};
+  header_of(block) = {is_large ? bytes_with_room(block, bytes, which) : bytes_of(which),
+                      std::uint64_t{tile} << 8 | which};
   return block;
+}
+
+// Lets a large block grow within its class. Returns false if the machine's memories have no room for it.
+bool grow(void* block, std::size_t bytes) noexcept {
+  header& head = header_of(block);
+  if (bytes <= head.bytes) return true;
+  if (!take_room(static_cast<std::uint32_t>(head.tag >> 8), pages_of(block, head.bytes).end,
+                 pages_of(block, bytes).end))
+    return false;
+  head.bytes = bytes_with_room(block, bytes, static_cast<std::uint32_t>(head.tag & 255));
+  return true;
 }
 
 void give_back(void* block) noexcept {
   if ((header_of(block).tag & 255) == aligned_class) block = reinterpret_cast<void*>(header_of(block).bytes);
   const header& head = header_of(block);
-  if (head.bytes >= kept_bytes) {
-    const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(block) + 8 + 4095) & ~std::uintptr_t{4095};
+  if (bytes_of(head.tag & 255) >= kept_bytes) {
+    const page_range pages = pages_of(block, head.bytes);
     const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(block) + head.bytes) & ~std::uintptr_t{4095};
-    host_call(SYS_madvise, static_cast<long>(begin), static_cast<long>(end - begin), MADV_DONTNEED);
+    host_call(SYS_madvise, static_cast<long>(pages.begin), static_cast<long>(end - pages.begin), MADV_DONTNEED);
+    if (head.tag >> 8 < most_tiles) give_room_back(pages.begin, end);
   }
   void*& list = arenas[head.tag >> 8].free[head.tag & 255];
   std::memcpy(block, &list, sizeof(void*));
@@ -116,6 +187,12 @@ std::size_t room_of(void* block) noexcept {
   if ((head.tag & 255) != aligned_class) return head.bytes;
   auto* const first = reinterpret_cast<char*>(head.bytes);
   return header_of(first).bytes - static_cast<std::size_t>(static_cast<char*>(block) - first);
+}
+
+// Returns the bytes to which the block can grow.
+std::size_t most_room_of(void* block) noexcept {
+  const std::uint64_t which = header_of(block).tag & 255;
+  return which == aligned_class ? room_of(block) : bytes_of(static_cast<std::uint32_t>(which));
 }
 
 void charge(const void* block, access_kind kind) {
@@ -171,7 +248,8 @@ void* calloc(std::size_t count, std::size_t bytes) noexcept {
 
 void* realloc(void* before, std::size_t bytes) noexcept {
   if (before == nullptr) return allocate(bytes);
-  if (bytes != 0 && bytes <= room_of(before) && bytes * 2 >= room_of(before)) return before;
+  if (bytes != 0 && bytes <= most_room_of(before) && bytes * 2 >= most_room_of(before) && grow(before, bytes))
+    return before;
   void* const block = allocate(bytes);
   if (block == nullptr) return nullptr;
   std::memcpy(block, before, std::min(bytes, room_of(before)));
@@ -194,7 +272,18 @@ void* pvalloc(std::size_t bytes) noexcept {
 }
 std::size_t malloc_usable_size(void* block) noexcept { return block == nullptr ? 0 : room_of(block); }
 
+// Returns whether a mapping of memory is larger than the room of all memories, which Linux refuses, too. Smaller ones
+// take their room page by page, when they are accessed.
+static bool is_refused(std::size_t bytes, int protection, int flags) noexcept {
+  if (running == &nobody || (flags & MAP_ANONYMOUS) == 0 || (flags & MAP_NORESERVE) != 0 || protection == PROT_NONE)
+    return false;
+  const std::uint32_t tile = running->tile;
+  const outside_time scope;
+  return !the_engine->machine().has_room(tile, bytes);
+}
+
 void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  if (is_refused(bytes, protection, flags)) return errno = ENOMEM, MAP_FAILED;
   const bool anywhere = wanted == nullptr && bytes != 0 && running != &nobody;
   if (anywhere) flags |= MAP_FIXED_NOREPLACE;
   long got = -EEXIST;
@@ -208,6 +297,13 @@ void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
   if (got >= 0 || got < -4095) return reinterpret_cast<void*>(got);
   errno = static_cast<int>(-got);
   return MAP_FAILED;
+}
+int munmap(void* at, std::size_t bytes) noexcept {
+  const long failed = host_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
+  if (failed != 0) return errno = static_cast<int>(-failed), -1;
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  give_room_back(begin, page_after(begin + bytes));
+  return 0;
 }
 void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   return mmap(wanted, bytes, protection, flags, file, offset);

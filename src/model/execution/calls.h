@@ -77,6 +77,8 @@ void situ_model_map_slice(std::uint32_t place, const void* begin, const void* he
 // Makes the calling thread one of this place's threads, and moves it to a core of the place's tile.
 void situ_model_settle(std::uint32_t place) noexcept;
 [[nodiscard]] std::uint32_t situ_model_core_count() noexcept;
+// Returns the size of the memories that hold places' heaps; 0 if the machine's memories have no sizes.
+[[nodiscard]] std::uint64_t situ_model_memory_bytes() noexcept;
 
 // The seams of the fabric; fabric/detail/carry.h and base/detail/coherence.h describe them.
 void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, std::uint32_t target,

@@ -9,7 +9,11 @@
 
 namespace situ::detail {
 
-std::uint64_t usable_memory_bytes() { return std::uint64_t{8} << 30; }
+// A machine whose memories have no sizes counts as one of 8 GiB.
+std::uint64_t usable_memory_bytes() {
+  const std::uint64_t modelled = situ_model_memory_bytes();
+  return modelled != 0 ? modelled : std::uint64_t{8} << 30;
+}
 std::uint64_t read_oom_kills(const std::string&) { return 0; }
 std::uint64_t out_of_memory_kills() { return 0; }
 

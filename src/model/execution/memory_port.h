@@ -33,6 +33,7 @@ struct front_cache {
   std::uint64_t page_bytes = 0;
 };
 
+class memory_rooms;
 class modelled_machine;
 
 class memory_port {
@@ -87,6 +88,16 @@ class memory_port {
   // Maps a place's slice of a job's memory: [begin, end), with its channels before `heap`.
   virtual void map_slice(std::uint32_t tile, std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap,
                          std::uintptr_t end) = 0;
+  // Takes room in the machine's memories for a tile's block in the whole pages [begin, end); returns false if there is
+  // too little. has_room() returns whether there is enough for so many bytes. Both count a refusal. A machine whose
+  // memories have no sizes always has room.
+  [[nodiscard]] virtual bool take_room(std::uint32_t, std::uintptr_t, std::uintptr_t) { return true; }
+  [[nodiscard]] virtual bool has_room(std::uint32_t, std::size_t) { return true; }
+  virtual void give_room_back(std::uintptr_t, std::uintptr_t) {}
+  // Returns the size of the memories that hold places' heaps; 0 if it is not known.
+  [[nodiscard]] virtual std::uint64_t bytes_for_places() const { return 0; }
+  // Returns the use of the machine's memories; nullptr if they have no sizes.
+  [[nodiscard]] virtual const memory_rooms* rooms() const noexcept { return nullptr; }
   // Makes tiles see the bytes that they would see on the machine from now on, and calls `found` for each stale read and
   // lost write in the slices. Returns false if the machine's tiles are coherent, or there is one tile.
   virtual bool check_coherence(std::function<void(const coherence_report&)> found) = 0;

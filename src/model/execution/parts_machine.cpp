@@ -1,6 +1,6 @@
 #include "model/execution/parts_machine.h"
 
-#include <situ/base/error_code.h>
+#include <situ/base/error.h>
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/parts/memory_rooms.h"
 #include "model/parts/modelled_machine.h"
 
 namespace situ::model {
@@ -16,7 +17,9 @@ namespace {
 
 class parts_machine final : public memory_port {
  public:
-  parts_machine(machine_spec spec, std::uint32_t memories) : machine_{std::move(spec)} {
+  parts_machine(machine_spec spec, std::uint32_t memories, const std::optional<intent>& wanted,
+                std::function<void(const std::string&)> out_of_memory)
+      : machine_{std::move(spec)} {
     const machine_spec& its = machine_.spec();
     for (std::uint32_t i = 0; i < its.memories.size(); ++i)
       if (its.memories[i].tile == none) shared_.push_back(i);
@@ -27,7 +30,22 @@ class parts_machine final : public memory_port {
     if (shared_.empty()) shared_.push_back(0);
     has_local_ = std::ranges::all_of(
         its.tiles, [](const tile_spec& tile) { return tile.cores.empty() || tile.local_memory != none; });
-    machine_.map_range(0, ~std::uint64_t{0}, has_local_ ? local_memory : shared_.front());
+    orders_ = memory_orders(its, shared_, has_local_, wanted.value_or(intent::latency));
+    std::vector<memory_order> of_process = orders_;
+    if (!wanted)
+      for (std::size_t tile = 0; tile < of_process.size(); ++tile)
+        begin_with(of_process[tile],
+                   has_local_ && its.tiles[tile].local_memory != none ? its.tiles[tile].local_memory : shared_.front());
+    rooms_.emplace(its, std::move(of_process), has_local_);
+    machine_.find_pages_by([this, over = std::move(out_of_memory)](std::uint64_t address, std::uint32_t tile) {
+      try {
+        return rooms_->find(address, tile);
+      } catch (const error& none_left) {
+        over(std::string{none_left.message()});
+        throw;
+      }
+    });
+    machine_.map_range(0, ~std::uint64_t{0}, by_page);
   }
 
   [[nodiscard]] std::string_view name() const override { return machine_.spec().name; }
@@ -106,9 +124,11 @@ class parts_machine final : public memory_port {
   }
   void map_slice(std::uint32_t tile, std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap,
                  std::uintptr_t end) override {
-    const machine_spec& its = machine_.spec();
-    machine_.map_range(begin, end, shared_[place % shared_.size()]);
-    if (has_local_ && heap > begin) machine_.map_range(begin, heap, its.tiles[tile].local_memory);
+    memory_order of_heap = orders_[tile];
+    std::erase_if(of_heap, [&](std::uint32_t memory) { return machine_.spec().memories[memory].tile != none; });
+    begin_with(of_heap, shared_[place % shared_.size()]);
+    rooms_->map_slice(tile, begin, std::max(heap, begin), end, std::move(of_heap));
+    machine_.pages_changed();
     // An earlier launch may have had its segment here, but this segment's bytes are new: no cache holds any of them.
     machine_.forget(begin, end);
     if (shadow_) shadow_->add_region(reinterpret_cast<void*>(begin), end - begin);
@@ -151,18 +171,44 @@ class parts_machine final : public memory_port {
   void observe_sharing(sharing_observer* observer) override { machine_.observe_sharing(observer); }
   void add_counters(std::function<void(std::vector<part_counters>&)> more) override { more_ = std::move(more); }
 
+  [[nodiscard]] bool take_room(std::uint32_t tile, std::uintptr_t begin, std::uintptr_t end) override {
+    const bool is_taken = rooms_->take(tile, begin, end);
+    machine_.pages_changed();
+    return is_taken;
+  }
+  [[nodiscard]] bool has_room(std::uint32_t tile, std::size_t bytes) override { return rooms_->has_room(tile, bytes); }
+  void give_room_back(std::uintptr_t begin, std::uintptr_t end) override { rooms_->give_back(begin, end); }
+  [[nodiscard]] std::uint64_t bytes_for_places() const override {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t each : shared_) {
+      if (machine_.spec().memories[each].bytes == 0) return 0;
+      sum += machine_.spec().memories[each].bytes;
+    }
+    return sum;
+  }
+  [[nodiscard]] const memory_rooms* rooms() const noexcept override { return &*rooms_; }
+
  private:
+  static void begin_with(memory_order& order, std::uint32_t first) {
+    std::erase(order, first);
+    order.insert(order.begin(), first);
+  }
+
   mutable modelled_machine machine_;   // first_data_cache() is not const
   std::vector<std::uint32_t> shared_;  // memories that belong to no tile
   bool has_local_ = false;
+  std::vector<memory_order> orders_;  // of each tile
+  std::optional<memory_rooms> rooms_;
   std::optional<coherence_shadow> shadow_;
   std::function<void(std::vector<part_counters>&)> more_;
 };
 
 }  // namespace
 
-std::unique_ptr<memory_port> make_parts_machine(machine_spec spec, std::uint32_t memories) {
-  return std::make_unique<parts_machine>(std::move(spec), memories);
+std::unique_ptr<memory_port> make_parts_machine(machine_spec spec, std::uint32_t memories,
+                                                const std::optional<intent>& wanted,
+                                                std::function<void(const std::string&)> out_of_memory) {
+  return std::make_unique<parts_machine>(std::move(spec), memories, wanted, std::move(out_of_memory));
 }
 
 }  // namespace situ::model

@@ -8,17 +8,27 @@
 //                                     these, in turn
 //   beginning of a slice              channels and barrier: p's tile-local memory, if there is one
 //   other addresses (libraries)       as the process's memory
+//
+// Each of these memories is the first of an ordering; pages for which it has no room are in the next ones
+// (parts/memory_rooms.h). `wanted` replaces the orderings' first memory, too, except for slices.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+
+#include <situ/machine/intent.h>
 
 #include "model/execution/memory_port.h"
 #include "model/parts/machine_spec.h"
 
 namespace situ::model {
 
-[[nodiscard]] std::unique_ptr<memory_port> make_parts_machine(machine_spec spec, std::uint32_t memories);
+// `out_of_memory` is called with the reason when a page of the process or of a slice finds no room, and does not return.
+[[nodiscard]] std::unique_ptr<memory_port> make_parts_machine(
+    machine_spec spec, std::uint32_t memories, const std::optional<intent>& wanted,
+    std::function<void(const std::string& why)> out_of_memory);
 
 }  // namespace situ::model

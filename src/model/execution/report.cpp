@@ -8,6 +8,7 @@
 #include "model/execution/coherence_log.h"
 #include "model/execution/engine.h"
 #include "model/execution/regions.h"
+#include "model/execution/report_memories.h"
 #include "model/execution/report_shape.h"
 #include "model/execution/report_sharing.h"
 #include "model/execution/time_profile.h"
@@ -67,6 +68,7 @@ std::string report_text(engine& ran, const run_figures& figures) {
   }
   text += to_text(take_figures(ran, figures.modelled_ps).parts);
   text += sharing_text(ran, figures.modelled_ps);
+  text += memories_text(ran);
   for (const region_figures& each : the_regions().regions())
     fmt::format_to(out, "region {}: {} ns modelled, {} accesses, begun {} times\n", each.name, each.sum.when / 1000,
                    accesses_of(each.sum), each.times);
@@ -120,6 +122,7 @@ std::string report_json(engine& ran, const run_figures& figures, const report_ex
                    extras.mistakes->lost_writes());
   if (ran.profile() != nullptr) fmt::format_to(out, "\n  \"profile\": {},", ran.profile()->json());
   fmt::format_to(out, "\n  \"without_hooks\": {},\n  \"sharing\": {},", extras.without_hooks, sharing_json(ran));
+  fmt::format_to(out, "\n  \"memories\": {},", memories_json(ran));
   text += "\n  \"regions\": [";
   const char* comma = "";
   for (const region_figures& each : the_regions().regions()) {

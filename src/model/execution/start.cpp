@@ -14,6 +14,7 @@
 //   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
 //   SITU_MODEL_DUMMIES   0: makes no allocations that stand for those of a copy by software
 //   SITU_MODEL_MEMORIES  how many of the memories that belong to no tile are used; all unless given
+//   SITU_MODEL_INTENT    the intent whose ordering sorts the memories for the process; unless given, its own memory first
 //   SITU_MODEL_JSON      file for the report
 //   SITU_MODEL_REPORT    file for the report as a page, with samples over time
 //   SITU_MODEL_QUIET     1: no table at the end
@@ -27,6 +28,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +36,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +52,7 @@
 #include "model/execution/openmp.h"
 #include "model/execution/regions.h"
 #include "model/execution/report.h"
+#include "model/execution/report_memories.h"
 #include "model/execution/report_page.h"
 #include "model/execution/run_watch.h"
 #include "model/execution/stacks.h"
@@ -77,6 +81,7 @@ struct run_options {
   std::string page;
   std::uint32_t places = 1;
   std::uint32_t memories = 0;  // 0: all
+  std::optional<intent> wanted;
   engine_options engine;
   graph_device_options graph;
   bool needs_graph_units = false;  // requested by name
@@ -94,6 +99,7 @@ char** arguments = nullptr;
 std::uint64_t begin_ns = 0;
 coherence_log* mistakes = nullptr;  // null unless coherence is checked
 bool is_over = false;
+bool is_cut_short = false;      // ended by the executor before the program's own end
 timeline* over_time = nullptr;  // null unless samples are requested
 
 // A report's file, opened before the program begins.
@@ -124,6 +130,12 @@ std::size_t choice_of(const char* name, std::initializer_list<std::string_view> 
   give_up(said.c_str());
 }
 
+intent intent_of(const char* name) {
+  for (const intent& each : intents_everywhere)
+    if (each.name() == name) return each;
+  give_up((std::string{"SITU_MODEL_INTENT: there is no intent "} + name + " that every machine has").c_str());
+}
+
 run_options read_options() {
   run_options made;
   const char* const machine = std::getenv("SITU_MODEL_MACHINE");
@@ -144,6 +156,7 @@ run_options read_options() {
   made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
   if (const char* const region = std::getenv("SITU_MODEL_FAST_FORWARD")) made.engine.fast_forward = region;
   made.memories = static_cast<std::uint32_t>(number_of("SITU_MODEL_MEMORIES", 0));
+  if (const char* const wanted = std::getenv("SITU_MODEL_INTENT")) made.wanted = intent_of(wanted);
   const std::size_t units = choice_of("SITU_MODEL_GRAPH_UNITS", {"auto", "devices", "copy-only", "software"});
   made.needs_graph_units = units == 1 || units == 2;
   made.graph.used = units == 3   ? graph_units_used::software
@@ -205,13 +218,14 @@ void write_report(int code) {
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
   if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
   print_mistakes();
+  say(refusals_text(*the_engine).c_str());
   const std::vector<code_without_hooks> without_hooks = find_code_without_hooks();
   say(to_text(without_hooks).c_str());
   if (json_file.descriptor < 0 && page_file.descriptor < 0) return;
   if (over_time != nullptr) over_time->end(*the_engine, figures.modelled_ps);
   const std::string json = report_json(*the_engine, figures,
                                        {.exit_code = code,
-                                        .is_complete = !was_ended(),
+                                        .is_complete = !was_ended() && !is_cut_short,
                                         .mistakes = mistakes,
                                         .over_time = over_time,
                                         .without_hooks = to_json(without_hooks)});
@@ -247,7 +261,8 @@ void make_graph_devices() {
 void make_engine() {
   if (options.checks_coherence && !options.engine.fast_forward.empty())
     give_up("coherence is not checked before accesses are priced: leave out --fast-forward or --check-coherence");
-  the_engine = new engine{make_machine(options.machine, options.memories, options.settings), options.engine};
+  the_engine =
+      new engine{make_machine(options.machine, options.memories, options.settings, options.wanted), options.engine};
   make_graph_devices();
   if (!options.checks_coherence) return;
   mistakes = new coherence_log;
@@ -281,6 +296,12 @@ void run_main() {
 
 void print_mistakes() {
   if (mistakes != nullptr) say(mistakes->text().c_str());
+}
+
+void end_out_of_memory(const std::string& why) {
+  say(("situ model: out of memory: " + why + "\n").c_str());
+  is_cut_short = true;
+  host_exit_with_report(128 + SIGKILL);
 }
 
 void host_exit_with_report(int code) {

@@ -130,6 +130,10 @@ std::uint32_t situ_model_core_count() noexcept {
   return the_engine == nullptr ? 1 : static_cast<std::uint32_t>(the_engine->cores().size());
 }
 
+std::uint64_t situ_model_memory_bytes() noexcept {
+  return the_engine == nullptr ? 0 : the_engine->machine().bytes_for_places();
+}
+
 // --- by the C library's names
 int clock_gettime(clockid_t clock, timespec* now) noexcept {
   *now = timespec_of(now_ps() / ps_a_ns + (shows_date(clock) ? epoch_ns : 0));

@@ -29,6 +29,7 @@ class spec_maker {
   machine_spec run() {
     spec_.name = tree_.name();
     spec_.description = tree_.description();
+    spec_.described = std::make_shared<const machine::tree>(tree_);
     find_mesh();
     find_tiles();
     for (node_id id = 0; id < tree_.nodes().size(); ++id)
@@ -123,6 +124,7 @@ class spec_maker {
   void add_tile(node_id id) {
     const node& n = tree_.at(id);
     tile_spec tile;
+    tile.node = id;
     tile.is_snooped = n.coherent_by != machine::coherence::none;
     tile.name = n.name.empty() ? tree_.label(id) : fmt::format("{} {}", n.name, spec_.tiles.size());
     if ((n.width_bits == 0) != (n.hertz == 0))
@@ -326,6 +328,7 @@ class spec_maker {
     memory_spec memory;
     memory.name = tree_.label(id);
     memory.kind = n.memory;
+    memory.node = id;
     memory.bytes = n.bytes;
     memory.channels = std::max(1U, n.channels);
     if (spec_.mesh.columns > 0) std::tie(memory.x, memory.y) = position(id);

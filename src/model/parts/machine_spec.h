@@ -17,6 +17,7 @@
 #include "model/parts/time.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,9 +77,10 @@ struct tile_spec {
   std::vector<std::uint32_t> cores;
   std::vector<std::uint32_t> caches;
   std::uint32_t local_memory = none;  // its tile-local memory
-  bool is_snooped = true;             // its caches see each other's writes
-  time_ps bus_period = 0;             // 0: nothing contends for a bus
-  std::uint32_t bus_bytes = 0;        // width of one beat
+  machine::node_id node = machine::root_node;
+  bool is_snooped = true;       // its caches see each other's writes
+  time_ps bus_period = 0;       // 0: nothing contends for a bus
+  std::uint32_t bus_bytes = 0;  // width of one beat
   bool has_adapter = false;
   time_ps adapter_time = 0;               // time of one pass
   std::uint32_t adapter_outstanding = 1;  // operations in flight at a time
@@ -90,7 +92,8 @@ struct memory_spec {
   machine::memory_technology kind = machine::memory_technology::dram;
   std::uint64_t bytes = 0;
   std::uint32_t tile = none;  // the tile whose local memory it is; none: shared
-  std::uint32_t x = 0;        // position of its tile on the mesh
+  machine::node_id node = machine::no_node;
+  std::uint32_t x = 0;  // position of its tile on the mesh
   std::uint32_t y = 0;
   time_ps adapter_time = 0;            // time of one pass through the memory's network adapter
   time_ps access_time = 0;             // from a request at its controller to the first bytes
@@ -135,6 +138,7 @@ struct machine_spec {
   mesh_spec control;  // for messages alone, with equal columns and rows; if absent, `mesh` carries messages
   std::vector<accelerator_spec> accelerators;
   std::vector<machine::assumption> assumed;  // figures of the file without a source; empty without a file
+  std::shared_ptr<const machine::tree> described;  // what `node` is a node of; null if the specification has no tree
 
   // Makes a specification from a tree, checks and completes it. `where[node]`, if given, is the node's position in its
   // file. Throws bad_file for a missing figure or an impossible geometry; the message names the node, the error and the

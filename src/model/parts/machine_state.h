@@ -15,6 +15,7 @@
 #include "model/parts/wrong_paths.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -193,6 +194,7 @@ struct modelled_machine::impl {
   std::optional<mesh> network;
   std::optional<mesh> control;  // for messages, if they do not use `network`
   std::vector<range> ranges;    // sorted, disjoint
+  std::function<page_home(std::uint64_t address, std::uint32_t tile)> finder;
   line_observer* observer = nullptr;
   sharing_observer* sharing = nullptr;
 };

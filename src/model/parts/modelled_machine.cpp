@@ -74,7 +74,11 @@ modelled_machine::impl::home modelled_machine::impl::find_home(std::uint64_t add
     throw_error(
         errc::bad_argument,
         fmt::format("no memory of the modelled machine holds {:#x}; say with map_range() where it lies", address));
-  const range& found = *std::prev(behind);
+  range found = *std::prev(behind);
+  if (found.memory == by_page) {
+    const page_home page = finder(address, tile);
+    found = {std::max(found.begin, page.begin), std::min(found.end, page.end), page.memory, found.cacheable};
+  }
   const std::uint32_t memory = found.memory == local_memory ? spec.tiles[tile].local_memory : found.memory;
   const std::uint32_t of_tile = spec.memories[memory].tile;
   tile_state& asks = tiles[tile];
@@ -124,6 +128,8 @@ void modelled_machine::map_range(std::uint64_t begin, std::uint64_t end, std::ui
     for (const tile_spec& tile : m.spec.tiles)
       if (tile.local_memory == none)
         throw_error(errc::bad_argument, fmt::format("{} has no memory of its own; name one of the machine", tile.name));
+  } else if (memory == by_page) {
+    if (!m.finder) throw_error(errc::bad_argument, "pages are mapped before find_pages_by()");
   } else if (memory >= m.memories.size()) {
     throw_error(errc::bad_argument,
                 fmt::format("there is no memory {}; the last is {}", memory, m.memories.size() - 1));
@@ -131,7 +137,16 @@ void modelled_machine::map_range(std::uint64_t begin, std::uint64_t end, std::ui
   cut_out(m.ranges, begin, end);
   m.ranges.push_back({begin, end, memory, cacheable});
   std::ranges::sort(m.ranges, {}, &impl::range::begin);
-  for (impl::tile_state& tile : m.tiles) tile.last_bytes = 0;
+  pages_changed();
+}
+
+void modelled_machine::find_pages_by(std::function<page_home(std::uint64_t, std::uint32_t)> finder) {
+  impl_->finder = std::move(finder);
+  pages_changed();
+}
+
+void modelled_machine::pages_changed() noexcept {
+  for (impl::tile_state& tile : impl_->tiles) tile.last_bytes = 0;
 }
 
 std::uint32_t modelled_machine::memory_of(std::uint64_t address, std::uint32_t tile) const {

@@ -44,6 +44,15 @@ class line_observer {
 
 // For map_range(): the tile-local memory of the tile that makes an access, so that each tile has its own bytes there.
 inline constexpr std::uint32_t local_memory = none - 1;
+// The same for a range whose pages are in the memories that a finder names: find_pages_by().
+inline constexpr std::uint32_t by_page = none - 2;
+
+// A range of addresses, all in one memory: an index into machine_spec::memories, or local_memory.
+struct page_home {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint32_t memory = 0;
+};
 
 class modelled_machine {
  public:
@@ -57,9 +66,13 @@ class modelled_machine {
   [[nodiscard]] std::uint32_t tile_of(std::uint32_t core) const noexcept;
   [[nodiscard]] time_ps period(std::uint32_t core) const noexcept;
 
-  // Maps the bytes [begin, end) to a memory: an index into spec().memories, or local_memory. Later ranges override
-  // earlier ones. Throws bad_argument if there is no such memory, or the range is empty.
+  // Maps the bytes [begin, end) to a memory: an index into spec().memories, local_memory, or by_page. Later ranges
+  // override earlier ones. Throws bad_argument if there is no such memory, or the range is empty.
   void map_range(std::uint64_t begin, std::uint64_t end, std::uint32_t memory, bool cacheable = true);
+  // Sets the finder of ranges that are mapped by_page: it returns the memory of an address, as a tile sees it, and may
+  // throw. The machine asks once for the range that the finder returns, until another one is used or pages_changed().
+  void find_pages_by(std::function<page_home(std::uint64_t address, std::uint32_t tile)> finder);
+  void pages_changed() noexcept;
 
   // Models one access of a core that begins at `now`. Returns when the core may continue. An access across lines is
   // several accesses, one after the other. Throws bad_argument for an address outside all ranges. pre: bytes > 0.
