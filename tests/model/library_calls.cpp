@@ -137,7 +137,6 @@ void spin() {
 
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
-  alarm(20);
   if (what == "print") print_first();
   if (what == "allocate") allocate_too_much();
   if (what == "look") look_and_sleep(false);

@@ -34,6 +34,7 @@
 #include "model/execution/fiber.h"
 #include "model/execution/memory_port.h"
 #include "model/execution/shared_lines.h"
+#include "model/execution/signals.h"
 
 extern "C" const char __executable_start;  // NOLINT: the linker's name of the program's first byte
 extern "C" const char etext;               // and of the end of its code
@@ -156,6 +157,7 @@ struct thread {
   std::uint64_t slept_at = 0;  // lonely_wakes_ when the thread went to sleep
   thread* joiner = nullptr;
   watched_read last_read;
+  thread_signals signals;
   void* (*body)(void*) = nullptr;
   void* argument = nullptr;
   void* result = nullptr;
@@ -234,6 +236,8 @@ class engine final : private sharing_observer {
   // Sleeps until woken or until `wake_at`; returns true if woken. `word`: the key that wake() names.
   bool sleep(const void* word, time_ps wake_at, const char* waits_for);
   std::uint32_t wake(const void* word, std::uint32_t count);
+  // Wakes a sleeping thread for a signal, outside of modelled time: its sleep ends as if it were woken.
+  void interrupt(thread& sleeper, time_ps when);
   // Does the same at the time of an event.
   std::uint32_t wake_at(const void* word, std::uint32_t count, time_ps when);
   void move_to(core& target);

@@ -83,6 +83,7 @@ thread& engine::start_thread(void* (*body)(void*), void* argument, std::size_t s
     made->body = body;
     made->argument = argument;
     made->place = self_->place;
+    inherit_signal_mask(*made);
     make_ready(*made, self_->on->clock + wake_cycles * self_->on->period_ps);
     found_at_ = std::max(found_at_, self_->on->clock);
     note_progress();
@@ -131,7 +132,8 @@ void engine::end_thread(void* result) {
   const time_ps when = me.on->clock;
   leave_core(*me.on);
   if (me.is_detached) ended_.push_back(&me);
-  if (me.joiner != nullptr) make_ready(*me.joiner, when + wake_cycles * me.on->period_ps);
+  if (me.joiner != nullptr && me.joiner->state == thread_state::sleeping)
+    make_ready(*me.joiner, when + wake_cycles * me.on->period_ps);
   note_progress();
   run(next_core());
   give_up("an ended thread runs on");
@@ -139,11 +141,11 @@ void engine::end_thread(void* result) {
 
 void* engine::join(thread& ended) {
   take_turn();
-  if (ended.state != thread_state::done) {
+  if (ended.state == thread_state::done && running != &nobody)
+    running->clock = std::max(running->clock, ended.on->clock);
+  while (ended.state != thread_state::done) {  // a signal wakes it, too
     ended.joiner = self_;
     sleep(nullptr, never, "the end of a thread");
-  } else if (running != &nobody) {
-    running->clock = std::max(running->clock, ended.on->clock);
   }
   const outside_time scope;
   if (ended.host != nullptr) std::exchange(ended.host, nullptr)->release();

@@ -95,6 +95,8 @@ void engine::take_turn() {
     run(next_core());
   }
   running = self_->on;
+  if (signals_are_due) [[unlikely]]
+    take_signals();
   const watched_read& again = self_->last_read;
   if (switches_ != switches && again.bytes != 0)
     access_at_once(again.address, again.bytes, access_kind::read, again.at);
@@ -110,6 +112,7 @@ void engine::run(core& next) {
   ++next.switches;
   mix(next.clock * 64 + next.index);
   self_ = &to;
+  exchange_signal_masks(from, to);
   switch_to(*from.host, *to.host);
   while (from.shows_stack) {
     print_stack(2);
@@ -137,6 +140,7 @@ void engine::yield() {
     run(next_core());
   }
   running = self_->on;
+  if (signals_are_due) take_signals();
 }
 
 // Gives the core to its next ready thread.
@@ -193,6 +197,7 @@ bool engine::sleep(const void* word, time_ps wake_at, const char* waits_for) {
     me.waits_for = waits_for;
     me.last_read = {};
     me.timed_out = false;
+    me.signals.interrupted_by = thread_signals::interruption::none;
     me.slept_at = lonely_wakes_;
     sleepers_.push_back(&me);
     if (wake_at != never) timers_.insert({wake_at, me.index});
@@ -200,11 +205,18 @@ bool engine::sleep(const void* word, time_ps wake_at, const char* waits_for) {
     run(next_core());
   }
   running = me.on;
-  return !me.timed_out;
+  const bool is_woken = !me.timed_out;
+  if (signals_are_due) take_signals();
+  return is_woken;
 }
 
 std::uint32_t engine::wake(const void* word, std::uint32_t count) {
   return running == &nobody ? 0 : wake_at(word, count, running->clock + wake_cycles * running->period_ps);
+}
+
+void engine::interrupt(thread& sleeper, time_ps when) {
+  make_ready(sleeper, when + wake_cycles * sleeper.on->period_ps);
+  note_progress();
 }
 
 std::uint32_t engine::wake_at(const void* word, std::uint32_t count, time_ps when) {

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <cerrno>
 #include <ctime>
 
 #include "model/execution/calls.h"
@@ -41,8 +42,8 @@ void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept { situ_m
 
 void give_way() noexcept { ::sched_yield(); }
 void rest(std::int64_t ns) noexcept {
-  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-  ::nanosleep(&time, nullptr);
+  timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  while (::nanosleep(&time, &time) != 0 && errno == EINTR) {}
 }
 
 // One host thread runs all threads, so memory operations are always in order.

@@ -17,6 +17,7 @@
 #include "kept_symbols.h"
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/imported_calls.h"
 #include "model/execution/stacks.h"
 #include "os/signals.h"
 
@@ -47,10 +48,18 @@ void note(std::uintptr_t code) noexcept {
   }
 }
 
+bool is_of_program(std::uintptr_t code) noexcept {
+  return code >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+         code < reinterpret_cast<std::uintptr_t>(&etext);
+}
+
 void on_tick(int, siginfo_t*, void* context) {
   // While the executor works, the running code is its own.
-  if (running != &nobody)
-    note(static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
+  if (running != &nobody) {
+    const auto code = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+    note(code);
+    if (!is_of_program(code)) note_imported_sample();
+  }
   ++all_samples;
   if (also != nullptr) also();
 }
@@ -83,8 +92,8 @@ struct origin {
 };
 
 origin origin_of(std::uintptr_t code) {
-  if (code >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
-      code < reinterpret_cast<std::uintptr_t>(&etext)) {
+  if (is_import_stub(code)) return {};
+  if (is_of_program(code)) {
     const code_range range = function_around(code);
     const std::string name = function_name(code);
     // Code outside all functions is only the linker's stubs.
@@ -102,10 +111,10 @@ origin origin_of(std::uintptr_t code) {
 
 void begin_host_samples(void (*each_time)()) {
   also = each_time;
-  os::handle_signal(SIGPROF, &on_tick, SA_ONSTACK | SA_RESTART);
+  os::handle_signal(sampling_signal(), &on_tick, SA_ONSTACK | SA_RESTART);
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
-  event.sigev_signo = SIGPROF;
+  event.sigev_signo = sampling_signal();
   // This timer ends when the program executes another program; an interval timer would not.
   if (host_call(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, reinterpret_cast<long>(&event),
                 reinterpret_cast<long>(&timer)) != 0) {
@@ -116,6 +125,9 @@ void begin_host_samples(void (*each_time)()) {
                          .it_value = {.tv_sec = 0, .tv_nsec = period_ns}};
   host_call(SYS_timer_settime, timer, 0, reinterpret_cast<long>(&every), 0);
 }
+
+int sampling_signal() noexcept { return SIGRTMAX; }
+std::uint64_t host_samples() noexcept { return all_samples; }
 
 void end_host_samples() noexcept {
   if (timer >= 0) host_call(SYS_timer_delete, std::exchange(timer, -1));

@@ -16,6 +16,9 @@ namespace situ::model {
 // sampled.
 void begin_host_samples(void (*each_time)());
 void end_host_samples() noexcept;
+// The signal of the samples. It is none that programs use.
+[[nodiscard]] int sampling_signal() noexcept;
+[[nodiscard]] std::uint64_t host_samples() noexcept;
 
 // Code without hooks that took more than a twentieth of the host's time.
 struct code_without_hooks {

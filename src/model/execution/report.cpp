@@ -7,6 +7,8 @@
 
 #include "model/execution/coherence_log.h"
 #include "model/execution/engine.h"
+#include "model/execution/host_samples.h"
+#include "model/execution/imported_calls.h"
 #include "model/execution/regions.h"
 #include "model/execution/report_memories.h"
 #include "model/execution/report_shape.h"
@@ -69,6 +71,7 @@ std::string report_text(engine& ran, const run_figures& figures) {
   text += to_text(take_figures(ran, figures.modelled_ps).parts);
   text += sharing_text(ran, figures.modelled_ps);
   text += memories_text(ran);
+  text += imported_text(host_samples());
   for (const region_figures& each : the_regions().regions())
     fmt::format_to(out, "region {}: {} ns modelled, {} accesses, begun {} times\n", each.name, each.sum.when / 1000,
                    accesses_of(each.sum), each.times);
@@ -123,6 +126,7 @@ std::string report_json(engine& ran, const run_figures& figures, const report_ex
   if (ran.profile() != nullptr) fmt::format_to(out, "\n  \"profile\": {},", ran.profile()->json());
   fmt::format_to(out, "\n  \"without_hooks\": {},\n  \"sharing\": {},", extras.without_hooks, sharing_json(ran));
   fmt::format_to(out, "\n  \"memories\": {},", memories_json(ran));
+  fmt::format_to(out, "\n  \"imported\": {},", imported_json(host_samples()));
   text += "\n  \"regions\": [";
   const char* comma = "";
   for (const region_figures& each : the_regions().regions()) {

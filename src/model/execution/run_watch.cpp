@@ -82,7 +82,7 @@ void catch_end(int signal) {
 void begin_watch(engine& of, const watch_options& options) {
   watched_for = options;
   of.watch(&look_at_run, options.over_time != nullptr ? options.over_time->next() : never);
-  for (const int each : {SIGINT, SIGTERM}) catch_end(each);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGXCPU}) catch_end(each);
   last_ns = host_ns();
   begin_host_samples(options.shows_progress && is_terminal(2) ? &on_sample : nullptr);
 }

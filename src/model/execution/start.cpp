@@ -48,6 +48,7 @@
 #include "model/execution/graph_devices.h"
 #include "model/execution/host_calls.h"
 #include "model/execution/host_samples.h"
+#include "model/execution/imported_calls.h"
 #include "model/execution/machines.h"
 #include "model/execution/openmp.h"
 #include "model/execution/regions.h"
@@ -332,6 +333,7 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   try {
     make_engine();
     if (!options.page.empty()) over_time = new timeline;
+    count_imported_calls();
     begin_watch(*the_engine, {.over_time = over_time, .shows_progress = !options.is_quiet});
   } catch (const std::exception& failure) {
     give_up(failure.what());

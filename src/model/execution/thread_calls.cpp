@@ -102,15 +102,19 @@ int lock_to_write(pthread_rwlock_t* lock, bool may_wait, time_ps until = never) 
 
 int wait_for(sem_t* semaphore, time_ps until) {
   touch(semaphore);
-  if (!wait_until(semaphore, until, "a semaphore", [&] { return value_of(semaphore) != 0; })) {
-    errno = ETIMEDOUT;
-    return -1;
+  while (value_of(semaphore) == 0) {
+    const bool is_woken = the_engine->sleep(semaphore, until, "a semaphore");
+    if (value_of(semaphore) != 0) break;
+    if (!is_woken) return errno = ETIMEDOUT, -1;
+    if (the_engine->self().signals.interrupted_by == thread_signals::interruption::ends_wait) return errno = EINTR, -1;
+    touch(semaphore);
   }
   --value_of(semaphore);
   return 0;
 }
 
 std::size_t stack_bytes_of(const pthread_attr_t* attributes) {
+  const outside_time scope;
   std::size_t asked = 0;
   if (attributes != nullptr) pthread_attr_getstacksize(attributes, &asked);
   return (std::max(asked, usual_stack_bytes()) + 4095) & ~std::size_t{4095};
@@ -143,6 +147,7 @@ int pthread_create(pthread_t* made, const pthread_attr_t* attributes, void* (*bo
   *made = started.host->fs_base();
   bind_as_asked(started, attributes);
   int how = PTHREAD_CREATE_JOINABLE;
+  const outside_time scope;
   if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &how);
   if (how == PTHREAD_CREATE_DETACHED) the_engine->detach(started);
   return 0;

@@ -58,11 +58,17 @@ time_ps after(std::int64_t ns) noexcept {
   return running->clock + static_cast<std::uint64_t>(ns) * ps_a_ns;
 }
 
+// A handler that has run ends the wait, unless its action restarts calls.
+long wait_as_futex(std::uint32_t* word, std::uint32_t value, std::int64_t left_ns) {
+  if (situ_model_wait(word, value, left_ns) != 0) return -1;
+  if (the_engine->self().signals.interrupted_by != thread_signals::interruption::ends_wait) return 0;
+  errno = EINTR;
+  return -1;
+}
+
 long futex(std::uint32_t* word, int operation, std::uint32_t value, const timespec* time) {
   switch (operation & FUTEX_CMD_MASK) {
-    case FUTEX_WAIT:
-      if (situ_model_wait(word, value, time == nullptr ? -1 : ns_of(*time)) == 0) return 0;
-      return -1;
+    case FUTEX_WAIT: return wait_as_futex(word, value, time == nullptr ? -1 : ns_of(*time));
     case FUTEX_WAIT_BITSET: {
       const bool is_date = (operation & FUTEX_CLOCK_REALTIME) != 0;
       std::int64_t left = -1;
@@ -70,7 +76,7 @@ long futex(std::uint32_t* word, int operation, std::uint32_t value, const timesp
         const time_ps until = modelled_time(is_date ? CLOCK_REALTIME : CLOCK_MONOTONIC, *time);
         left = until > running->clock ? static_cast<std::int64_t>((until - running->clock) / ps_a_ns) : 0;
       }
-      return situ_model_wait(word, value, left) == 0 ? 0 : -1;
+      return wait_as_futex(word, value, left);
     }
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET: return situ_model_wake(word, static_cast<int>(value));
@@ -85,6 +91,8 @@ time_ps modelled_time(clockid_t clock, const timespec& shown) noexcept {
   if (shows_date(clock)) ns = ns > epoch_ns ? ns - epoch_ns : 0;
   return ns > never / ps_a_ns ? never : ns * ps_a_ns;
 }
+
+time_ps time_after(const timespec& time) noexcept { return after(ns_of(time)); }
 
 }  // namespace situ::model
 
@@ -156,20 +164,27 @@ int timespec_get(timespec* now, int base) noexcept {
 }
 // The process's time is the running core's clock.
 std::clock_t clock() noexcept { return static_cast<std::clock_t>(now_ps() / ps_a_ns / (ns_a_second / CLOCKS_PER_SEC)); }
-int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*) {
+int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
   if (running == &nobody) return 0;
-  sleep_until((flags & TIMER_ABSTIME) != 0 ? modelled_time(clock, *time) : after(ns_of(*time)));
-  return 0;
+  const bool is_date = (flags & TIMER_ABSTIME) != 0;
+  const time_ps until = is_date ? modelled_time(clock, *time) : after(ns_of(*time));
+  sleep_until(until);
+  if (running->clock >= until) return 0;  // else a handler has run
+  if (!is_date && left != nullptr) *left = timespec_of((until - running->clock) / ps_a_ns);
+  return EINTR;
 }
-int nanosleep(const timespec* time, timespec* left) { return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left); }
+int nanosleep(const timespec* time, timespec* left) {
+  const int failed = clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+  return failed == 0 ? 0 : (errno = failed, -1);
+}
 int usleep(useconds_t microseconds) {
   const timespec time = timespec_of(std::uint64_t{microseconds} * 1000);
   return nanosleep(&time, nullptr);
 }
 unsigned sleep(unsigned seconds) {
   const timespec time = timespec_of(seconds * ns_a_second);
-  nanosleep(&time, nullptr);
-  return 0;
+  timespec left{};
+  return nanosleep(&time, &left) == 0 ? 0 : static_cast<unsigned>(left.tv_sec + (left.tv_nsec != 0 ? 1 : 0));
 }
 
 long syscall(long number, ...) noexcept {
