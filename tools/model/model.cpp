@@ -102,7 +102,7 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
                                 .jobs = options.jobs,
                                 .json = options.json,
                                 .machine = machine},
-                               file, std::move(arguments));
+                               file, arguments);
     if (code != 0) throw CLI::RuntimeError(code);
     return;
   }
