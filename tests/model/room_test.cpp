@@ -71,6 +71,13 @@ TEST(ModelledRoom, ALargeBlockSpillsToTheNextMemory) {
   EXPECT_TRUE(memory(far_run.report, "dram 14")["spilled"].empty());
 }
 
+TEST(ModelledRoom, AMachineWithoutSizesHasNoOrdering) {
+  const modelled_run run = run_on("flat", {"--intent", "latency"}, "model_room", {"reuse", "64"});
+  EXPECT_EQ(run.result.exit_code, 2);
+  EXPECT_THAT(run.result.err, HasSubstr("leave out --intent"));
+  EXPECT_TRUE(run_on("flat", {}, "model_room", {"reuse", "64"}).report["memories"].is_null());
+}
+
 // 8 MiB and twice 16 are 40.
 TEST(ModelledRoom, WhatFitsNowhereIsRefusedWithFigures) {
   const modelled_run within = with_ddr("16MiB", {"beyond", "16384"});
