@@ -1,20 +1,26 @@
 // `situ model`: programs on modelled machines.
 #include "command_line.h"
 #include "machine_file.h"
+#include "model_compare.h"
 #include "model_machines.h"
 #include "model_sweep.h"
 #include "program_file.h"
 #include "settings_before_main.h"
 
+#include "base/print.h"
 #include "os/child.h"
 #include "os/find_program.h"
+#include "os/output_file.h"
 
 #include <situ/base/error.h>
+#include <situ/machine/toml.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -49,10 +55,12 @@ struct model_run_options {
 constexpr const char* model_run_examples =
     "Examples:\n"
     "  situ model run --machine nemesys-4x4 -n 4 ./hello   four places, each on a tile\n"
+    "  situ model assumed nemesys-4x4                    what of that machine has no source, and in which range it is\n"
     "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
     "  situ model run --machine nemesys-4x4 --sweep l2.size=64KiB,128KiB,256KiB ./program\n"
     "                                                    three machines, and a table\n"
     "  situ model machines                               the machines that run programs\n"
+    "  situ model compare before.json after.json         two reports of --json, by region and function\n"
     "The program is one that CMake's situ_add_modelled() built; of ./program and ./program_modelled the one that is.\n"
     "Exit code: the program's; 3 where it stands still for good, 2 where it cannot be run.";
 
@@ -114,12 +122,86 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(reason)));
 }
 
+struct assumed_options {
+  std::string machine;
+  std::string json;
+};
+
+void print_assumed(const assumed_options& options) {
+  const std::string file = machine_file_of(options.machine);
+  if (file == "flat" || file.starts_with("flat:"))
+    situ::throw_error(situ::errc::bad_argument, "the flat machine has no file, and so no figures that a file assumes");
+  std::vector<situ::machine::assumption> assumed;
+  static_cast<void>(situ::machine::read_toml(file, nullptr, &assumed));
+  if (!options.json.empty()) {
+    nlohmann::ordered_json made = nlohmann::ordered_json::array();
+    for (const situ::machine::assumption& each : assumed) {
+      nlohmann::ordered_json entry{{"figure", each.figure}, {"value", each.value}};
+      if (each.low.empty())
+        entry["others"] = each.others;
+      else
+        entry["low"] = each.low, entry["high"] = each.high;
+      entry["source"] = each.source;
+      made.push_back(std::move(entry));
+    }
+    situ::detail::write_file(options.json, made.dump(2) + "\n");
+  }
+  if (assumed.empty()) situ::detail::print_out("{} marks no figure as assumed\n", file);
+  std::size_t figure = 0, value = 0, range = 0;
+  for (const situ::machine::assumption& each : assumed) {
+    figure = std::max(figure, each.figure.size());
+    value = std::max(value, each.value.size());
+    range = std::max(range, situ::machine::range_of(each).size());
+  }
+  for (const situ::machine::assumption& each : assumed)
+    situ::detail::print_out("{:<{}}  {:<{}}  {:<{}}  {}\n", each.figure, figure, each.value, value,
+                            situ::machine::range_of(each), range, each.source);
+}
+
+void add_assumed_command(CLI::App& model) {
+  CLI::App* command =
+      model.add_subcommand("assumed", "The figures of a machine that have no source, with their ranges");
+  auto options = std::make_shared<assumed_options>();
+  command->add_option("machine", options->machine, "A machine's file, or one that comes with Situ by its name")
+      ->required()
+      ->type_name("FILE|NAME");
+  command->add_option("--json", options->json, "Write them as JSON, too")->type_name("FILE");
+  command->footer(
+      "`situ model run --set FIGURE=low`, or `high`, runs on the machine with the end of a figure's range;\n"
+      "`--sweep FIGURE=low,high` runs with both.");
+  command->callback([options] { print_assumed(*options); });
+}
+
+void add_compare_command(CLI::App& model) {
+  CLI::App* command =
+      model.add_subcommand("compare", "Two reports side by side: two machines, or two versions of a program");
+  auto options = std::make_shared<compare_options>();
+  command->add_option("first", options->first, "A report that situ model run --json has written")
+      ->required()
+      ->type_name("FIRST.json");
+  command->add_option("second", options->second, "The report that is compared with it")
+      ->required()
+      ->type_name("SECOND.json");
+  command->add_option("--json", options->json, "Write the comparison as JSON, too")->type_name("FILE");
+  command->footer(
+      "Time, reads, writes and misses of the first cache of the whole run and of each region (situ/model/region.h), "
+      "and,\nif both runs had --profile, the time and the misses of each function. A ratio is second / first.\n"
+      "Examples:\n"
+      "  situ model run --machine nemesys-4x4 --profile --json before.json ./program\n"
+      "  situ model run --machine nemesys-4x4 --profile --json after.json ./changed_program\n"
+      "  situ model compare before.json after.json\n"
+      "Exit code: 0; 1 if a file is no report.");
+  command->callback([options] { compare_reports(*options); });
+}
+
 void add_model_command(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "Run a program on a modelled machine, and list the machines");
   model->require_subcommand(1);
   model->footer(model_run_examples);
   model->add_subcommand("machines", "List the machines that come with Situ, and what the others lack to run programs")
       ->callback(&print_machines);
+  add_assumed_command(*model);
+  add_compare_command(*model);
   CLI::App* command = model->add_subcommand("run", "Run a program as the cores of a modelled machine");
   auto options = std::make_shared<model_run_options>();
   command->add_option("--machine", options->machine, "A machine's file, one that comes with Situ by its name, or flat")
@@ -146,7 +228,8 @@ void add_model_command(CLI::App& app) {
   command
       ->add_option("--set", options->settings,
                    "A figure of the machine that takes the place of its file's: l2.size=64KiB for the node with the id "
-                   "l2; link.latency=20ns; miss=80 for flat. Can be given again")
+                   "l2; link.latency=20ns; miss=80 for flat; low or high: the end of an assumed figure's range. Can be "
+                   "given again")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   CLI::Option* const sweep =
