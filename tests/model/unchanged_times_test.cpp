@@ -194,7 +194,8 @@ constexpr const char* nemesys = "machines/nemesys-4x4-fitted.toml";
 INSTANTIATE_TEST_SUITE_P(
     machines, unchanged_times,
     testing::Values(
-        expected{"machines/nemesys-2x2-fitted.toml", {}, none, {0x1aa00fa281689115, 0x9f29be4c79ab194f, 0x939499f71177146c}},
+        expected{
+            "machines/nemesys-2x2-fitted.toml", {}, none, {0x1aa00fa281689115, 0x9f29be4c79ab194f, 0x939499f71177146c}},
         expected{nemesys, {}, none, {0x989cb636014e9431, 0xf6bf7577acc00dce, 0x4df7b6f79dabc634}},
         expected{nemesys, {}, 1, {0x5511b9ab2e9ef1c5, 0x8df571897ffe73ea, 0xc74706053386352a}},
         expected{nemesys, {}, 3, {0x73ffebed722f42f1, 0xfcb65b1cf3f6b3e9, 0xa7093a61614fea7f}},
