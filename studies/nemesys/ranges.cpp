@@ -20,8 +20,8 @@ struct changed_machine {
   std::vector<std::string> settings;
 };
 
-// The figures that lie on the way to memory; those of cores and of DMA change less than 1 % of a kernel's time, and can
-// be swept by `situ model run --sweep`.
+// The figures that lie on the way to memory. `situ model run --sweep FIGURE=low,high` does the same with any of the
+// others, on one kernel.
 const std::vector<changed_machine>& machines() {
   static const std::vector<changed_machine> all{
       {"as in the file", {}},
