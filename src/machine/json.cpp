@@ -24,6 +24,9 @@ void put_tlb(ordered_json& out, const char* key, const tlb& of) {
 void put_model_figures(ordered_json& out, const node& n) {
   if (n.writes != write_policy::unknown) out["write_policy"] = name(n.writes);
   if (n.allocates_on != line_allocation::unknown) out["allocates_on"] = name(n.allocates_on);
+  if (n.replaces != replacement::unknown) out["replacement"] = name(n.replaces);
+  put_known(out, "replacement_seed", n.replacement_seed);
+  if (n.includes != inclusion::unknown) out["inclusion"] = name(n.includes);
   if (n.coherent_by != coherence::unknown) out["coherence"] = name(n.coherent_by);
   if (n.x != no_index) out["position"] = {n.x, n.y};
   put_known(out, "width_bits", n.width_bits);

@@ -46,6 +46,9 @@ constexpr write_policy write_policies[] = {write_policy::unknown, write_policy::
                                            write_policy::write_through};
 constexpr line_allocation allocations[] = {line_allocation::unknown, line_allocation::reads,
                                            line_allocation::reads_and_writes};
+constexpr replacement replacements[] = {replacement::unknown, replacement::lru, replacement::tree_plru,
+                                        replacement::srrip, replacement::random};
+constexpr inclusion inclusions[] = {inclusion::unknown, inclusion::none, inclusion::inclusive, inclusion::exclusive};
 constexpr coherence coherences[] = {coherence::unknown, coherence::none, coherence::snooping, coherence::directory};
 // Keys that only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
@@ -64,6 +67,9 @@ struct model_key {
 const model_key model_keys[] = {
     {"write_policy", {node_kind::cache}},
     {"allocates_on", {node_kind::cache}},
+    {"replacement", {node_kind::cache}},
+    {"replacement_seed", {node_kind::cache}},
+    {"inclusion", {node_kind::cache}},
     {"coherence", {node_kind::package, node_kind::group}},
     {"position", {node_kind::package, node_kind::group, node_kind::device}},
     {"width_bits", {node_kind::package, node_kind::group}},
@@ -228,6 +234,9 @@ class reader {
                       "addressability",
                       "write_policy",
                       "allocates_on",
+                      "replacement",
+                      "replacement_seed",
+                      "inclusion",
                       "coherence",
                       "position",
                       "width_bits",
@@ -339,6 +348,9 @@ class reader {
                         name(facts.kind)));
     facts.writes = parse_kind(table, "write_policy", "unknown", write_policies);
     facts.allocates_on = parse_kind(table, "allocates_on", "unknown", allocations);
+    facts.replaces = parse_kind(table, "replacement", "unknown", replacements);
+    facts.replacement_seed = small(table, "replacement_seed");
+    facts.includes = parse_kind(table, "inclusion", "unknown", inclusions);
     facts.coherent_by = parse_kind(table, "coherence", "unknown", coherences);
     facts.width_bits = small(table, "width_bits");
     facts.access_ns = table.nanoseconds("access_time", 0);

@@ -174,6 +174,9 @@ class writer {
     word("addressability", n.unit);
     word("write_policy", n.writes);
     word("allocates_on", n.allocates_on);
+    word("replacement", n.replaces);
+    count("replacement_seed", n.replacement_seed);
+    word("inclusion", n.includes);
     word("coherence", n.coherent_by);
     time("access_time", n.access_ns);
     time("occupancy", n.occupancy_ns);

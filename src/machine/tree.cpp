@@ -61,6 +61,16 @@ std::string_view name(line_allocation when) noexcept {
   return names[static_cast<std::size_t>(when)];
 }
 
+std::string_view name(replacement by) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "lru", "tree_plru", "srrip", "random"};
+  return names[static_cast<std::size_t>(by)];
+}
+
+std::string_view name(inclusion how) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "none", "inclusive", "exclusive"};
+  return names[static_cast<std::size_t>(how)];
+}
+
 std::string_view name(coherence how) noexcept {
   static constexpr std::string_view names[] = {"unknown", "none", "snooping", "directory"};
   return names[static_cast<std::size_t>(how)];

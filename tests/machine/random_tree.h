@@ -33,6 +33,9 @@ class random_tree {
           facts.kind = node_kind::cache;
           facts.level = 1 + below(3);
           facts.cache = static_cast<cache_kind>(below(3));
+          facts.replaces = static_cast<replacement>(below(5));
+          facts.replacement_seed = below(3);
+          facts.includes = static_cast<inclusion>(below(4));
           facts.outstanding = below(3);
           facts.outstanding_per_core = below(3);
           facts.prefetch_streams = below(3);

@@ -83,6 +83,12 @@ enum class addressability : std::uint8_t {
 enum class write_policy : std::uint8_t { unknown, write_back, write_through };
 // The accesses that allocate a line in a cache.
 enum class line_allocation : std::uint8_t { unknown, reads, reads_and_writes };
+// The choice of the line that a full set of a cache evicts: the least recently used one, which unknown means to a model,
+// or an approximation (src/model/parts/replacement.h).
+enum class replacement : std::uint8_t { unknown, lru, tree_plru, srrip, random };
+// The relation of a cache's lines to those of the caches in front of it: none (which unknown means to a model), all of
+// their lines (inclusive), or none of their lines (exclusive).
+enum class inclusion : std::uint8_t { unknown, none, inclusive, exclusive };
 // The mechanism that keeps the caches under a node coherent with each other. For the machine, `none` says that the
 // groups that have a mechanism inside are not coherent with each other: the tiles of a non-coherent machine. For a
 // group with a network adapter it says that the group is such a tile, and that its own caches are not kept coherent,
@@ -111,6 +117,8 @@ enum class traffic : std::uint8_t { all, messages };
 [[nodiscard]] std::string_view name(link_kind kind) noexcept;
 [[nodiscard]] std::string_view name(write_policy policy) noexcept;
 [[nodiscard]] std::string_view name(line_allocation when) noexcept;
+[[nodiscard]] std::string_view name(replacement by) noexcept;
+[[nodiscard]] std::string_view name(inclusion how) noexcept;
 [[nodiscard]] std::string_view name(coherence how) noexcept;
 [[nodiscard]] std::string_view name(topology shape) noexcept;
 [[nodiscard]] std::string_view name(traffic what) noexcept;
@@ -175,6 +183,9 @@ struct node_facts {
   // The other figures that a model needs (src/model).
   write_policy writes = write_policy::unknown;              // of a cache
   line_allocation allocates_on = line_allocation::unknown;  // of a cache
+  replacement replaces = replacement::unknown;              // of a cache
+  std::uint32_t replacement_seed = 0;                       // of a cache with random replacement
+  inclusion includes = inclusion::unknown;                  // of a cache
   coherence coherent_by = coherence::unknown;               // of the machine, a package or a group
   std::uint32_t x = no_index;                               // of a package, group or device: its column on a grid
   std::uint32_t y = no_index;                               // and its row

@@ -107,7 +107,7 @@ struct one_instruction {
   });
 }
 
-// What is known while a block is read.
+// The state of reading a block.
 struct block_reader {
   block_instructions block;
   // accesses whose hooks have been called, and whose instructions still follow

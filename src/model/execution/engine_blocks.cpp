@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "model/execution/block_costs.h"
@@ -59,7 +60,7 @@ void engine::give_branch_predictors() {
     const double cycles = machine_->cycles(c.index).mispredict;
     if (!c.goes_ahead || cycles == 0) continue;
     c.branches = branch_predictors_.emplace_back(std::make_unique<branch_predictor>()).get();
-    c.mispredict_ps = static_cast<time_ps>(cycles * static_cast<double>(c.period_ps) + 0.5);
+    c.mispredict_ps = static_cast<time_ps>(std::llround(cycles * static_cast<double>(c.period_ps)));
     c.text_bytes = 0;
   }
 }

@@ -21,13 +21,13 @@ namespace situ::model {
 // A core's first cache, which the executor looks into itself: an access that finds its line in the first way of its
 // set, the way used last there, costs `hit_ps` and changes nothing, so the executor need not call the machine.
 //
-// The first way of a line's set is entries[(line & (sets - 1)) * ways]; it holds line * 4 + bits.
+// The first entry of a line's set is entries[(line & (sets - 1)) * ways]; it holds line * 4 + bits.
 struct front_cache {
   static constexpr std::uint64_t dirty_and_writable = 3;  // the bits with which a write needs no request
   const std::uint64_t* entries = nullptr;                 // nullptr: no cache, each access goes to the machine
   std::uint32_t sets = 1;                                 // power of two
-  std::uint32_t ways = 1;
-  std::uint32_t line_bytes = 64;  // power of two
+  std::uint32_t ways = 1;                                 // entries of a set: set_associative_cache::stride()
+  std::uint32_t line_bytes = 64;                          // power of two
   time_ps hit_ps = 0;
   // TLB page size; 0: no TLB. The executor knows only the last page; accesses to other pages go to the machine.
   std::uint64_t page_bytes = 0;

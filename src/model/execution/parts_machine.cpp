@@ -62,7 +62,7 @@ class parts_machine final : public memory_port {
     if (machine_.goes_ahead(core)) return {.line_bytes = cache.line_bytes()};
     return {.entries = cache.entries(),
             .sets = cache.sets(),
-            .ways = cache.ways(),
+            .ways = cache.stride(),
             .line_bytes = cache.line_bytes(),
             .hit_ps = machine_.first_hit_time(core),
             .page_bytes = machine_.spec().cores[core].dtlb.page_bytes};
@@ -73,7 +73,7 @@ class parts_machine final : public memory_port {
     const set_associative_cache& cache = machine_.first_instruction_cache(core);
     return {.entries = cache.entries(),
             .sets = cache.sets(),
-            .ways = cache.ways(),
+            .ways = cache.stride(),
             .line_bytes = cache.line_bytes(),
             .hit_ps = machine_.first_fetch_time(core),
             .page_bytes = machine_.spec().cores[core].itlb.page_bytes};

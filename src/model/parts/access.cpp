@@ -4,7 +4,10 @@
 //    not the sum of the latencies on the way; waiting for the bus is added.
 // 2. Only the first level caches a tile-local memory; the tile's outer caches are for other memories.
 // 3. In a machine of several tiles the outermost cache of a tile holds every line of global memory that the inner
-//    caches hold: a line evicted from the outermost cache leaves the inner caches, too.
+//    caches hold: a line evicted from the outermost cache leaves the inner caches, too. So does a line that leaves a
+//    cache with inclusion = "inclusive".
+// 4. A line that enters a cache in front of an exclusive one leaves the exclusive cache, with its dirty bit; a line that
+//    leaves that cache, dirty or not, enters the exclusive one.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
@@ -84,10 +87,12 @@ modelled_machine::impl::path modelled_machine::impl::path_to(const home& where, 
   }
   const time_ps done = get_line(core, way, where, address, false, now);
   cache_state& first = *way.front();
-  const time_ps waited = done - now - std::min(done - now, first.hit_time);  // a tile's own memory may be faster
-  c.waited += waited;
-  first.miss_time += waited;
-  if (done > now + first.hit_time) ++first.waited_misses;
+  const time_ps hit = now + first.hit_time;
+  if (done > hit) {  // a tile's own memory may be as fast as a hit
+    c.waited += done - hit;
+    first.miss_time += done - hit;
+    ++first.waited_misses;
+  }
   return done;
 }
 
@@ -97,8 +102,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   core_state& c = cores[core];
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
-  if (c.has_registers)
-    for (const cache_state* missed : way.first(level)) now = missed->under_way.begin_of(core, now);
+  if (c.has_registers) now = free_registers(core, way.first(level), now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
   cache_state& first = *way.front();
@@ -123,17 +127,29 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   // A core that continues past a miss has many lines in flight. Their victims would reserve memory far ahead of the
   // requests that come next, beyond the intervals that a calendar keeps.
   const time_ps room_made = c.past_misses ? asked : done;
-  for (std::size_t i = level; i-- > 1;) fill_missing(*way[i], address, {.dirty = false, .writable = true}, room_made);
+  for (std::size_t i = level; i-- > 1;)
+    if (!way[i]->is_exclusive) fill_missing(*way[i], address, {.dirty = false, .writable = true}, room_made);
   if (first.write_through) {
     fill_missing(first, address, {}, room_made);
   } else {
     fill_missing(first, address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, room_made);
   }
-  if (c.has_registers) {
-    keep_under_way(core, way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
-    for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);
-  }
+  if (c.has_registers) keep_request(core, way, level, address, asked, done);
   return done;
+}
+
+// Returns when a register is free in each cache that missed.
+[[gnu::noinline]] time_ps modelled_machine::impl::free_registers(std::uint32_t core, path missed, time_ps now) {
+  for (const cache_state* each : missed) now = each->under_way.begin_of(core, now);
+  return now;
+}
+
+// Records a request that found its line at `level` of the way, and prefetches what follows it.
+[[gnu::noinline]] void modelled_machine::impl::keep_request(std::uint32_t core, path way, std::size_t level,
+                                                            std::uint64_t address, time_ps asked, time_ps done) {
+  const core_state& c = cores[core];
+  keep_under_way(core, way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
+  for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);
 }
 
 // Records the line as in flight in the caches that missed it: other misses of the line wait for it, and so do misses
@@ -215,25 +231,60 @@ void modelled_machine::impl::fill(cache_state& cache, std::uint64_t address, lin
   fill_missing(cache, address, state, now);
 }
 
+// Handles a line that has made room for another. `keeps_clean`: the next cache takes it even if it is not dirty.
+[[gnu::always_inline]] inline void modelled_machine::impl::evict(cache_state& cache,
+                                                                 const set_associative_cache::victim& gone,
+                                                                 bool keeps_clean, time_ps now) {
+  ++cache.evictions;
+  if (cache.next == nullptr) {
+    leave_outermost(cache, gone, now);
+  } else if (gone.state.dirty || keeps_clean) {
+    const std::uint64_t left = cache.tags.address_of(gone.line);
+    if (gone.state.dirty) ++cache.write_backs;
+    if (!home_of(left, cache.tile).own) {
+      fill(*cache.next, left, {.dirty = gone.state.dirty, .writable = true}, now);
+    } else if (gone.state.dirty) {
+      write_to_memory(cache.tile, left, cache.tags.line_bytes(), now);
+    }
+  }
+}
+
 // Does the same for a line that the cache does not hold.
 void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now) {
   if (!cache.is_used) [[unlikely]]
     begin_to_use(cache);
   if (!cache.lost.empty()) cache.lost.erase(cache.tags.line_of(address));
-  const set_associative_cache::victim gone = cache.tags.fill(cache.tags.line_of(address), state);
+  if (cache.fills_by_keys) [[unlikely]]
+    return fill_by_keys(cache, address, state, now);
+  const set_associative_cache::victim gone = cache.tags.fill_by_use(cache.tags.line_of(address), state);
+  if (gone.exists()) evict(cache, gone, false, now);
+}
+
+// Does the same for a cache with a replacement, or that includes or excludes lines.
+[[gnu::noinline]] void modelled_machine::impl::fill_by_keys(cache_state& cache, std::uint64_t address, line_state state,
+                                                            time_ps now) {
+  const std::uint64_t line = cache.tags.line_of(address);
+  if (cache.feeds_exclusive) state.dirty |= cache.next->tags.drop(line).state.dirty;
+  set_associative_cache::victim gone = cache.tags.fill(line, state);
   if (!gone.exists()) return;
-  ++cache.evictions;
-  if (cache.next == nullptr) {
-    leave_outermost(cache, gone, now);
-  } else if (gone.state.dirty) {
-    ++cache.write_backs;
-    const std::uint64_t left = cache.tags.address_of(gone.line);
-    if (home_of(left, cache.tile).own) {
-      write_to_memory(cache.tile, left, cache.tags.line_bytes(), now);
-    } else {
-      fill(*cache.next, left, {.dirty = true, .writable = true}, now);
+  if (!cache.inner.empty()) gone.state.dirty |= drop_inner(cache, gone.line);
+  evict(cache, gone, cache.feeds_exclusive, now);
+}
+
+// Takes a line that leaves an inclusive cache from the caches in front of it. Returns whether one of them had it dirty.
+bool modelled_machine::impl::drop_inner(const cache_state& outer, std::uint64_t line) {
+  bool dirty = false;
+  const std::uint64_t address = outer.tags.address_of(line);
+  for (cache_state* inner : outer.inner) {
+    set_associative_cache& tags = inner->tags;
+    for (std::uint32_t at = 0; inner->is_used && at < outer.tags.line_bytes(); at += tags.line_bytes()) {
+      const set_associative_cache::victim gone = tags.drop(tags.line_of(address + at));
+      if (!gone.exists()) continue;
+      ++inner->invalidations;
+      dirty |= gone.state.dirty;
     }
   }
+  return dirty;
 }
 
 // Writes a line's bytes to their memory. Only later requests on the same way wait for the write.
@@ -310,6 +361,18 @@ time_ps modelled_machine::impl::write_through(std::uint32_t core, std::uint64_t 
   return write_below(core, address, bytes, begin);
 }
 
+// Brings a line that is written into a cache of the way.
+[[gnu::noinline]] time_ps modelled_machine::impl::allocate_below(std::uint32_t core, path way, std::size_t level,
+                                                                 std::uint64_t address, time_ps now) {
+  cache_state& cache = *way[level];
+  const time_ps done = get_from_memory(core, *way.back(), home_of(address, cache.tile), address, 0, now);
+  cache.meter.add(now, cache.hit_time, done - now - std::min(done - now, cache.hit_time));
+  for (std::size_t outer = way.size(); --outer > level;)
+    if (!way[outer]->inner.empty()) fill(*way[outer], address, {.dirty = false, .writable = true}, done);
+  fill(cache, address, {.dirty = true, .writable = true}, done);
+  return done;
+}
+
 // Models a write that the first cache passed on, into the next cache or to memory.
 time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                             time_ps now) {
@@ -318,19 +381,16 @@ time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t ad
   for (std::size_t level = 1; level < way.size(); ++level) {
     cache_state& cache = *way[level];
     const std::uint64_t line = cache.tags.line_of(address);
-    const bool there = cache.tags.hit(line);
+    const bool is_writable = !cache.write_through && cache.tags.hit_for_write(line);
+    const bool there = is_writable || cache.tags.hit(line);
     ++(there ? cache.hits : cache.misses);
     if (there && !cache.write_through) {
-      if (!cache.tags.hit_for_write(line)) cache.tags.set_state(line, {.dirty = true, .writable = true});
+      if (!is_writable) cache.tags.set_state(line, {.dirty = true, .writable = true});
       cache.meter.add(now, cache.hit_time, 0);
       return now + cache.hit_time;
     }
     if (cache.write_through || !cache.allocates_on_write) continue;
-    const home where = home_of(address, c.tile);
-    const time_ps done = get_from_memory(core, *way.back(), where, address, 0, now);
-    cache.meter.add(now, cache.hit_time, done - now - std::min(done - now, cache.hit_time));
-    fill(*way[level], address, {.dirty = true, .writable = true}, done);
-    return done;
+    return allocate_below(core, way, level, address, now);
   }
   return remote_access(c.tile, home_of(address, c.tile).memory, address, bytes, true, now);
 }

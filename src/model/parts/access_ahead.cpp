@@ -118,7 +118,8 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   }
   ++cache.prefetches;
   for (std::size_t i = found; i-- > level;)
-    fill(*way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
+    if (!way[i]->is_exclusive)
+      fill(*way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
   keep_under_way(core, way.subspan(level, found - level), address, now, done,
                  c.past_misses ? c.past_misses->settled : now);
   return true;

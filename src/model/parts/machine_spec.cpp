@@ -15,6 +15,7 @@ namespace {
 
 using machine::cache_kind;
 using machine::device_kind;
+using machine::inclusion;
 using machine::node;
 using machine::node_id;
 using machine::node_kind;
@@ -39,6 +40,7 @@ class spec_maker {
     for (const node_id id : tree_.all(node_kind::memory)) add_memory(id);
     for (const node_id id : tree_.all(node_kind::device)) add_device(id);
     check_paths();
+    check_inclusion();
     check_peers();
     if (spec_.mesh.columns > 0) check_adapters();
     return std::move(spec_);
@@ -166,6 +168,7 @@ class spec_maker {
       fail(id,
            fmt::format("{} bytes in {} ways of lines of {} bytes are {:.6g} sets; a power of two of them is allowed",
                        n.bytes, n.ways, n.line_bytes, static_cast<double>(n.bytes) / static_cast<double>(way_bytes)));
+    const replacement_spec replacement = read_replacement(id);
     if (n.outstanding > 0 && n.outstanding_per_core > n.outstanding)
       fail(id, fmt::format("outstanding_per_core = {} cannot be more than outstanding = {}, the misses of all cores; "
                            "leave outstanding out where only each core has a limit",
@@ -184,12 +187,29 @@ class spec_maker {
                             .hit_time = from_ns(n.latency_ns),
                             .write_through = n.writes == machine::write_policy::write_through,
                             .allocates_on_write = n.allocates_on != machine::line_allocation::reads,
+                            .replacement = replacement,
+                            .inclusion = n.includes == inclusion::unknown ? inclusion::none : n.includes,
                             .outstanding = n.outstanding,
                             .outstanding_per_core = n.outstanding_per_core,
                             .prefetch_streams = n.prefetch_streams,
                             .prefetch_lines = n.prefetch_lines,
                             .prefetch_page = std::max<std::uint64_t>(n.prefetch_page_bytes, 4096),
                             .cores = {}});
+  }
+
+  [[nodiscard]] replacement_spec read_replacement(node_id id) const {
+    const node& n = tree_.at(id);
+    if ((n.replaces == machine::replacement::random) != (n.replacement_seed > 0))
+      fail(
+          id,
+          "replacement = \"random\" and replacement_seed, a number from 1 on, belong together: each run is then alike; "
+          "write both or none");
+    if (n.replaces == machine::replacement::tree_plru && !std::has_single_bit(n.ways))
+      fail(id, fmt::format("replacement = \"tree_plru\" needs a power of two of ways, not {}: its tree halves them",
+                           n.ways));
+    if (n.replaces == machine::replacement::unknown) return {};
+    // Caches of one family choose differently.
+    return {.policy = n.replaces, .seed = n.replacement_seed + (std::uint64_t{spec_.caches.size()} << 32)};
   }
 
   void check_prefetcher(node_id id) const {
@@ -292,6 +312,41 @@ class spec_maker {
           fail(static_cast<node_id>(at - cache_of_.begin()),
                fmt::format("lines and latency are not below those of {} in front of it", inner.name));
         }
+  }
+
+  // Checks that a cache with an inclusion has caches in front of it, which an exclusive cache can take whole lines from
+  // and give them to. In a machine of several tiles a tile's outermost cache holds all of the tile's lines in any case.
+  void check_inclusion() const {
+    for (node_id id = 0; id < tree_.nodes().size(); ++id) {
+      const inclusion includes = tree_.at(id).includes;
+      if (cache_of_[id] == none || includes == inclusion::unknown) continue;
+      const std::uint32_t index = cache_of_[id];
+      const cache_spec& cache = spec_.caches[index];
+      bool is_behind = false;
+      bool is_outermost = false;
+      for (const core_spec& core : spec_.cores)
+        for (const std::vector<std::uint32_t>* path : {&core.data_path, &core.fetch_path}) {
+          const auto at = std::ranges::find(*path, index);
+          if (at == path->end()) continue;
+          is_outermost |= at + 1 == path->end();
+          if (at == path->begin()) continue;
+          is_behind = true;
+          const cache_spec& inner = spec_.caches[*(at - 1)];
+          if (includes == inclusion::exclusive && (inner.line_bytes != cache.line_bytes || inner.write_through))
+            fail(id,
+                 fmt::format("an exclusive cache takes the lines that {} evicts, which needs lines of the same size "
+                             "there, and write_policy = \"write_back\"",
+                             inner.name));
+        }
+      if (is_outermost && !spec_.coherent && includes != inclusion::inclusive)
+        fail(id, "the outermost cache of one of several tiles holds all lines of its tile; remove inclusion");
+      if (!is_behind && includes != inclusion::none)
+        fail(id, "no cache is in front of it whose lines it could include or exclude; remove inclusion");
+      if (includes == inclusion::exclusive && (cache.write_through || cache.prefetch_streams > 0))
+        fail(id,
+             "an exclusive cache writes back, and has no prefetcher: its lines are those that others evict; give the "
+             "prefetcher to a cache in front of it");
+    }
   }
 
   // Checks that the write-back caches off a core's path have lines of the first cache's size: a write takes the line

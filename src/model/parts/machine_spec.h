@@ -14,6 +14,7 @@
 #include <situ/machine/toml.h>
 #include <situ/machine/tree.h>
 
+#include "model/parts/replacement.h"
 #include "model/parts/time.h"
 
 #include <cstdint>
@@ -61,6 +62,8 @@ struct cache_spec {
   time_ps hit_time = 0;  // from a core's load to its use
   bool write_through = false;
   bool allocates_on_write = true;
+  replacement_spec replacement;
+  machine::inclusion inclusion = machine::inclusion::none;
   std::uint32_t outstanding = 0;           // misses in flight at a time; 0: no limit
   std::uint32_t outstanding_per_core = 0;  // of these, those of one core; 0: no other limit
   std::uint32_t prefetch_streams = 0;      // streams that the prefetcher follows; 0: no prefetcher

@@ -62,11 +62,16 @@ struct modelled_machine::impl {
     std::uint64_t prefetches = 0;
     camat_meter meter;                       // for other caches, and for a first cache whose core continues past a miss
     bool is_met_ahead = false;               // whether this is such a first cache
+    bool is_exclusive = false;               // holds what the caches in front of it evict, and loses what they fetch
+    bool feeds_exclusive = false;            // the next cache is exclusive
+    bool fills_by_keys = false;              // one of these, inclusive, or with another replacement than the default
+    std::vector<cache_state*> inner;         // of an inclusive cache: those in front of it, which hold no other lines
     bool is_used = false;                    // has ever held a line; caches of idle cores are not asked for lines
     std::vector<std::uint32_t> first_of;     // cores whose first data cache this is
     std::unordered_set<std::uint64_t> lost;  // for such a cache: lines lost to other cores, not held since
   };
-  struct core_state {
+  // An index of a core becomes an address by two instructions if the size is a small multiple of a power of two.
+  struct alignas(64) core_state {
     std::uint32_t tile = 0;
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;
@@ -119,6 +124,7 @@ struct modelled_machine::impl {
   };
 
   explicit impl(machine_spec from);
+  void connect_inclusion();
 
   // access.cpp
   time_ps access_here(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
@@ -129,12 +135,16 @@ struct modelled_machine::impl {
   time_ps write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
   time_ps write_through(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, const home& where, time_ps now);
   time_ps write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps allocate_below(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps now);
   time_ps atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
   time_ps uncached(std::uint32_t core, const home& where, std::uint64_t address, std::uint32_t bytes, bool is_write,
                    time_ps now);
   time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
                    time_ps now);
   std::size_t look_outwards(path caches_on_way, std::uint64_t address);
+  static time_ps free_registers(std::uint32_t core, path missed, time_ps now);
+  void keep_request(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps asked,
+                    time_ps done);
   void keep_under_way(std::uint32_t core, path missed, std::uint64_t address, time_ps begin, time_ps end,
                       time_ps settled);
 
@@ -150,6 +160,9 @@ struct modelled_machine::impl {
   void note_taken(cache_state& from, std::uint64_t line, bool is_lost);
   void fill(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
   void fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
+  void fill_by_keys(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
+  void evict(cache_state& cache, const set_associative_cache::victim& gone, bool keeps_clean, time_ps now);
+  static bool drop_inner(const cache_state& outer, std::uint64_t line);
   void begin_to_use(cache_state& cache);
   void leave_outermost(cache_state& outer, const set_associative_cache::victim& gone, time_ps now);
   time_ps write_to_memory(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, time_ps now);

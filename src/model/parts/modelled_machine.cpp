@@ -14,7 +14,7 @@ namespace situ::model {
 modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   for (const cache_spec& cache : spec.caches)
     caches.push_back(
-        {.tags = {cache.sets, cache.ways, cache.line_bytes},
+        {.tags = {cache.sets, cache.ways, cache.line_bytes, cache.replacement},
          .hit_time = cache.hit_time,
          .index = static_cast<std::uint32_t>(caches.size()),
          .tile = cache.tile,
@@ -22,7 +22,8 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
          .prefetcher = {cache.prefetch_streams, cache.prefetch_lines, cache.line_bytes, cache.prefetch_page},
          .level = cache.level,
          .write_through = cache.write_through,
-         .allocates_on_write = cache.allocates_on_write});
+         .allocates_on_write = cache.allocates_on_write,
+         .is_exclusive = cache.inclusion == machine::inclusion::exclusive});
   for (const tile_spec& tile : spec.tiles)
     tiles.push_back({.bus = tile_bus{tile}, .adapter = network_adapter{tile}, .at = {tile.x, tile.y}});
   for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);
@@ -56,6 +57,19 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
           std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer}, load_dependence{});
     if (core.window > 0) caches[core.data_path.front()].is_met_ahead = true;
   }
+  connect_inclusion();
+}
+
+// Connects caches that hold all lines of those in front of them, or none.
+void modelled_machine::impl::connect_inclusion() {
+  for (cache_state& each : caches) {
+    each.feeds_exclusive = each.next != nullptr && each.next->is_exclusive;
+    for (cache_state* outer = each.next; outer != nullptr; outer = outer->next)
+      if (spec.caches[outer->index].inclusion == machine::inclusion::inclusive) outer->inner.push_back(&each);
+  }
+  for (cache_state& each : caches)
+    each.fills_by_keys =
+        each.feeds_exclusive || !each.inner.empty() || !spec.caches[each.index].replacement.is_by_order_of_use();
 }
 
 // Handles a cache's first line: from now on the cache is asked for its lines, in the order of the tile's caches.

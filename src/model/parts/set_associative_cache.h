@@ -1,22 +1,30 @@
-// The lines that a cache holds: tags, least recently used order, and two bits a line. The cache holds no data: the
-// bytes are the program's own, or those of a coherence_shadow.
+// The lines that a cache holds: tags, an order of replacement, and two bits a line. The cache holds no data: the bytes
+// are the program's own, or those of a coherence_shadow.
 //
 // Invariants
-//   1. The ways of a set are in the order of their use, the last used first; free ways follow the used ones.
-//   2. An entry is line * 4 + bits; a free entry is all ones, which no line is (lines are addresses divided by 16 or
+//   1. An entry is line * 4 + bits; a free entry is all ones, which no line is (lines are addresses divided by 16 or
 //      more).
+//   2. By default the ways of a set are in the order of their use, the last used first; free ways follow the used ones.
+//   3. With another replacement a set has an entry more, in front of its ways. It is a copy of the entry of the line used
+//      last, if a hit of this line changes nothing in the order of replacement; otherwise it is free.
+//
+//      least recently used   | way 0: used last | way 1 | way 2 | ...
+//      others                | copy             | way 0 | way 1 | way 2 | ...
 //
 // A hit on the line used last in its set is a load, a shift and a comparison; a hit on another way moves the entry to
-// the front. Not thread-safe. cost: hits a handful of instructions, the rest linear in the ways.
+// the front. Not thread-safe. cost: hits a handful of instructions, the rest linear in the ways; other replacements than
+// the default take a call more (replacement.h).
 #pragma once
 
 #include <situ/base/detail/assert.h>
 
+#include "model/parts/replacement.h"
 #include "model/parts/time.h"
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -42,10 +50,14 @@ class set_associative_cache {
   };
 
   // pre: sets is a power of two, as is line_bytes, from 4 on; ways > 0.
-  set_associative_cache(std::uint32_t sets, std::uint32_t ways, std::uint32_t line_bytes)
-      : entries_(std::size_t{sets} * ways, free_entry),
+  set_associative_cache(std::uint32_t sets, std::uint32_t ways, std::uint32_t line_bytes,
+                        const replacement_spec& replacement = {})
+      : order_{replacement.is_by_order_of_use() ? nullptr
+                                                : std::make_unique<replacement_state>(replacement, sets, ways)},
+        entries_(std::size_t{sets} * (ways + (order_ ? 1 : 0)), free_entry),
         mask_{sets - 1},
         ways_{ways},
+        stride_{ways + (order_ ? 1 : 0)},
         line_shift_{static_cast<std::uint32_t>(std::countr_zero(line_bytes))} {
     SITU_ASSERT(1, std::has_single_bit(sets) && ways > 0, "a cache has a power of two of sets, and a way or more");
     SITU_ASSERT(1, std::has_single_bit(line_bytes) && line_bytes >= 4, "a cache's line is a power of two of bytes");
@@ -57,6 +69,8 @@ class set_associative_cache {
   [[nodiscard]] std::uint32_t line_shift() const noexcept { return line_shift_; }
   [[nodiscard]] std::uint32_t sets() const noexcept { return mask_ + 1; }
   [[nodiscard]] std::uint32_t ways() const noexcept { return ways_; }
+  // Returns the number of entries of a set.
+  [[nodiscard]] std::uint32_t stride() const noexcept { return stride_; }
 
   // Returns whether the cache holds the line, for reading; the line becomes the last used. Counts nothing.
   [[nodiscard]] bool hit(std::uint64_t line) noexcept {
@@ -69,12 +83,14 @@ class set_associative_cache {
     if (set[0] >> 2 != line && !find_behind(set, line)) return false;
     if ((set[0] & writable_bit) == 0) return false;
     set[0] |= dirty_bit;
+    if (order_) [[unlikely]]
+      put_by_order(set, set[0]);
     return true;
   }
 
-  // Returns all entries, set after set, as invariants 1 and 2 say. Their address does not change while the cache lives,
-  // also when the cache is moved. For executors that look at a set's first way themselves:
-  //   read hit   entries()[(line & (sets() - 1)) * ways()] >> 2 == line
+  // Returns all entries, set after set, as the invariants say. Their address does not change while the cache lives, also
+  // when the cache is moved. For executors that look at a set's first entry themselves:
+  //   read hit   entries()[(line & (sets() - 1)) * stride()] >> 2 == line
   //   write hit  the same entry == (line << 2 | 3)
   [[nodiscard]] const std::uint64_t* entries() const noexcept { return entries_.data(); }
 
@@ -90,12 +106,20 @@ class set_associative_cache {
     std::uint64_t* const entry = find(line);
     if (entry == nullptr) return false;
     *entry = line << 2 | bits(now);
+    if (order_) [[unlikely]]
+      put_by_order(set_of(line), *entry);
     return true;
   }
 
-  // Puts a line that the cache does not hold in front of its set, and returns the evicted line.
+  // Puts a line that the cache does not hold into its set, as the line used last, and returns the evicted line.
   victim fill(std::uint64_t line, line_state now) noexcept {
-    SITU_ASSERT(2, !holds(line), "a line is filled only where it is not");
+    if (order_) [[unlikely]]
+      return fill_by_order(set_of(line), line << 2 | bits(now));
+    return fill_by_use(line, now);
+  }
+  // Does the same for a cache with the default replacement.
+  victim fill_by_use(std::uint64_t line, line_state now) noexcept {
+    SITU_ASSERT(2, !order_ && !holds(line), "a line is filled only where it is not");
     std::uint64_t* const set = set_of(line);
     std::uint64_t last = line << 2 | bits(now);
     for (std::uint32_t i = 0; i < ways_; ++i) std::swap(last, set[i]);
@@ -106,8 +130,10 @@ class set_associative_cache {
   // line.
   victim drop(std::uint64_t line) noexcept {
     std::uint64_t* const set = set_of(line);
-    for (std::uint32_t i = 0; i < ways_; ++i) {
+    for (std::uint32_t i = 0; i < stride_; ++i) {
       if (set[i] >> 2 != line) continue;
+      if (order_) [[unlikely]]
+        return drop_by_order(set, line);
       const victim gone{line, state_of(set[i])};
       std::uint64_t behind = free_entry;
       for (std::uint32_t j = ways_; j-- > i;) std::swap(behind, set[j]);
@@ -126,8 +152,10 @@ class set_associative_cache {
       return;
     }
     const std::vector<std::uint64_t> present = entries_;
-    for (const std::uint64_t entry : present)
-      if (entry != free_entry && entry >> 2 >= first && entry >> 2 <= last) f(entry >> 2, state_of(entry));
+    for (std::size_t i = 0; i < present.size(); ++i)
+      if (const std::uint64_t entry = present[i];
+          entry != free_entry && entry >> 2 >= first && entry >> 2 <= last && i % stride_ >= stride_ - ways_)
+        f(entry >> 2, state_of(entry));
   }
 
  private:
@@ -142,21 +170,23 @@ class set_associative_cache {
     return {.dirty = (entry & dirty_bit) != 0, .writable = (entry & writable_bit) != 0};
   }
   [[nodiscard]] std::uint64_t* set_of(std::uint64_t line) noexcept {
-    return entries_.data() + static_cast<std::size_t>(line & mask_) * ways_;
+    return entries_.data() + static_cast<std::size_t>(line & mask_) * stride_;
   }
   [[nodiscard]] const std::uint64_t* find(std::uint64_t line) const noexcept {
-    const std::uint64_t* const set = entries_.data() + static_cast<std::size_t>(line & mask_) * ways_;
-    for (std::uint32_t i = 0; i < ways_; ++i)
+    const std::uint64_t* const set = entries_.data() + static_cast<std::size_t>(line & mask_) * stride_;
+    for (std::uint32_t i = 0; i < stride_; ++i)  // a copy says the same
       if (set[i] >> 2 == line) return set + i;
     return nullptr;
   }
   [[nodiscard]] std::uint64_t* find(std::uint64_t line) noexcept {
     return const_cast<std::uint64_t*>(std::as_const(*this).find(line));
   }
-  // Looks for the line in the ways after the first, and moves it to the front if found.
+  // Looks for the line in the entries after the first. If it is found, it is the first afterwards.
   bool find_behind(std::uint64_t* set, std::uint64_t line) noexcept {
-    for (std::uint32_t i = 1; i < ways_; ++i) {
+    for (std::uint32_t i = 1; i < stride_; ++i) {
       if (set[i] >> 2 != line) continue;
+      if (order_) [[unlikely]]
+        return use_by_order(set, i - 1);
       std::uint64_t entry = set[i];
       for (std::uint32_t j = 0; j <= i; ++j) std::swap(entry, set[j]);
       return true;
@@ -164,9 +194,40 @@ class set_associative_cache {
     return false;
   }
 
+  // For a set with a copy in front (invariant 3): uses a way, changes an entry that the set holds, fills and drops a line.
+  [[gnu::noinline]] bool use_by_order(std::uint64_t* set, std::uint32_t way) noexcept {
+    order_->used(static_cast<std::size_t>(set - entries_.data()) / stride_, way);
+    set[0] = set[1 + way];
+    return true;
+  }
+  [[gnu::noinline]] void put_by_order(std::uint64_t* set, std::uint64_t entry) noexcept {
+    for (std::uint32_t i = 0; i < stride_; ++i)
+      if (set[i] >> 2 == entry >> 2) set[i] = entry;
+  }
+  [[gnu::noinline]] victim fill_by_order(std::uint64_t* set, std::uint64_t entry) noexcept {
+    const auto number = static_cast<std::size_t>(entry >> 2 & mask_);
+    std::uint32_t way = 0;
+    while (way < ways_ && set[1 + way] != free_entry) ++way;
+    if (way == ways_) way = order_->victim(number);
+    const std::uint64_t last = std::exchange(set[1 + way], entry);
+    set[0] = order_->filled(number, way) ? entry : free_entry;
+    return last == free_entry ? victim{} : victim{last >> 2, state_of(last)};
+  }
+  [[gnu::noinline]] victim drop_by_order(std::uint64_t* set, std::uint64_t line) noexcept {
+    victim gone;
+    for (std::uint32_t i = 0; i < stride_; ++i) {
+      if (set[i] >> 2 != line) continue;
+      gone = {line, state_of(set[i])};
+      set[i] = free_entry;
+    }
+    return gone;
+  }
+
+  std::unique_ptr<replacement_state> order_;  // null with the default replacement
   std::vector<std::uint64_t> entries_;
   std::uint32_t mask_;
   std::uint32_t ways_;
+  std::uint32_t stride_;
   std::uint32_t line_shift_;
 };
 

@@ -31,15 +31,7 @@ class tlb {
   [[nodiscard]] time_ps translate(std::uint64_t address, time_ps now) noexcept {
     if (!pages_) return now;
     const std::uint64_t page = pages_->line_of(address);
-    if (page == last_) return now;
-    last_ = page;
-    if (pages_->hit(page)) {
-      ++hits_;
-      return now;
-    }
-    ++misses_;
-    pages_->fill(page, {});
-    return now + walk_time_;
+    return page == last_ ? now : look_up(page, now);
   }
 
   [[nodiscard]] part_counters counters(std::string name) const {
@@ -48,6 +40,17 @@ class tlb {
   void reset_counters() noexcept { hits_ = misses_ = 0; }
 
  private:
+  [[gnu::noinline]] time_ps look_up(std::uint64_t page, time_ps now) noexcept {
+    last_ = page;
+    if (pages_->hit(page)) {
+      ++hits_;
+      return now;
+    }
+    ++misses_;
+    pages_->fill_by_use(page, {});
+    return now + walk_time_;
+  }
+
   std::optional<set_associative_cache> pages_;  // a line is a page
   time_ps walk_time_ = 0;
   std::uint64_t last_ = set_associative_cache::no_line;
