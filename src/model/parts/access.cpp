@@ -381,11 +381,10 @@ time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t ad
   for (std::size_t level = 1; level < way.size(); ++level) {
     cache_state& cache = *way[level];
     const std::uint64_t line = cache.tags.line_of(address);
-    const bool is_writable = !cache.write_through && cache.tags.hit_for_write(line);
-    const bool there = is_writable || cache.tags.hit(line);
+    const bool there = cache.tags.hit(line);
     ++(there ? cache.hits : cache.misses);
     if (there && !cache.write_through) {
-      if (!is_writable) cache.tags.set_state(line, {.dirty = true, .writable = true});
+      cache.tags.own_last_used(line);
       cache.meter.add(now, cache.hit_time, 0);
       return now + cache.hit_time;
     }

@@ -88,6 +88,15 @@ class set_associative_cache {
     return true;
   }
 
+  // Makes a line dirty and writable. pre: hit(line) was the last call for its set, and has found the line.
+  void own_last_used(std::uint64_t line) noexcept {
+    std::uint64_t* const set = set_of(line);
+    SITU_ASSERT(2, set[0] >> 2 == line, "call hit() before");
+    set[0] |= dirty_bit | writable_bit;
+    if (order_) [[unlikely]]
+      put_by_order(set, set[0]);
+  }
+
   // Returns all entries, set after set, as the invariants say. Their address does not change while the cache lives, also
   // when the cache is moved. For executors that look at a set's first entry themselves:
   //   read hit   entries()[(line & (sets() - 1)) * stride()] >> 2 == line
