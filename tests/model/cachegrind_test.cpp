@@ -132,7 +132,7 @@ TEST(Cachegrind, CountsWhatTheModelCounts) {
   const kind kinds[] = {
       {"gemm", {1, 1, 0.2, 0.2, 12.5, 0.2}},        {"jacobi_2d", {1, 1, 0.2, 0.2, 90, 12}},
       {"atax", {1, 1, 0.2, 0.2, 23, 0.2}},          {"floyd_warshall", {1, 1, 0.2, 0.2, 30, 1}},
-      {"doitgen", {1, 2, 0.2, 34, 14, 0.2}},      {"compressor", {1, 12.5, 16.5, 0.2, 11.5, 4.5}},
+      {"doitgen", {1, 2, 0.2, 34, 14, 0.2}},        {"compressor", {1, 12.5, 16.5, 0.2, 11.5, 4.5}},
       {"interpreter", {1, 1, 45, 0.2, 14.5, 47.5}}, {"sorted_table", {1, 4.5, 1.5, 1.5, 9.5, 6}},
       {"thread_pool", {6, 8, 6, 3.5, 30, 4}},       {"exceptions", {99, 99, 97, 97, 92, 92}},
   };

@@ -140,7 +140,7 @@ struct machine_spec {
   mesh_spec mesh;
   mesh_spec control;  // for messages alone, with equal columns and rows; if absent, `mesh` carries messages
   std::vector<accelerator_spec> accelerators;
-  std::vector<machine::assumption> assumed;  // figures of the file without a source; empty without a file
+  std::vector<machine::assumption> assumed;        // figures of the file without a source; empty without a file
   std::shared_ptr<const machine::tree> described;  // what `node` is a node of; null if the specification has no tree
 
   // Makes a specification from a tree, checks and completes it. `where[node]`, if given, is the node's position in its
