@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
@@ -147,9 +148,10 @@ FILE* fopen(const char* name, const char* mode) {
     errno = ENOENT;
     return nullptr;
   }
-  FILE* const made = std::tmpfile();
+  FILE* const made = fmemopen(nullptr, sizeof text, "w+");
   if (made == nullptr) return nullptr;
-  if (std::fputs(text, made) >= 0 && std::fseek(made, 0, SEEK_SET) == 0) return made;
+  const std::size_t length = std::strlen(text);
+  if (std::fwrite(text, 1, length, made) == length && std::fseek(made, 0, SEEK_SET) == 0) return made;
   std::fclose(made);
   return nullptr;
 }
