@@ -55,11 +55,11 @@ struct model_run_options {
 constexpr const char* model_run_examples =
     "Examples:\n"
     "  situ model run --machine nemesys-4x4 -n 4 ./hello   four places, each on a tile\n"
-    "  situ model assumed nemesys-4x4                    what of that machine has no source, and in which range it is\n"
     "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
     "  situ model run --machine nemesys-4x4 --sweep l2.size=64KiB,128KiB,256KiB ./program\n"
     "                                                    three machines, and a table\n"
     "  situ model machines                               the machines that run programs\n"
+    "  situ model assumed nemesys-4x4                    what of that machine has no source, and in which range it is\n"
     "  situ model compare before.json after.json         two reports of --json, by region and function\n"
     "The program is one that CMake's situ_add_modelled() built; of ./program and ./program_modelled the one that is.\n"
     "Exit code: the program's; 3 where it stands still for good, 2 where it cannot be run.";
@@ -187,9 +187,8 @@ void add_compare_command(CLI::App& model) {
       "Time, reads, writes and misses of the first cache of the whole run and of each region (situ/model/region.h), "
       "and,\nif both runs had --profile, the time and the misses of each function. A ratio is second / first.\n"
       "Examples:\n"
-      "  situ model run --machine nemesys-4x4 --profile --json before.json ./program\n"
-      "  situ model run --machine nemesys-4x4 --profile --json after.json ./changed_program\n"
       "  situ model compare before.json after.json\n"
+      "      what `situ model run --profile --json before.json ./program` wrote, and the same of a changed program\n"
       "Exit code: 0; 1 if a file is no report.");
   command->callback([options] { compare_reports(*options); });
 }
