@@ -562,8 +562,8 @@ class Run(Observed):
         done = self.run_script("$SITU bench cluster --quick --hosts host1,host2 --json /tmp/rows.json >/dev/null && cat /tmp/rows.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {(row["case"], row["subject"]) for row in json.loads(done.stdout)}
-        self.assertEqual(len({case for case, _ in rows}), 14, rows)
-        self.assertEqual(len(rows), 28, rows)
+        self.assertEqual(len({case for case, _ in rows}), 16, rows)
+        self.assertEqual(len(rows), 32, rows)
 
     def test_words_that_are_wrong(self):
         for words, said in ((["--hosts", "host1:none", "true"], 'how many places are "host1:none"'), (["--hosts", "host1,host1", "true"], "host1 is named twice"),
