@@ -145,7 +145,7 @@ TEST(ModelledExecution, ABlockOfAccessesCostsNoMoreThanItsInstructions) {
 // A division of a million cycles at 50 MHz takes 20 ms, which a block's 32 bits of picoseconds do not hold.
 TEST(ModelledExecution, ABlockThatIsTooLongIsNamed) {
   const scratch_folder folder;
-  std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml"};
+  std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml"};
   std::string text{std::istreambuf_iterator<char>{stream}, {}};
   const std::size_t at = text.find("divide = 35");
   ASSERT_NE(at, std::string::npos);
