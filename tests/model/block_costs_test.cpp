@@ -98,17 +98,19 @@ void expect_bounded(const block_instructions& block, const machine::instruction_
   const double issue = cycle / width;
   const double of_accesses = block.accesses * issue;
   const double time = cost->picoseconds + of_accesses;
-  const struct {
+  struct instruction_class {
     std::uint32_t count;
     double cycles;
-  } classes[] = {{block.integer, cycles.integer}, {block.move, cycles.integer},     {block.frame, cycles.integer},
-                 {block.branch, cycles.branch},   {block.call, cycles.call},        {block.multiply, cycles.multiply},
-                 {block.divide, cycles.divide},   {block.floating, cycles.floating}};
-  double sum = of_accesses;
-  for (const auto& [count, of_one] : classes) {
-    sum += count * std::max(of_one * cycle, issue);
-    if (count == block.move || count == block.frame) continue;  // those take a share of the width, no class's time
-    EXPECT_GE(time + 1, count * of_one * cycle);
+  };
+  const instruction_class classes[] = {{block.integer, cycles.integer}, {block.branch, cycles.branch},
+                                       {block.call, cycles.call},       {block.multiply, cycles.multiply},
+                                       {block.divide, cycles.divide},   {block.floating, cycles.floating}};
+  const instruction_class moves{block.move + block.frame, cycles.integer};  // they take a share of the width alone
+  const auto alone = [&](const instruction_class& each) { return each.count * std::max(each.cycles * cycle, issue); };
+  double sum = of_accesses + alone(moves);
+  for (const instruction_class& each : classes) {
+    sum += alone(each);
+    EXPECT_GE(time + 1, each.count * each.cycles * cycle);
   }
   EXPECT_GE(time, of_accesses);
   EXPECT_GE(time + 1, (block.executed_alone() + block.accesses) * issue);

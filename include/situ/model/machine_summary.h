@@ -1,4 +1,4 @@
-// What a program that runs on a modelled machine sees of it, before it runs.
+// The name and the sizes of a modelled machine, for programs that list machines or choose one.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct machine_summary {
   std::string description;
   std::uint32_t cores = 0;                // a core of several threads runs one
   std::uint32_t tiles = 0;                // with cores
-  std::uint32_t cores_of_first_tile = 0;  // where a program without places has its threads
+  std::uint32_t cores_of_first_tile = 0;  // a program without places runs its threads there
 };
 
 // Summarizes the machine of a file, or of "flat" or "flat:KEY=NUMBER,...". settings: "KEY=VALUE" each; they replace
