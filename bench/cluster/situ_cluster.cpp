@@ -115,7 +115,7 @@ void ping() {
   answer.wait();
 }
 
-// What keeps a host's processors busy.
+// Threads that keep the processors of a host busy.
 class busy_threads {
  public:
   explicit busy_threads(int count) {

@@ -1,25 +1,20 @@
 // Five ways in which cores share lines, on a modelled machine: cores that run ahead see what they see in strict order.
-#include "examples/command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "model/modelled_run.h"
 #include "support/build_paths.h"
 
 namespace {
 
 using nlohmann::json;
-using package_rank::test::command_result;
-using package_rank::test::run_command;
-using package_rank::test::scratch_folder;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -47,17 +42,10 @@ struct run {
 };
 
 run run_on_four_cores(const std::vector<std::string>& program, const std::vector<std::string>& options = {}) {
-  const scratch_folder folder;
-  const std::string file = folder.path() + "/report.json";
-  std::vector<std::string> all{std::string{SITU_TEST_BIN_DIR} + "/situ",      "model",  "run", "--machine",
-                               SITU_TEST_SOURCE_DIR "/model/four_cores.toml", "--json", file};
-  all.insert(all.end(), options.begin(), options.end());
-  all.push_back(std::string{SITU_TEST_BIN_DIR} + "/tests/" + program.front());
-  all.insert(all.end(), program.begin() + 1, program.end());
-  const command_result result = run_command(all);
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  std::ifstream stream{file};
-  return {.report = json::parse(stream), .printed = result.out, .text = result.err};
+  situ::test::modelled_run made = situ::test::run_on(SITU_TEST_SOURCE_DIR "/model/four_cores.toml", options,
+                                                     program.front(), {program.begin() + 1, program.end()});
+  EXPECT_EQ(made.result.exit_code, 0) << made.result.err;
+  return {.report = std::move(made.report), .printed = made.result.out, .text = made.result.err};
 }
 
 run run_pattern(const char* pattern, const char* rounds, const std::vector<std::string>& options = {}) {
