@@ -60,6 +60,19 @@ function(situ_modelled_sources target out)
   set(${out} "${made}" PARENT_SCOPE)
 endfunction()
 
+# situ_assembly_hooks(TARGET): TARGET, a modelled form, gets its hooks in assembly.
+function(situ_assembly_hooks target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
+  # The version is there for compiler caches, which do not look at the assembler.
+  target_compile_options(${target} PRIVATE -B${SITU_HOOKED_AS_DIR}/ -mno-red-zone -fno-pie -fno-lto -g1
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${SITU_ATOMIC_MARKS}>")
+  target_compile_definitions(${target} PRIVATE SITU_MODEL=1 SITU_HOOKS_VERSION=${SITU_HOOKS_VERSION})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  if(TARGET situ_hooked_as)
+    add_dependencies(${target} situ_hooked_as)
+  endif()
+endfunction()
+
 function(situ_model_options target)
   # Compiled one by one: modelled times depend on what the compiler sees together, and are compared over years.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
@@ -131,7 +144,12 @@ function(situ_add_modelled target)
   situ_modelled_sources(${target} sources)
   add_executable(${name} EXCLUDE_FROM_ALL ${sources})
   situ_copy_for_model(${target} ${name})
-  situ_model_options(${name})
+  get_target_property(hooks ${target} SITU_MODELLED_HOOKS)
+  if(hooks STREQUAL "assembly")
+    situ_assembly_hooks(${name})
+  else()
+    situ_model_options(${name})
+  endif()
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)  # of C alone, too: the executor needs the C++ library
   get_target_property(options ${target} LINK_OPTIONS)
   if(options)

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 // The addresses of the hooks, by the kind of call: the linker's names for the beginnings and ends of sections, into
 // which hooks.cpp puts the hooks.
@@ -15,6 +17,8 @@ extern "C" {
 extern const char __start_situ_hooks_access[], __stop_situ_hooks_access[];
 extern const char __start_situ_hooks_atomic[], __stop_situ_hooks_atomic[];
 extern const char __start_situ_hooks_plain[], __stop_situ_hooks_plain[];
+extern const char __start_situ_hooks_sited[], __stop_situ_hooks_sited[];
+extern const char __start_situ_hooks_block[], __stop_situ_hooks_block[];
 void __sanitizer_cov_trace_pc();
 void __tsan_func_entry(void*);
 // NOLINTEND
@@ -23,7 +27,15 @@ void __tsan_func_entry(void*);
 namespace situ::model {
 namespace {
 
-enum class callee : std::uint8_t { program, function_hook, access_hook, atomic_hook, plain_hook, next_block };
+enum class callee : std::uint8_t {
+  program,
+  function_hook,
+  access_hook,
+  atomic_hook,
+  plain_hook,
+  sited_hook,
+  next_block
+};
 
 [[nodiscard]] bool lies_in(std::uintptr_t address, const char* begin, const char* end) noexcept {
   return address >= reinterpret_cast<std::uintptr_t>(begin) && address < reinterpret_cast<std::uintptr_t>(end);
@@ -35,7 +47,32 @@ enum class callee : std::uint8_t { program, function_hook, access_hook, atomic_h
   if (lies_in(target, __start_situ_hooks_access, __stop_situ_hooks_access)) return callee::access_hook;
   if (lies_in(target, __start_situ_hooks_atomic, __stop_situ_hooks_atomic)) return callee::atomic_hook;
   if (lies_in(target, __start_situ_hooks_plain, __stop_situ_hooks_plain)) return callee::plain_hook;
+  if (lies_in(target, __start_situ_hooks_sited, __stop_situ_hooks_sited)) return callee::sited_hook;
+  if (lies_in(target, __start_situ_hooks_block, __stop_situ_hooks_block)) return callee::next_block;
   return callee::program;
+}
+
+constexpr std::uint8_t push_rdi = 0x57;
+constexpr std::uint8_t pop_rdi = 0x5f;
+constexpr std::size_t call_bytes = 5;
+
+// Returns the length of an instruction at `code` that puts an address into rdi (lea); 0 if it is another instruction.
+[[nodiscard]] std::size_t address_bytes(const std::uint8_t* code) noexcept {
+  const bool is_wide = (code[0] & 0xfc) == 0x48;                          // a REX prefix; the register has no more bits
+  if (!is_wide || code[1] != 0x8d || (code[2] & 0x38) != 0x38) return 0;  // lea to register 7, rdi
+  const std::uint8_t mode = code[2] >> 6;
+  const bool has_index_byte = (code[2] & 7) == 4;
+  const bool is_far = mode == 2 || (mode == 0 && ((code[2] & 7) == 5 || (has_index_byte && (code[3] & 7) == 5)));
+  return 3 + (has_index_byte ? 1 : 0) + (is_far ? 4 : mode == 1 ? 1 : 0);
+}
+
+[[nodiscard]] bool calls_sited_hook(const std::uint8_t* code) noexcept {
+  if (*code != 0xe8) return false;
+  std::int32_t distance = 0;
+  std::memcpy(&distance, code + 1, sizeof distance);
+  const std::uintptr_t target =
+      reinterpret_cast<std::uintptr_t>(code) + call_bytes + static_cast<std::uintptr_t>(std::int64_t{distance});
+  return callee_at(target) == callee::sited_hook;
 }
 
 struct one_instruction {
@@ -116,20 +153,37 @@ struct block_reader {
   // parts of the block's classes that cannot be the set-up of a later hook, since they access memory for a told access
   std::uint32_t joined_integer = 0;
   std::uint32_t joined_move = 0;
+  std::uint32_t sited = 0;  // hooks in assembly that are for the next instruction
 };
+
+// Takes note of hooks in assembly that were called for an instruction. Returns whether the instruction is priced whole.
+[[nodiscard]] bool take_sited(block_reader& reader, bool moves) noexcept {
+  if (std::exchange(reader.sited, 0) == 0) return false;
+  if (moves) {
+    ++reader.block.priced;
+    return true;
+  }
+  ++reader.block.joined;
+  return false;
+}
 
 void count(block_reader& reader, const one_instruction& one) noexcept {
   block_instructions& block = reader.block;
   const ZydisMnemonic what = one.is.mnemonic;
   const ZydisInstructionCategory category = one.is.meta.category;
   if (category == ZYDIS_CATEGORY_NOP || category == ZYDIS_CATEGORY_WIDENOP || category == ZYDIS_CATEGORY_CET) return;
-  const std::uint32_t made = accesses_of(one);
+  const bool is_move = category == ZYDIS_CATEGORY_DATAXFER || category == ZYDIS_CATEGORY_PUSH ||
+                       category == ZYDIS_CATEGORY_POP || category == ZYDIS_CATEGORY_STRINGOP;
+  const bool has_sited = reader.sited > 0;
+  if (take_sited(reader, is_move)) return;
+  const std::uint32_t made = has_sited ? 0 : accesses_of(one);
   const std::uint32_t priced = std::min(made, reader.told_next);
   const bool moves = category == ZYDIS_CATEGORY_DATAXFER;
   const bool is_own = is_at(one, {ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_RBP});
   reader.told_next -= priced;
   if (priced > 0 && moves) {
     if (is_own || is_at(one, {ZYDIS_REGISTER_RIP})) reader.told_later += priced;
+    ++block.priced;
     return;
   }
   const bool is_late = made > 0 && priced == 0 && !is_own && reader.told_later > 0;
@@ -182,7 +236,11 @@ void count(block_reader& reader, const one_instruction& one) noexcept {
       leave_out(2);  // for the address and the memory order
       ++block.integer;
       break;
-    case callee::program: ++block.call; break;
+    case callee::sited_hook:  // its set-up is known: read_block() has passed over it
+    case callee::program:
+      static_cast<void>(take_sited(reader, false));
+      ++block.call;
+      break;
   }
   return true;
 }
@@ -201,10 +259,25 @@ hook_call hook_called(std::uintptr_t target) noexcept {
     case callee::next_block: return hook_call::bare;
     case callee::function_hook:
     case callee::access_hook: return hook_call::addressed;
+    case callee::sited_hook: return hook_call::sited;
     case callee::program:
     case callee::atomic_hook: break;
   }
   return hook_call::none;
+}
+
+std::size_t hook_site_bytes(std::uintptr_t code) noexcept {
+  const auto* const first = reinterpret_cast<const std::uint8_t*>(code);
+  for (const bool is_pushed : {true, false}) {
+    if (is_pushed && *first != push_rdi) continue;
+    const std::uint8_t* at = first + (is_pushed ? 1 : 0);
+    const std::size_t address = address_bytes(at);
+    if (address == 0 || !calls_sited_hook(at + address)) continue;
+    at += address + call_bytes;
+    if (is_pushed && *at != pop_rdi) continue;  // the program's own push
+    return static_cast<std::size_t>(at - first) + (is_pushed ? 1 : 0);
+  }
+  return 0;
 }
 
 block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept {
@@ -215,6 +288,12 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
   bool compares = false;  // the last instruction was a comparison
   for (;; code += one.is.length) {
     end = code;
+    one.is.length = static_cast<std::uint8_t>(hook_site_bytes(code));
+    if (one.is.length != 0) {
+      ++reader.sited;
+      ++block.accesses;
+      continue;
+    }
     // Only code follows, unless a call does not return: bytes that cannot be decoded end the block, too.
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, reinterpret_cast<const void*>(code),
                                              ZYDIS_MAX_INSTRUCTION_LENGTH, &one.is, one.operands)))
@@ -224,6 +303,7 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
         if (!count_call(reader, callee_at(target_of(one, code)))) return block;
         break;
       case ZYDIS_CATEGORY_RET:
+        static_cast<void>(take_sited(reader, false));
         ++block.call;
         end += one.is.length;
         return block;
@@ -231,6 +311,7 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
         if (compares) ++block.joined;
         [[fallthrough]];
       case ZYDIS_CATEGORY_UNCOND_BR:
+        static_cast<void>(take_sited(reader, false));
         ++block.branch;
         end += one.is.length;
         return block;
@@ -241,6 +322,8 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
   }
   return block;
 }
+
+constexpr std::uint32_t most_in_block = std::numeric_limits<std::uint16_t>::max();
 
 std::optional<block_cost> cost_of(const block_instructions& block, const machine::instruction_cycles& cycles,
                                   time_ps period, double width) noexcept {
@@ -257,8 +340,13 @@ std::optional<block_cost> cost_of(const block_instructions& block, const machine
     sum = std::max(*std::max_element(std::begin(of_class), std::end(of_class)) - of_accesses, count / width);
   }
   const double picoseconds = std::max(std::round(sum * static_cast<double>(period)), 1.0);
-  if (!(picoseconds <= std::numeric_limits<std::uint32_t>::max())) return std::nullopt;
-  return block_cost{.picoseconds = static_cast<std::uint32_t>(picoseconds), .instructions = count, .lines = {}};
+  const std::uint32_t without_cost = block.priced + (width > 0 ? block.joined : 0);
+  if (!(picoseconds <= std::numeric_limits<std::uint32_t>::max()) || count + without_cost > most_in_block)
+    return std::nullopt;
+  return block_cost{.picoseconds = static_cast<std::uint32_t>(picoseconds),
+                    .instructions = static_cast<std::uint16_t>(count),
+                    .without_cost = static_cast<std::uint16_t>(without_cost),
+                    .lines = {}};
 }
 
 }  // namespace situ::model

@@ -1,10 +1,13 @@
 // The cost of a basic block's instructions: the block's machine code is decoded, and its instructions are counted by
 // class.
 //
-// gcc calls a hook at the beginning of each basic block. The block is the code after the call: up to a jump or return,
-// or the next block's hook. Not counted are the calls of hooks, and an instruction for the address that a hook is
-// given; moves whose access has a hook (the machine prices these accesses, and a load takes no more than a hit's time);
-// and padding. x86-64 instructions stand for those of the modelled core. The classes:
+// A hook is called at the beginning of each basic block. The block is the code after the call: up to a jump or return,
+// or the next block's hook. Not counted are the calls of hooks, and what sets up the address that a hook is given;
+// moves whose access has a hook (the machine prices these accesses, and a load takes no more than a hit's time), but
+// their number is kept; and padding.
+//
+// The compiler's hooks take an address that some earlier instruction has computed. Hooks in assembly come directly
+// before the instruction that they are for (hooks_in_assembly.h), so it is known which instruction makes which access. x86-64 instructions stand for those of the modelled core. The classes:
 //
 //   multiply  imul, mul, mulx
 //   divide    div, idiv; divisions and square roots of floating numbers
@@ -47,6 +50,7 @@ struct block_instructions {
   std::uint32_t move = 0;
   std::uint32_t frame = 0;
   std::uint32_t accesses = 0;  // accesses with a hook
+  std::uint32_t priced = 0;    // moves that are nothing but such an access
   std::uint32_t joined = 0;    // of all classes: executed together with an access or a branch by a core with a width
   std::uint32_t multiply = 0;
   std::uint32_t divide = 0;
@@ -69,11 +73,15 @@ struct block_instructions {
 // Returns the kind of a call that leads to `target`.
 [[nodiscard]] hook_call hook_called(std::uintptr_t target) noexcept;
 
+// Returns how many bytes of the code at `code` call a hook in assembly and set up its address; 0 if none begins there.
+[[nodiscard]] std::size_t hook_site_bytes(std::uintptr_t code) noexcept;
+
 // The cost of a block, as the hook stores it.
 struct block_cost {
-  std::uint32_t picoseconds = 0;  // never 0 for a known block
-  std::uint32_t instructions = 0;
-  fetched_lines lines;  // lines of the block's code
+  std::uint32_t picoseconds = 0;   // never 0 for a known block
+  std::uint16_t instructions = 0;  // counted by class
+  std::uint16_t without_cost = 0;  // the others: moves that the machine prices, and what is executed with others
+  fetched_lines lines;             // lines of the block's code
   [[nodiscard]] bool is_known() const noexcept { return picoseconds != 0; }
 };
 static_assert(sizeof(block_cost) == 16, "the hook loads it whole");
@@ -84,7 +92,8 @@ static_assert(sizeof(block_cost) == 16, "the hook loads it whole");
 // fuses a comparison with its jump, and arithmetic with the access of its operand. Moves of the frame are not counted
 // for it: nearly all of them exist because a hook may change registers. So a block and its accesses (1 / width cycles
 // each) never take less than the accesses alone, nor more than the sum of the classes with 1 / width cycles or more for
-// each instruction. Returns nullopt for a block that takes longer than a block_cost can say, 4.29 ms.
+// each instruction. Returns nullopt for a block that takes longer than a block_cost can say, 4.29 ms, or has more
+// instructions, 65,535.
 //
 // Worked example: 4 integer instructions of 0.25 cycles, 6 floating ones of 0.5 and a branch of 0.5, with a width of 6:
 // max(4 * 0.25, 6 * 0.5, 0.5, 11 / 6) = 3 cycles; without a width 4.5.

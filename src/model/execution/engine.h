@@ -65,6 +65,7 @@ struct core {
     ++blocks;
     clock += cost.picoseconds;
     instructions += cost.instructions;
+    without_cost += cost.without_cost;
   }
   // Returns whether the first way of the line's set in the core's instruction cache holds the line: the core then waits
   // for nothing.
@@ -93,7 +94,8 @@ struct core {
   std::uint64_t hits[2] = {};         // reads and writes that hit in the front
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
-  fetched_lines fetched;  // of the previous block; equal for all blocks if the core fetches nothing
+  std::uint64_t without_cost = 0;  // further instructions, whose cost is that of their accesses, or of others
+  fetched_lines fetched;           // of the previous block; equal for all blocks if the core fetches nothing
 
   const std::uint64_t* fetch_front = nullptr;  // front_cache of instructions; null: the core fetches nothing
   std::uint32_t fetch_set_mask = 0;

@@ -1,5 +1,7 @@
 // Functions of the C library over ranges of memory: the linker redirects the program's calls to these (--wrap), and
 // each touches its ranges in pieces of 16 bytes. Calls from within the library itself are not seen.
+#include "model/execution/memory_calls.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -124,6 +126,16 @@ std::size_t length_watched(const char* text, void* code) {
 }
 
 }  // namespace
+
+void touch_range(const void* range, std::size_t bytes, bool writes) {
+  if (running == &nobody || bytes == 0) return;
+  if (watched.bytes != 0) {
+    see(range, bytes, writes, nullptr);
+  } else {
+    touch(range, bytes, writes);
+  }
+}
+
 }  // namespace situ::model
 
 using namespace situ::model;

@@ -27,9 +27,10 @@ namespace situ::model {
 
 // The kind of a call in the code.
 enum class hook_call : std::uint8_t {
-  none,      // the program's own call, or an atomic's, which is as long as the instruction that it stands for
-  bare,      // of a hook without an argument
-  addressed  // of a hook with an address, which an instruction sets up
+  none,       // the program's own call, or an atomic's, which is as long as the instruction that it stands for
+  bare,       // of a hook without an argument
+  addressed,  // of a hook with an address, which an instruction sets up
+  sited       // of a hook in assembly: its address is set up directly before it, in a push and a pop of rdi or not
 };
 
 class native_text {
@@ -45,9 +46,14 @@ class native_text {
       std::memcpy(&distance, code.data() + at + 1, sizeof distance);
       const hook_call kind = kind_of(begin + at + call_bytes + static_cast<std::uintptr_t>(std::int64_t{distance}));
       if (kind == hook_call::none) continue;
-      const std::size_t set_up = kind == hook_call::addressed ? set_up_before(code.first(at)) : 0;
-      removed += at + call_bytes - std::max(end, at - std::min(at, set_up));
-      end = at + call_bytes;
+      std::size_t set_up = kind == hook_call::bare ? 0 : set_up_before(code.first(at));
+      std::size_t behind = 0;
+      if (kind == hook_call::sited && at > set_up && code[at - set_up - 1] == 0x57 && code[at + call_bytes] == 0x5f) {
+        ++set_up;  // push rdi
+        ++behind;  // pop rdi
+      }
+      removed += at + call_bytes + behind - std::max(end, at - std::min(at, set_up));
+      end = at + call_bytes + behind;
       calls_.push_back({begin + end, removed});
     }
   }
@@ -90,6 +96,7 @@ class native_text {
     if (is_wide(5) && moves_to(4) && back(3) == 0x7c) return 5;                          // [r + r + 1 byte]
     if (is_wide(7) && moves_to(6) && (names_rdi(5, 0xb8) || back(5) == 0x3d)) return 7;  // [r + 4 bytes]
     if (is_wide(8) && moves_to(7) && back(6) == 0xbc) return 8;                          // [r + r + 4 bytes]
+    if (is_wide(8) && moves_to(7) && back(6) == 0x3c && (back(5) & 7) == 5) return 8;    // [r * scale + 4 bytes]
     return back(5) == 0xbf ? 5 : usual_set_up;                                           // mov edi, 4 bytes
   }
 

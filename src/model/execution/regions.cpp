@@ -19,7 +19,7 @@ core_figures figures_of_core(engine& of, const core& c, time_ps when) {
           .writes = c.hits[1] + c.slow[1],
           .atomics = c.atomics(),
           .blocks = c.blocks,
-          .instructions = c.instructions,
+          .instructions = c.instructions + c.without_cost,
           .fetches = c.fetch_hits + c.slow[static_cast<int>(access_kind::fetch)],
           .fetch_misses = c.slow[static_cast<int>(access_kind::fetch)],
           .fetch_ps = c.fetch_ps,

@@ -1,0 +1,135 @@
+// The assembler of modelled programs: puts hooks into what gcc has written, and hands it to the machine's assembler.
+//
+// gcc finds it as `as` in the folder that -B names (cmake/situ_modelled.cmake), and calls it as it calls the other:
+// `as OPTIONS -o OBJECT FILE`. $SITU_AS names the other assembler; unless set, it is `as` in the PATH.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "model/assembly/assembly_text.h"
+#include "model/assembly/decoded_object.h"
+#include "model/assembly/hooks_in_assembly.h"
+
+namespace {
+
+// A file that goes with this object.
+class temporary_file {
+ public:
+  explicit temporary_file(const char* suffix) {
+    const char* const folder = std::getenv("TMPDIR");
+    name_ = std::string{folder == nullptr ? "/tmp" : folder} + "/situ_as_XXXXXX" + suffix;
+    const int descriptor = mkstemps(name_.data(), static_cast<int>(std::strlen(suffix)));
+    if (descriptor < 0) throw std::system_error{errno, std::generic_category(), "cannot make " + name_};
+    close(descriptor);
+  }
+  ~temporary_file() { unlink(name_.c_str()); }
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  void write(const std::string& text) const {
+    std::ofstream stream{name_, std::ios::binary};
+    stream << text;
+    if (!stream.flush()) throw std::runtime_error{"cannot write " + name_ + ": is the disk full?"};
+  }
+
+ private:
+  std::string name_;
+};
+
+// Runs the machine's assembler; returns its exit status.
+int assemble(std::vector<std::string> arguments) {
+  const char* const other = std::getenv("SITU_AS");
+  arguments[0] = other == nullptr ? "as" : other;
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ);
+  if (failed != 0) throw std::system_error{failed, std::generic_category(), "cannot start " + arguments[0]};
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) throw std::system_error{errno, std::generic_category(), "waitpid"};
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+struct files {
+  std::size_t input = 0;   // numbers of arguments
+  std::size_t output = 0;  // 0: none
+};
+
+// Finds the names of files among the arguments. gcc writes the input last.
+files find_files(const std::vector<std::string>& arguments) {
+  files found;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i] == "-o" && i + 1 < arguments.size()) {
+      found.output = ++i;
+    } else if (arguments[i] == "-I" || arguments[i] == "--debug-prefix-map") {
+      ++i;
+    } else if (!arguments[i].starts_with("-")) {
+      found.input = i;
+    }
+  }
+  return found;
+}
+
+int run(std::vector<std::string> arguments) {
+  const files named = find_files(arguments);
+  if (named.input == 0) {
+    for (const std::string& argument : arguments)
+      if (argument == "--version" || argument == "--help") return assemble(arguments);
+    throw std::runtime_error{"names no file; compile modelled programs without -pipe"};
+  }
+  const std::string name = arguments[named.input];
+  std::ifstream stream{name, std::ios::binary};
+  if (!stream) throw std::system_error{errno, std::generic_category(), "cannot read " + name};
+  const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  const auto lines = situ::model::read_lines(text);
+
+  const temporary_file assembly{".s"};
+  const temporary_file object{".o"};
+  assembly.write(situ::model::add_marks(lines));
+  std::vector<std::string> first = arguments;
+  first[named.input] = assembly.name();
+  if (named.output == 0) {
+    first.insert(first.begin() + 1, {"-o", object.name()});
+  } else {
+    first[named.output] = object.name();
+  }
+  if (assemble(first) != 0) return assemble(arguments);  // tells the error with the lines of the program's own file
+
+  const auto hooked = situ::model::add_hooks(lines, situ::model::read_object(object.name(), lines.size()));
+  if (!hooked.unseen.empty()) {
+    std::string all;
+    for (const auto& [mnemonic, count] : hooked.unseen)
+      all += (all.empty() ? "" : ", ") + mnemonic + " (" + std::to_string(count) + ")";
+    std::fprintf(stderr, "note: the model does not see the memory accesses of these instructions in %s: %s\n",
+                 name.c_str(), all.c_str());
+  }
+  assembly.write(hooked.text);
+  arguments[named.input] = assembly.name();
+  return assemble(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv, argv + argc});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "as (with Situ's hooks): %s\n", error.what());
+    return 1;
+  }
+}

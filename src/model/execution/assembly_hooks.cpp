@@ -1,0 +1,333 @@
+// The functions that the hooks in a program's assembly call (assembly/hooks_in_assembly.h): before each access, with
+// its address in rdi, and in each basic block. They keep all registers, since the program's instructions are those
+// that the compiler chose without hooks; those whose names end in _f, and those of thread-local variables, of atomics
+// and of string instructions keep the flags, too.
+//
+// This file is compiled for general registers alone, so the fast path leaves the others as they are; the slow path
+// saves them, since it calls the executor and may run other threads.
+#include <cstddef>
+#include <cstdint>
+
+#include "model/execution/engine.h"
+
+// The slow path. Arguments: the address, bytes << 3 | kind of access (0: the quantum has ended), the accessing code.
+extern "C" [[gnu::no_caller_saved_registers]] void situ_model_slow_access(std::uintptr_t at, std::uint64_t what,
+                                                                          std::uintptr_t code);
+extern "C" [[gnu::no_caller_saved_registers]] void situ_model_slow_block(std::uintptr_t code);
+extern "C" [[gnu::no_caller_saved_registers]] void situ_model_slow_fetch(std::uintptr_t code);
+
+namespace situ::model {
+namespace {
+
+template <std::size_t Bytes, bool Writes>
+[[gnu::always_inline]] inline void access(std::uintptr_t at, std::uintptr_t code) {
+  core& c = *running;
+  const std::uintptr_t line = at >> c.line_shift;
+  time_ps& touch = last_touch_of(line);
+  const bool is_in_line = Bytes == 1 || ((at ^ (at + Bytes - 1)) >> c.line_shift) == 0;
+  if (!is_in_line || !c.hits_front(line, Writes) || !c.is_in_page(at) || touch == in_order) [[unlikely]] {
+    if (&c != &nobody)
+      situ_model_slow_access(at, Bytes << 3 | static_cast<unsigned>(Writes ? access_kind::write : access_kind::read),
+                             code);
+    return;
+  }
+  ++c.hits[Writes ? 1 : 0];
+  c.clock += c.hit_ps;
+  touch = c.clock;
+  if (c.clock > c.quantum_end) [[unlikely]]
+    situ_model_slow_access(0, 0, code);
+}
+
+[[gnu::always_inline]] inline void begin_block(std::uintptr_t code) {
+  core& c = *running;
+  const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
+  if (at >= c.text_bytes || !c.block_costs[at].is_known()) [[unlikely]] {
+    if (&c != &nobody) situ_model_slow_block(code);
+    return;
+  }
+  const block_cost& cost = c.block_costs[at];
+  c.add_block(cost);
+  if (cost.lines != c.fetched) [[unlikely]]
+    situ_model_slow_fetch(code);
+}
+
+}  // namespace
+}  // namespace situ::model
+
+// block_costs.cpp recognises the calls of hooks by the hooks' sections.
+#define SITU_SITED [[gnu::section("situ_hooks_sited"), gnu::no_caller_saved_registers]]
+#define SITU_BLOCK [[gnu::section("situ_hooks_block"), gnu::no_caller_saved_registers]]
+#define SITU_KEEPS [[gnu::no_caller_saved_registers]]
+#define SITU_CODE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+
+// NOLINTBEGIN: names as the assembly has them
+#define SITU_ACCESS(bytes)                                                                                        \
+  SITU_SITED void situ_model_read##bytes(std::uintptr_t at) { situ::model::access<bytes, false>(at, SITU_CODE); } \
+  SITU_SITED void situ_model_write##bytes(std::uintptr_t at) { situ::model::access<bytes, true>(at, SITU_CODE); } \
+  SITU_KEEPS void situ_model_read_of##bytes(std::uintptr_t at, std::uintptr_t code) {                             \
+    situ::model::access<bytes, false>(at, code);                                                                  \
+  }                                                                                                               \
+  SITU_KEEPS void situ_model_write_of##bytes(std::uintptr_t at, std::uintptr_t code) {                            \
+    situ::model::access<bytes, true>(at, code);                                                                   \
+  }
+
+extern "C" {
+SITU_ACCESS(1)
+SITU_ACCESS(2)
+SITU_ACCESS(4)
+SITU_ACCESS(8)
+SITU_ACCESS(10)
+SITU_ACCESS(16)
+SITU_ACCESS(32)
+SITU_ACCESS(64)
+SITU_BLOCK void situ_model_block() { situ::model::begin_block(SITU_CODE); }
+SITU_KEEPS void situ_model_block_of(std::uintptr_t code) { situ::model::begin_block(code); }
+}
+// NOLINTEND
+
+// The hooks that keep the flags: OF by seto, the others by lahf. On the stack, from the top: rsi, flags, rax, the
+// return address.
+asm(R"(
+  .macro situ_keeping_flags
+    pushq %rax
+    .cfi_adjust_cfa_offset 8
+    lahf
+    seto %al
+    pushq %rax
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    movq 24(%rsp), %rsi
+  .endm
+  .macro situ_return_with_flags
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rax
+    .cfi_adjust_cfa_offset -8
+    addb $127, %al
+    sahf
+    popq %rax
+    .cfi_adjust_cfa_offset -8
+    ret
+  .endm
+  .macro situ_function name
+    .globl \name
+    .type \name, @function
+    .p2align 4
+  \name:
+    .cfi_startproc
+  .endm
+  .macro situ_end name
+    .cfi_endproc
+    .size \name, .-\name
+  .endm
+
+  .macro situ_access_hooks kind bytes
+    situ_function situ_model_\kind\bytes\()_f
+    situ_keeping_flags
+    call situ_model_\kind\()_of\bytes
+    situ_return_with_flags
+    situ_end situ_model_\kind\bytes\()_f
+
+    situ_function situ_model_tls_\kind\bytes
+    situ_keeping_flags
+    addq %fs:0, %rdi
+    call situ_model_\kind\()_of\bytes
+    situ_return_with_flags
+    situ_end situ_model_tls_\kind\bytes
+  .endm
+
+  # what: bytes << 3 | access_kind
+  .macro situ_atomic_hook prefix name bytes what
+    situ_function situ_model_\prefix\name\bytes
+    situ_keeping_flags
+    pushq %rdx
+    .cfi_adjust_cfa_offset 8
+    movq %rsi, %rdx
+    movl $\what, %esi
+    .ifnb \prefix
+    addq %fs:0, %rdi
+    .endif
+    call situ_model_slow_access
+    popq %rdx
+    .cfi_adjust_cfa_offset -8
+    situ_return_with_flags
+    situ_end situ_model_\prefix\name\bytes
+  .endm
+
+  # A string instruction, of rcx elements or of one. r8: bytes << 1 | whether it reads (movs)
+  .macro situ_string_hook name repeats what
+    situ_function situ_model_\name
+    pushq %rax
+    .cfi_adjust_cfa_offset 8
+    lahf
+    seto %al
+    pushq %rax
+    .cfi_adjust_cfa_offset 8
+    pushq %rcx
+    .cfi_adjust_cfa_offset 8
+    pushq %rdx
+    .cfi_adjust_cfa_offset 8
+    pushq %r8
+    .cfi_adjust_cfa_offset 8
+    .ifeq \repeats
+    movl $1, %ecx
+    .endif
+    movq 40(%rsp), %rdx
+    movl $\what, %r8d
+    call situ_model_slow_string
+    popq %r8
+    .cfi_adjust_cfa_offset -8
+    popq %rdx
+    .cfi_adjust_cfa_offset -8
+    popq %rcx
+    .cfi_adjust_cfa_offset -8
+    popq %rax
+    .cfi_adjust_cfa_offset -8
+    addb $127, %al
+    sahf
+    popq %rax
+    .cfi_adjust_cfa_offset -8
+    ret
+    situ_end situ_model_\name
+  .endm
+
+  # A function that keeps all registers: it saves those that a call may change, and calls `called`.
+  .macro situ_saving_all name called
+    situ_function \name
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_offset %rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    pushq %rax
+    pushq %rcx
+    pushq %rdx
+    pushq %rsi
+    pushq %rdi
+    pushq %r8
+    pushq %r9
+    pushq %r10
+    pushq %r11
+    cld
+    movq situ_model_saved_bytes(%rip), %rax
+    subq %rax, %rsp
+    andq $-64, %rsp
+    cmpq $256, %rax
+    jne 1f
+    movaps %xmm0, (%rsp)
+    movaps %xmm1, 16(%rsp)
+    movaps %xmm2, 32(%rsp)
+    movaps %xmm3, 48(%rsp)
+    movaps %xmm4, 64(%rsp)
+    movaps %xmm5, 80(%rsp)
+    movaps %xmm6, 96(%rsp)
+    movaps %xmm7, 112(%rsp)
+    movaps %xmm8, 128(%rsp)
+    movaps %xmm9, 144(%rsp)
+    movaps %xmm10, 160(%rsp)
+    movaps %xmm11, 176(%rsp)
+    movaps %xmm12, 192(%rsp)
+    movaps %xmm13, 208(%rsp)
+    movaps %xmm14, 224(%rsp)
+    movaps %xmm15, 240(%rsp)
+    call \called
+    movaps (%rsp), %xmm0
+    movaps 16(%rsp), %xmm1
+    movaps 32(%rsp), %xmm2
+    movaps 48(%rsp), %xmm3
+    movaps 64(%rsp), %xmm4
+    movaps 80(%rsp), %xmm5
+    movaps 96(%rsp), %xmm6
+    movaps 112(%rsp), %xmm7
+    movaps 128(%rsp), %xmm8
+    movaps 144(%rsp), %xmm9
+    movaps 160(%rsp), %xmm10
+    movaps 176(%rsp), %xmm11
+    movaps 192(%rsp), %xmm12
+    movaps 208(%rsp), %xmm13
+    movaps 224(%rsp), %xmm14
+    movaps 240(%rsp), %xmm15
+    jmp 2f
+  1:
+    # The state of all registers: the area's header is to be 0 but for what xsave writes.
+    movq %rdx, %r9
+    xorl %eax, %eax
+    movq %rax, 512(%rsp)
+    movq %rax, 520(%rsp)
+    movq %rax, 528(%rsp)
+    movq %rax, 536(%rsp)
+    movq %rax, 544(%rsp)
+    movq %rax, 552(%rsp)
+    movq %rax, 560(%rsp)
+    movq %rax, 568(%rsp)
+    movl $0xe7, %eax
+    xorl %edx, %edx
+    xsave64 (%rsp)
+    fninit
+    movq %r9, %rdx
+    call \called
+    movl $0xe7, %eax
+    xorl %edx, %edx
+    xrstor64 (%rsp)
+  2:
+    leaq -72(%rbp), %rsp
+    popq %r11
+    popq %r10
+    popq %r9
+    popq %r8
+    popq %rdi
+    popq %rsi
+    popq %rdx
+    popq %rcx
+    popq %rax
+    popq %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    situ_end \name
+  .endm
+
+  .pushsection situ_hooks_sited, "ax", @progbits
+  .irp bytes, 1, 2, 4, 8, 10, 16, 32, 64
+    situ_access_hooks read \bytes
+    situ_access_hooks write \bytes
+  .endr
+  .irp bytes, 1, 2, 4, 8, 16
+    situ_atomic_hook "" atomic \bytes (\bytes << 3 | 2)
+    situ_atomic_hook tls_ atomic \bytes (\bytes << 3 | 2)
+    situ_atomic_hook "" atomic_read \bytes (\bytes << 3 | 4)
+    situ_atomic_hook tls_ atomic_read \bytes (\bytes << 3 | 4)
+    situ_atomic_hook "" atomic_write \bytes (\bytes << 3 | 5)
+    situ_atomic_hook tls_ atomic_write \bytes (\bytes << 3 | 5)
+  .endr
+  .popsection
+
+  .pushsection situ_hooks_plain, "ax", @progbits
+  .irp bytes, 1, 2, 4, 8
+    situ_string_hook one_movs\bytes 0 (\bytes << 1 | 1)
+    situ_string_hook one_stos\bytes 0 (\bytes << 1)
+    situ_string_hook rep_movs\bytes 1 (\bytes << 1 | 1)
+    situ_string_hook rep_stos\bytes 1 (\bytes << 1)
+  .endr
+  .popsection
+
+  .pushsection situ_hooks_block, "ax", @progbits
+    situ_function situ_model_block_f
+    situ_keeping_flags
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    movq %rsi, %rdi
+    call situ_model_block_of
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    situ_return_with_flags
+    situ_end situ_model_block_f
+  .popsection
+
+  .pushsection .text
+    situ_saving_all situ_model_slow_access situ_model_on_access
+    situ_saving_all situ_model_slow_block situ_model_on_block
+    situ_saving_all situ_model_slow_fetch situ_model_on_fetch
+    situ_saving_all situ_model_slow_string situ_model_on_string
+  .popsection
+)");

@@ -1,0 +1,76 @@
+// The slow path of the hooks in a program's assembly (assembly_hooks.cpp): ordinary functions, which those call after
+// all registers are saved.
+#include <cpuid.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "model/execution/engine.h"
+#include "model/execution/memory_calls.h"
+
+// The linker's names for the section that is not empty if a file of the program uses registers beyond the general ones
+// and the lower halves of the 16 vector registers.
+extern "C" [[gnu::weak]] const char __start_situ_model_wide[];  // NOLINT
+extern "C" [[gnu::weak]] const char __stop_situ_model_wide[];   // NOLINT
+
+extern "C" {
+// How many bytes a hook saves on the slow path: 256 for the vector registers' lower halves, or more for all state.
+extern std::uint64_t situ_model_saved_bytes;
+std::uint64_t situ_model_saved_bytes = 256;
+}
+
+namespace situ::model {
+namespace {
+
+static_assert(static_cast<int>(access_kind::atomic) == 2 && static_cast<int>(access_kind::atomic_read) == 4 &&
+                  static_cast<int>(access_kind::atomic_write) == 5,
+              "assembly_hooks.cpp has these figures");
+
+[[gnu::constructor(101)]] void choose_what_to_save() {
+  if (__start_situ_model_wide == __stop_situ_model_wide) return;
+  unsigned all = 0, enabled = 0, other[2] = {};
+  if (__get_cpuid_count(13, 0, &other[0], &enabled, &all, &other[1]) != 0)
+    situ_model_saved_bytes = std::max(enabled, 576U);
+}
+
+}  // namespace
+}  // namespace situ::model
+
+using situ::model::access_kind;
+using situ::model::running;
+using situ::model::the_engine;
+
+extern "C" {
+void situ_model_on_access(std::uintptr_t at, std::uint64_t what, std::uintptr_t code) {
+  const auto kind = static_cast<access_kind>(what & 7);
+  const std::size_t bytes = what >> 3;
+  const situ::model::core& c = *running;
+  if (&c == &situ::model::nobody) return;
+  if (bytes == 0) return the_engine->end_quantum();
+  const std::uintptr_t line = at >> c.line_shift;
+  const bool is_in_line = (at + bytes - 1) >> c.line_shift == line;
+  if (is_in_line && (kind == access_kind::read || kind == access_kind::write) &&
+      situ::model::last_touch_of(line) == situ::model::in_order) [[unlikely]] {
+    const bool writes = kind == access_kind::write;
+    const bool hits = c.hits_front(line, writes) && c.is_in_page(at) && !situ::model::watched.holds(at);
+    if (hits && the_engine->hit(at, writes)) {
+      if (running->clock > running->quantum_end) the_engine->end_quantum();
+      return;
+    }
+  }
+  the_engine->access(at, bytes, kind, code);
+}
+void situ_model_on_block(std::uintptr_t code) {
+  if (running != &situ::model::nobody) the_engine->begin_new_block(code);
+}
+void situ_model_on_fetch(std::uintptr_t code) {
+  const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
+  the_engine->fetch(running->block_costs[at].lines, code);
+}
+void situ_model_on_string(void* to, const void* from, std::uintptr_t, std::uint64_t count, std::uint64_t what) {
+  const std::uint64_t bytes = count * (what >> 1);
+  if ((what & 1) != 0) situ::model::touch_range(from, bytes, false);
+  situ::model::touch_range(to, bytes, true);
+}
+}
