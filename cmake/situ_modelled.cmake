@@ -63,10 +63,9 @@ endfunction()
 # situ_assembly_hooks(TARGET): TARGET, a modelled form, gets its hooks in assembly.
 function(situ_assembly_hooks target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
-  # The version is there for compiler caches, which do not look at the assembler.
   target_compile_options(${target} PRIVATE -B${SITU_HOOKED_AS_DIR}/ -mno-red-zone -fno-pie -fno-lto -g1
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${SITU_ATOMIC_MARKS}>")
-  target_compile_definitions(${target} PRIVATE SITU_MODEL=1 SITU_HOOKS_VERSION=${SITU_HOOKS_VERSION})
+  target_compile_definitions(${target} PRIVATE SITU_MODEL=1)
   target_compile_features(${target} PUBLIC cxx_std_20)
   if(TARGET situ_hooked_as)
     add_dependencies(${target} situ_hooked_as)

@@ -103,8 +103,9 @@ class reader_of_accesses {
     if (line_.mark == atomic_mark::write) return add(sized("atomic_write", bytes));
     const bool is_atomic = (one_.is.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 || one_.is.mnemonic == ZYDIS_MNEMONIC_XCHG;
     if (is_atomic) return add(sized("atomic", bytes));
-    if ((of.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0) add(sized("read", bytes));
-    if ((of.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0) add(sized("write", bytes));
+    const bool reads = (of.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+    const bool writes = (of.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+    if (reads || writes) add(sized(reads && writes ? "modify" : reads ? "read" : "write", bytes));
   }
 
   void add_stack() {

@@ -38,6 +38,13 @@ template <std::size_t Bytes, bool Writes>
     situ_model_slow_access(0, 0, code);
 }
 
+template <std::size_t Bytes>
+[[gnu::always_inline]] inline void modify(std::uintptr_t at, std::uintptr_t code) {
+  ++running->modified;
+  access<Bytes, false>(at, code);
+  access<Bytes, true>(at, code);
+}
+
 [[gnu::always_inline]] inline void begin_block(std::uintptr_t code) {
   core& c = *running;
   const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
@@ -61,15 +68,16 @@ template <std::size_t Bytes, bool Writes>
 #define SITU_CODE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
 
 // NOLINTBEGIN: names as the assembly has them
-#define SITU_ACCESS(bytes)                                                                                        \
-  SITU_SITED void situ_model_read##bytes(std::uintptr_t at) { situ::model::access<bytes, false>(at, SITU_CODE); } \
-  SITU_SITED void situ_model_write##bytes(std::uintptr_t at) { situ::model::access<bytes, true>(at, SITU_CODE); } \
-  SITU_KEEPS void situ_model_read_of##bytes(std::uintptr_t at, std::uintptr_t code) {                             \
-    situ::model::access<bytes, false>(at, code);                                                                  \
-  }                                                                                                               \
-  SITU_KEEPS void situ_model_write_of##bytes(std::uintptr_t at, std::uintptr_t code) {                            \
-    situ::model::access<bytes, true>(at, code);                                                                   \
-  }
+// clang-format off
+#define SITU_ACCESS_KIND(kind, bytes, function)                                                                   \
+  SITU_SITED void situ_model_##kind##bytes(std::uintptr_t at) { situ::model::function(at, SITU_CODE); }            \
+  SITU_KEEPS void situ_model_##kind##_of##bytes(std::uintptr_t at, std::uintptr_t code) { situ::model::function(at, code); }
+#define SITU_COMMA ,
+#define SITU_ACCESS(bytes)                                          \
+  SITU_ACCESS_KIND(read, bytes, access<bytes SITU_COMMA false>)     \
+  SITU_ACCESS_KIND(write, bytes, access<bytes SITU_COMMA true>)     \
+  SITU_ACCESS_KIND(modify, bytes, modify<bytes>)
+// clang-format on
 
 extern "C" {
 SITU_ACCESS(1)
@@ -291,6 +299,7 @@ asm(R"(
   .irp bytes, 1, 2, 4, 8, 10, 16, 32, 64
     situ_access_hooks read \bytes
     situ_access_hooks write \bytes
+    situ_access_hooks modify \bytes
   .endr
   .irp bytes, 1, 2, 4, 8, 16
     situ_atomic_hook "" atomic \bytes (\bytes << 3 | 2)

@@ -28,7 +28,7 @@ static_assert(static_cast<int>(access_kind::atomic) == 2 && static_cast<int>(acc
               "assembly_hooks.cpp has these figures");
 
 [[gnu::constructor(101)]] void choose_what_to_save() {
-  if (__start_situ_model_wide == __stop_situ_model_wide) return;
+  if (&__start_situ_model_wide[0] == &__stop_situ_model_wide[0]) return;
   unsigned all = 0, enabled = 0, other[2] = {};
   if (__get_cpuid_count(13, 0, &other[0], &enabled, &all, &other[1]) != 0)
     situ_model_saved_bytes = std::max(enabled, 576U);

@@ -309,8 +309,13 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
         return block;
       case ZYDIS_CATEGORY_COND_BR:
         if (compares) ++block.joined;
-        [[fallthrough]];
+        ++block.choices;
+        static_cast<void>(take_sited(reader, false));
+        ++block.branch;
+        end += one.is.length;
+        return block;
       case ZYDIS_CATEGORY_UNCOND_BR:
+        if (one.is.raw.imm[0].is_relative == 0) ++block.choices;
         static_cast<void>(take_sited(reader, false));
         ++block.branch;
         end += one.is.length;
@@ -323,7 +328,7 @@ block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept
   return block;
 }
 
-constexpr std::uint32_t most_in_block = std::numeric_limits<std::uint16_t>::max();
+constexpr std::uint32_t most_in_block = std::numeric_limits<std::uint16_t>::max() / 2;
 
 std::optional<block_cost> cost_of(const block_instructions& block, const machine::instruction_cycles& cycles,
                                   time_ps period, double width) noexcept {
@@ -345,7 +350,8 @@ std::optional<block_cost> cost_of(const block_instructions& block, const machine
     return std::nullopt;
   return block_cost{.picoseconds = static_cast<std::uint32_t>(picoseconds),
                     .instructions = static_cast<std::uint16_t>(count),
-                    .without_cost = static_cast<std::uint16_t>(without_cost),
+                    .without_cost = static_cast<std::uint16_t>(without_cost & most_in_block),
+                    .branches = static_cast<std::uint16_t>(block.choices & 1),
                     .lines = {}};
 }
 

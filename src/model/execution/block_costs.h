@@ -56,6 +56,7 @@ struct block_instructions {
   std::uint32_t divide = 0;
   std::uint32_t floating = 0;
   std::uint32_t branch = 0;
+  std::uint32_t choices = 0;  // of these, conditional and indirect jumps: more than one way goes on
   std::uint32_t call = 0;
   [[nodiscard]] std::uint32_t count() const noexcept {
     return integer + move + frame + multiply + divide + floating + branch + call;
@@ -80,7 +81,9 @@ struct block_instructions {
 struct block_cost {
   std::uint32_t picoseconds = 0;   // never 0 for a known block
   std::uint16_t instructions = 0;  // counted by class
-  std::uint16_t without_cost = 0;  // the others: moves that the machine prices, and what is executed with others
+  // the others: moves that the machine prices, and what is executed with others
+  std::uint16_t without_cost : 15 = 0;
+  std::uint16_t branches : 1 = 0;  // 1: it ends with a conditional or an indirect jump
   fetched_lines lines;             // lines of the block's code
   [[nodiscard]] bool is_known() const noexcept { return picoseconds != 0; }
 };
@@ -93,7 +96,7 @@ static_assert(sizeof(block_cost) == 16, "the hook loads it whole");
 // for it: nearly all of them exist because a hook may change registers. So a block and its accesses (1 / width cycles
 // each) never take less than the accesses alone, nor more than the sum of the classes with 1 / width cycles or more for
 // each instruction. Returns nullopt for a block that takes longer than a block_cost can say, 4.29 ms, or has more
-// instructions, 65,535.
+// instructions, 32,767.
 //
 // Worked example: 4 integer instructions of 0.25 cycles, 6 floating ones of 0.5 and a branch of 0.5, with a width of 6:
 // max(4 * 0.25, 6 * 0.5, 0.5, 11 / 6) = 3 cycles; without a width 4.5.

@@ -84,6 +84,7 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
     take_turn();
     c = running;
     one_access(*c, address, static_cast<std::uint32_t>(line_end - address), kind, at);
+    if (line_end != end) ++c->further_lines[static_cast<int>(kind)];
     address = line_end;
   }
 }
@@ -135,6 +136,7 @@ void engine::access_at_once(std::uintptr_t address, std::size_t bytes, access_ki
   for (const std::uintptr_t end = address + bytes; address < end;) {
     const std::uintptr_t line_end = std::min((address | (line_bytes - 1)) + 1, end);
     one_access(c, address, static_cast<std::uint32_t>(line_end - address), kind, at);
+    if (line_end != end) ++c.further_lines[static_cast<int>(kind)];
     address = line_end;
   }
 }

@@ -66,6 +66,7 @@ struct core {
     clock += cost.picoseconds;
     instructions += cost.instructions;
     without_cost += cost.without_cost;
+    branches += cost.branches;
   }
   // Returns whether the first way of the line's set in the core's instruction cache holds the line: the core then waits
   // for nothing.
@@ -77,6 +78,9 @@ struct core {
     return slow[static_cast<int>(access_kind::atomic)] + slow[static_cast<int>(access_kind::atomic_read)] +
            slow[static_cast<int>(access_kind::atomic_write)];
   }
+  // Reads and writes of the program: one that crosses lines went to the machine for each.
+  [[nodiscard]] std::uint64_t reads() const noexcept { return hits[0] + slow[0] - further_lines[0]; }
+  [[nodiscard]] std::uint64_t writes() const noexcept { return hits[1] + slow[1] - further_lines[1]; }
   [[nodiscard]] std::uint64_t slow_accesses() const noexcept { return slow[0] + slow[1] + atomics(); }
 
   time_ps clock = 0;
@@ -95,6 +99,8 @@ struct core {
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
   std::uint64_t without_cost = 0;  // further instructions, whose cost is that of their accesses, or of others
+  std::uint64_t branches = 0;      // conditional and indirect jumps
+  std::uint64_t modified = 0;      // instructions that read and write the same bytes: hooks in assembly tell them
   fetched_lines fetched;           // of the previous block; equal for all blocks if the core fetches nothing
 
   const std::uint64_t* fetch_front = nullptr;  // front_cache of instructions; null: the core fetches nothing
@@ -114,7 +120,7 @@ struct core {
   bool is_device = false;   // belongs to a device, not to the machine: its instructions and accesses take no time
   bool goes_ahead = false;  // continues past a miss: all its accesses go to the machine
   time_ps issue_ps = 0;     // for such a core: an access's share of its width, or the time of an integer instruction
-  branch_predictor* branches = nullptr;  // if not null, the engine handles all blocks of the core
+  branch_predictor* predictor = nullptr;  // if not null, the engine handles all blocks of the core
   time_ps mispredict_ps = 0;
   std::uint64_t mispredicted = 0;
   thread* current = nullptr;
@@ -123,8 +129,9 @@ struct core {
   time_ps idle_since = 0;
 
   std::uint64_t told_hits[2] = {};        // part of `hits` that the machine has been told of
-  std::uint64_t slow[access_kinds] = {};  // accesses that went to the machine, by access_kind
-  time_ps slow_ps = 0;                    // time of these accesses
+  std::uint64_t slow[access_kinds] = {};  // accesses that went to the machine, by access_kind; one for each line
+  std::uint64_t further_lines[access_kinds] = {};  // part of `slow`: lines of an access behind its first
+  time_ps slow_ps = 0;                             // time of these accesses
   time_ps idle_ps = 0;
   std::uint64_t switches = 0;
   std::uint32_t threads_here = 0;

@@ -26,7 +26,7 @@ std::uintptr_t program_bytes() noexcept {
       fmt::format("the block of code at {} takes core {} more than the {:.2f} ms that a block may take, or has more "
                   "than {} instructions; see the core's clock and cycles in the machine's file",
                   name_of_code(code), of.index, std::numeric_limits<std::uint32_t>::max() * 1e-9,
-                  std::numeric_limits<std::uint16_t>::max())
+                  std::numeric_limits<std::uint16_t>::max() / 2)
           .c_str());
 }
 
@@ -61,14 +61,14 @@ void engine::give_branch_predictors() {
   for (core& c : cores_) {
     const double cycles = machine_->cycles(c.index).mispredict;
     if (!c.goes_ahead || cycles == 0) continue;
-    c.branches = branch_predictors_.emplace_back(std::make_unique<branch_predictor>()).get();
+    c.predictor = branch_predictors_.emplace_back(std::make_unique<branch_predictor>()).get();
     c.mispredict_ps = static_cast<time_ps>(std::llround(cycles * static_cast<double>(c.period_ps)));
     c.text_bytes = 0;
   }
 }
 
 void engine::go_to_block(core& c, std::uintptr_t code) {
-  const bool foreseen = c.branches->go_to(code);
+  const bool foreseen = c.predictor->go_to(code);
   if (fast_forward_) return;
   c.clock = machine_->branch(c.index, foreseen, c.instructions + c.slow_accesses(), c.mispredict_ps, c.clock);
   if (!foreseen) ++c.mispredicted;
@@ -100,7 +100,7 @@ void engine::begin_new_block(std::uintptr_t code) {
     const outside_time scope;
     const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
     const bool is_own = at < program_bytes();
-    if (c.branches != nullptr) go_to_block(c, is_own ? code : (code & 4095) + 1);
+    if (c.predictor != nullptr) go_to_block(c, is_own ? code : (code & 4095) + 1);
     cost = is_own && c.block_costs[at].is_known() ? c.block_costs[at] : read_cost(c, code, is_own);
     if (is_own) c.block_costs[at] = cost;
     c.add_block(cost);

@@ -15,11 +15,14 @@ time_ps idle_until(const core& c, time_ps when) {
 }
 
 core_figures figures_of_core(engine& of, const core& c, time_ps when) {
-  return {.reads = c.hits[0] + c.slow[0],
-          .writes = c.hits[1] + c.slow[1],
+  return {.reads = c.reads(),
+          .writes = c.writes(),
           .atomics = c.atomics(),
+          .modified = c.modified,
           .blocks = c.blocks,
           .instructions = c.instructions + c.without_cost,
+          .branches = c.branches,
+          .mispredicted = c.mispredicted,
           .fetches = c.fetch_hits + c.slow[static_cast<int>(access_kind::fetch)],
           .fetch_misses = c.slow[static_cast<int>(access_kind::fetch)],
           .fetch_ps = c.fetch_ps,
@@ -32,9 +35,10 @@ core_figures figures_of_core(engine& of, const core& c, time_ps when) {
 template <class Operation>
 void each_figure(core_figures& a, const core_figures& b, Operation with) {
   for (const auto member :
-       {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::blocks,
-        &core_figures::instructions, &core_figures::fetches, &core_figures::fetch_misses, &core_figures::fetch_ps,
-        &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
+       {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::modified,
+        &core_figures::blocks, &core_figures::instructions, &core_figures::branches, &core_figures::mispredicted,
+        &core_figures::fetches, &core_figures::fetch_misses, &core_figures::fetch_ps, &core_figures::to_machine,
+        &core_figures::to_machine_ps, &core_figures::idle_ps})
     with(a.*member, b.*member);
   with(a.sharing.coherence_misses, b.sharing.coherence_misses);
   with(a.sharing.upgrades, b.sharing.upgrades);

@@ -15,9 +15,12 @@ struct core_figures {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
   std::uint64_t atomics = 0;
+  std::uint64_t modified = 0;  // instructions that read and write the same bytes; hooks in assembly tell them
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
-  std::uint64_t fetches = 0;  // fetched lines of code
+  std::uint64_t branches = 0;      // conditional and indirect jumps
+  std::uint64_t mispredicted = 0;  // of those; by cores that predict them
+  std::uint64_t fetches = 0;       // fetched lines of code
   std::uint64_t fetch_misses = 0;
   time_ps fetch_ps = 0;          // time waited for fetches
   std::uint64_t to_machine = 0;  // accesses that missed the first cache

@@ -64,7 +64,7 @@ std::string report_text(engine& ran, const run_figures& figures) {
   for (const core& c : ran.cores()) {
     if (!was_used(c)) continue;
     fmt::format_to(out, "{:>4}  {:>4}  {:>15}  {:>11}  {:>11}  {:>11}  {:>11}  {:>9.1f}\n", c.index, c.tile,
-                   c.clock / 1000, c.hits[0] + c.slow[0], c.hits[1] + c.slow[1], c.atomics(), c.slow_accesses(),
+                   c.clock / 1000, c.reads(), c.writes(), c.atomics(), c.slow_accesses(),
                    100.0 * static_cast<double>(idle_of(c, figures.modelled_ps)) /
                        static_cast<double>(std::max<time_ps>(figures.modelled_ps, 1)));
   }
@@ -88,11 +88,12 @@ namespace {
 std::string to_json(const core& c, const core_figures& its, time_ps clock) {
   return fmt::format(
       "{{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, \"atomics\": {}, "
-      "\"blocks\": {}, \"instructions\": {}, \"fetches\": {}, \"fetch_misses\": {}, \"fetch_ps\": {}, \"to_machine\": "
+      "\"modified\": {}, \"blocks\": {}, \"instructions\": {}, \"branches\": {}, \"mispredicted\": {}, \"fetches\": "
+      "{}, \"fetch_misses\": {}, \"fetch_ps\": {}, \"to_machine\": "
       "{}, \"to_machine_ps\": {}, \"idle_ps\": {}, \"coherence_misses\": {}, \"upgrades\": {}}}",
-      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.blocks, its.instructions, its.fetches,
-      its.fetch_misses, its.fetch_ps, its.to_machine, its.to_machine_ps, its.idle_ps, its.sharing.coherence_misses,
-      its.sharing.upgrades);
+      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.modified, its.blocks, its.instructions,
+      its.branches, its.mispredicted, its.fetches, its.fetch_misses, its.fetch_ps, its.to_machine, its.to_machine_ps,
+      its.idle_ps, its.sharing.coherence_misses, its.sharing.upgrades);
 }
 
 // Returns the cores that had an access, one a line.
