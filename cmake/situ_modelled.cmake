@@ -60,8 +60,8 @@ function(situ_modelled_sources target out)
   set(${out} "${made}" PARENT_SCOPE)
 endfunction()
 
-# situ_assembly_hooks(TARGET): TARGET, a modelled form, gets its hooks in assembly.
-function(situ_assembly_hooks target)
+function(situ_model_options target)
+  # Compiled one by one: modelled times depend on what the compiler sees together, and are compared over years.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
   target_compile_options(${target} PRIVATE -B${SITU_HOOKED_AS_DIR}/ -mno-red-zone -fno-pie -fno-lto -g1
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${SITU_ATOMIC_MARKS}>")
@@ -72,17 +72,6 @@ function(situ_assembly_hooks target)
   endif()
 endfunction()
 
-function(situ_model_options target)
-  # Compiled one by one: modelled times depend on what the compiler sees together, and are compared over years.
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
-  # Here, not in a variable: who adds Situ as a folder of its build calls this from outside.
-  target_compile_options(${target} PRIVATE
-    -fsanitize=thread -U__SANITIZE_THREAD__ -Wno-tsan -fsanitize-coverage=trace-pc
-    -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp -fno-builtin-strlen -fno-tree-loop-distribute-patterns
-    -fno-pie -fno-omit-frame-pointer -g1)
-  target_compile_definitions(${target} PRIVATE SITU_MODEL=1)
-  target_compile_features(${target} PUBLIC cxx_std_20)
-endfunction()
 
 # situ_modelled_library(LIBRARY OUT): its modelled form, made where there is none yet; itself where it is imported or has nothing to compile.
 function(situ_modelled_library library out)
@@ -143,12 +132,7 @@ function(situ_add_modelled target)
   situ_modelled_sources(${target} sources)
   add_executable(${name} EXCLUDE_FROM_ALL ${sources})
   situ_copy_for_model(${target} ${name})
-  get_target_property(hooks ${target} SITU_MODELLED_HOOKS)
-  if(hooks STREQUAL "assembly")
-    situ_assembly_hooks(${name})
-  else()
-    situ_model_options(${name})
-  endif()
+  situ_model_options(${name})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)  # of C alone, too: the executor needs the C++ library
   get_target_property(options ${target} LINK_OPTIONS)
   if(options)

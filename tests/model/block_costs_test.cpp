@@ -11,16 +11,13 @@
 #include <random>
 #include <vector>
 
-// The hooks' names and sections, as in hooks.cpp. Nothing calls them: the tests' code is only decoded.
+// Hooks in their sections, as in assembly_hooks.cpp. Nothing calls them: the tests' code is only decoded.
 extern "C" {
-// NOLINTBEGIN: the compiler's names
-void __sanitizer_cov_trace_pc() {}
-void __tsan_func_entry(void*) {}
 [[gnu::section("situ_hooks_access"), gnu::used]] void access_hook(void*) {}
-[[gnu::section("situ_hooks_atomic"), gnu::used]] void atomic_hook(void*) {}
-[[gnu::section("situ_hooks_plain"), gnu::used]] void plain_hook() {}
+[[gnu::section("situ_hooks_modify"), gnu::used]] void modify_hook(void*) {}
+[[gnu::section("situ_hooks_string"), gnu::used]] void string_hook() {}
+[[gnu::section("situ_hooks_block"), gnu::used]] void block_hook() {}
 void program_function() {}
-// NOLINTEND
 }
 
 namespace situ::model {
@@ -43,6 +40,12 @@ class code {
     std::memcpy(code_space + size_ + 1, &distance, sizeof distance);
     size_ += 5;
     return *this;
+  }
+  // Calls a hook for an access at [rbx + 8], which keeps rdi or not.
+  code& hook(void (*to)(void*), bool keeps_rdi) {
+    if (keeps_rdi) add({0x57});
+    add({0x48, 0x8d, 0x7b, 0x08}).call(to);
+    return keeps_rdi ? add({0x5f}) : *this;
   }
   // Ends the code, also within an instruction: the longest one has 15 bytes.
   [[nodiscard]] block_instructions read() {
@@ -91,7 +94,7 @@ constexpr machine::instruction_cycles of_nemesys{
 // Checks both bounds of a block's time on a core with a width, its accesses included.
 void expect_bounded(const block_instructions& block, const machine::instruction_cycles& cycles, time_ps period,
                     double width) {
-  ASSERT_LE(block.frame + block.joined, block.count());
+  ASSERT_LE(block.joined, block.count());
   const auto cost = cost_of(block, cycles, period, width);
   ASSERT_TRUE(cost);
   const double cycle = static_cast<double>(period);
@@ -105,7 +108,7 @@ void expect_bounded(const block_instructions& block, const machine::instruction_
   const instruction_class classes[] = {{block.integer, cycles.integer}, {block.branch, cycles.branch},
                                        {block.call, cycles.call},       {block.multiply, cycles.multiply},
                                        {block.divide, cycles.divide},   {block.floating, cycles.floating}};
-  const instruction_class moves{block.move + block.frame, cycles.integer};  // they take a share of the width alone
+  const instruction_class moves{block.move, cycles.integer};  // they take a share of the width alone
   const auto alone = [&](const instruction_class& each) { return each.count * std::max(each.cycles * cycle, issue); };
   double sum = of_accesses + alone(moves);
   for (const instruction_class& each : classes) {
@@ -116,18 +119,36 @@ void expect_bounded(const block_instructions& block, const machine::instruction_
   EXPECT_GE(time + 1, (block.executed_alone() + block.accesses) * issue);
   EXPECT_LE(time, sum + 1);
   EXPECT_EQ(cost->instructions, block.executed_alone());
+  EXPECT_EQ(cost->instructions + cost->without_cost, block.count() + block.priced);
 }
 
-// A move constructor of std::function ends so: the comparison of a member, and no instruction between two calls.
-TEST(BlockCosts, AnInstructionWithAnAccessIsNotTheSetUpOfTheNextHook) {
+TEST(BlockCosts, AHookIsForTheInstructionBehindIt) {
   code written;
-  written.add({0x48, 0x8d, 0x7b, 0x08}).call(access_hook);  // lea rdi, [rbx + 8]: for the hook
-  written.add({0x48, 0x03, 0x43, 0x08}).call(access_hook);  // add rax, [rbx + 8]
-  EXPECT_EQ(written.read(), (block_instructions{.integer = 1, .accesses = 2, .joined = 1, .call = 1}));
-  code moved;
-  moved.call(access_hook).add({0x48, 0x8b, 0x3d, 8, 0, 0, 0});  // mov rdi, [rip + 8], taken for the access
-  moved.add({0x48, 0x8b, 0x43, 0x08}).call(access_hook);        // mov rax, [rbx + 8]: this is the access
-  EXPECT_EQ(moved.read(), (block_instructions{.move = 1, .accesses = 2, .joined = 1, .call = 1}));
+  written.add({0x48, 0x8d, 0x7b, 0x08});                                // lea rdi, [rbx + 8]: the program's own
+  written.hook(access_hook, false).add({0x48, 0x03, 0x43, 0x08});       // add rax, [rbx + 8]
+  written.hook(access_hook, true).add({0x48, 0x8b, 0x43, 0x08});        // mov rax, [rbx + 8]
+  written.hook(modify_hook, true).add({0x48, 0x01, 0x43, 0x08});        // add [rbx + 8], rax
+  written.hook(access_hook, true).add({0x53}).add({0x48, 0x89, 0xdf});  // push rbx; mov rdi, rbx
+  written.call(string_hook).add({0xf3, 0x48, 0xab});                    // rep stosq
+  written.hook(access_hook, true).call(program_function);               // the return address is written
+  written.hook(access_hook, true);                                      // and read: ret
+  EXPECT_EQ(written.read(),
+            (block_instructions{.integer = 3, .move = 1, .accesses = 7, .priced = 3, .joined = 4, .call = 2}));
+}
+
+// push rdi for an argument on the stack, then a hook that may change rdi.
+TEST(BlockCosts, APushOfTheProgramIsNotTheHooks) {
+  code pushed;
+  pushed.hook(access_hook, true).add({0x57}).hook(access_hook, false).add({0x48, 0x8b, 0x43, 0x08});
+  EXPECT_EQ(pushed.read(), (block_instructions{.accesses = 2, .priced = 2, .call = 1}));
+}
+
+TEST(BlockCosts, JumpsWithMoreThanOneWayAreBranches) {
+  EXPECT_EQ(code{}.add({0x75, 0x10}).read(), (block_instructions{.branch = 1, .choices = 1}));
+  EXPECT_EQ(code{}.add({0xeb, 0x10}).read(), (block_instructions{.branch = 1}));
+  EXPECT_EQ(code{}.add({0xff, 0xe0}).read(), (block_instructions{.branch = 1, .choices = 1}));  // jmp rax
+  EXPECT_EQ(code{}.add({0x48, 0x39, 0xd8, 0x75, 0x10}).read(),
+            (block_instructions{.integer = 1, .joined = 1, .branch = 1, .choices = 1}));
 }
 
 TEST(BlockCosts, ARandomBlockCostsMoreThanItsAccessesAndLessThanItsClasses) {
@@ -141,11 +162,10 @@ TEST(BlockCosts, ARandomBlockCostsMoreThanItsAccessesAndLessThanItsClasses) {
       const bool is_noise = below(4) == 0;  // bytes that no compiler writes
       for (std::uint32_t j = 0; j < length; ++j) {
         switch (below(5)) {
-          case 0: made.call(access_hook); break;
+          case 0: made.hook(below(3) == 0 ? modify_hook : access_hook, below(2) == 0); break;
           case 1:
-            if (below(4) == 0) made.call(atomic_hook);
-            if (below(4) == 0) made.call(plain_hook);
-            if (below(4) == 0) made.call(__tsan_func_entry);
+            if (below(4) == 0) made.call(access_hook);  // not as the assembler writes it
+            if (below(4) == 0) made.call(string_hook);
             if (below(4) == 0) made.call(program_function);
             break;
           default:
@@ -156,7 +176,7 @@ TEST(BlockCosts, ARandomBlockCostsMoreThanItsAccessesAndLessThanItsClasses) {
         }
       }
       if (below(2) == 0) made.add({0x75, 0x10});  // jne
-      if (below(4) == 0) made.call(__sanitizer_cov_trace_pc);
+      if (below(4) == 0) made.call(block_hook);
       const block_instructions block = made.read();
       EXPECT_LE(block.count(), 15 * length + 17);
       expect_bounded(block, of_host, 279, 5.8);

@@ -62,21 +62,22 @@ template <std::size_t Bytes>
 }  // namespace situ::model
 
 // block_costs.cpp recognises the calls of hooks by the hooks' sections.
-#define SITU_SITED [[gnu::section("situ_hooks_sited"), gnu::no_caller_saved_registers]]
+#define SITU_ACCESSES [[gnu::section("situ_hooks_access"), gnu::no_caller_saved_registers]]
+#define SITU_MODIFIES [[gnu::section("situ_hooks_modify"), gnu::no_caller_saved_registers]]
 #define SITU_BLOCK [[gnu::section("situ_hooks_block"), gnu::no_caller_saved_registers]]
 #define SITU_KEEPS [[gnu::no_caller_saved_registers]]
 #define SITU_CODE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
 
 // NOLINTBEGIN: names as the assembly has them
 // clang-format off
-#define SITU_ACCESS_KIND(kind, bytes, function)                                                                   \
-  SITU_SITED void situ_model_##kind##bytes(std::uintptr_t at) { situ::model::function(at, SITU_CODE); }            \
+#define SITU_KIND(section, kind, bytes, function)                                                       \
+  section void situ_model_##kind##bytes(std::uintptr_t at) { situ::model::function(at, SITU_CODE); }     \
   SITU_KEEPS void situ_model_##kind##_of##bytes(std::uintptr_t at, std::uintptr_t code) { situ::model::function(at, code); }
 #define SITU_COMMA ,
-#define SITU_ACCESS(bytes)                                          \
-  SITU_ACCESS_KIND(read, bytes, access<bytes SITU_COMMA false>)     \
-  SITU_ACCESS_KIND(write, bytes, access<bytes SITU_COMMA true>)     \
-  SITU_ACCESS_KIND(modify, bytes, modify<bytes>)
+#define SITU_ACCESS(bytes)                                                      \
+  SITU_KIND(SITU_ACCESSES, read, bytes, access<bytes SITU_COMMA false>)         \
+  SITU_KIND(SITU_ACCESSES, write, bytes, access<bytes SITU_COMMA true>)         \
+  SITU_KIND(SITU_MODIFIES, modify, bytes, modify<bytes>)
 // clang-format on
 
 extern "C" {
@@ -295,11 +296,10 @@ asm(R"(
     situ_end \name
   .endm
 
-  .pushsection situ_hooks_sited, "ax", @progbits
+  .pushsection situ_hooks_access, "ax", @progbits
   .irp bytes, 1, 2, 4, 8, 10, 16, 32, 64
     situ_access_hooks read \bytes
     situ_access_hooks write \bytes
-    situ_access_hooks modify \bytes
   .endr
   .irp bytes, 1, 2, 4, 8, 16
     situ_atomic_hook "" atomic \bytes (\bytes << 3 | 2)
@@ -311,7 +311,13 @@ asm(R"(
   .endr
   .popsection
 
-  .pushsection situ_hooks_plain, "ax", @progbits
+  .pushsection situ_hooks_modify, "ax", @progbits
+  .irp bytes, 1, 2, 4, 8, 10, 16, 32, 64
+    situ_access_hooks modify \bytes
+  .endr
+  .popsection
+
+  .pushsection situ_hooks_string, "ax", @progbits
   .irp bytes, 1, 2, 4, 8
     situ_string_hook one_movs\bytes 0 (\bytes << 1 | 1)
     situ_string_hook one_stos\bytes 0 (\bytes << 1)

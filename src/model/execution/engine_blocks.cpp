@@ -20,14 +20,12 @@ std::uintptr_t program_bytes() noexcept {
   return reinterpret_cast<std::uintptr_t>(&etext) - reinterpret_cast<std::uintptr_t>(&__executable_start);
 }
 
-// A block's cost would have to be cut to the bits that the hook adds, and time or counts would be wrong.
+// A block's cost would have to be cut to the 32 bits that the hook adds, and the time would be wrong.
 [[noreturn]] void give_up_block(const core& of, std::uintptr_t code) {
-  give_up(
-      fmt::format("the block of code at {} takes core {} more than the {:.2f} ms that a block may take, or has more "
-                  "than {} instructions; see the core's clock and cycles in the machine's file",
-                  name_of_code(code), of.index, std::numeric_limits<std::uint32_t>::max() * 1e-9,
-                  std::numeric_limits<std::uint16_t>::max() / 2)
-          .c_str());
+  give_up(fmt::format("the block of code at {} takes core {} more than the {:.2f} ms that a block may take; see the "
+                      "core's clock and cycles in the machine's file",
+                      name_of_code(code), of.index, std::numeric_limits<std::uint32_t>::max() * 1e-9)
+              .c_str());
 }
 
 }  // namespace

@@ -196,9 +196,5 @@ std::size_t __wrap_strlen(const char* text) {
   reads(text, length + 1);
   return length;
 }
-// gcc calls these hooks instead of the C library's functions.
-void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) { return __wrap_memcpy(to, from, bytes); }
-void* __tsan_memmove(void* to, const void* from, std::size_t bytes) { return __wrap_memmove(to, from, bytes); }
-void* __tsan_memset(void* to, int value, std::size_t bytes) { return __wrap_memset(to, value, bytes); }
 }
 // NOLINTEND

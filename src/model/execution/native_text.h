@@ -1,14 +1,15 @@
 // The addresses that a program's code would have without its hooks: instructions are fetched by these.
 //
-// The calls of hooks, and the instructions that set up an address for them, make the code about twice as long. So a
-// byte's native address is its own, less all bytes before it that exist for hooks. One pass over the code finds the
-// calls: a call is e8 and 4 bytes of distance, and no other code has the distance to a hook in these 4 bytes. Set-ups
-// directly before their call are recognised by their bytes; for other set-ups, which are elsewhere in the block or
-// shared by several calls, the usual length is assumed.
+// The calls of hooks, and the instructions that set up an address for them, make the code about three times as long. So
+// a byte's native address is its own, less all bytes before it that exist for hooks. One pass over the code finds the
+// calls: a call is e8 and 4 bytes of distance, and no other code has the distance to a hook in these 4 bytes. The
+// set-up stands directly before its call, and is recognised by its bytes.
+//
+// Not undone: a jump whose distance takes 4 bytes for 1 because of the hooks between.
 //
 // Worked example, at 0x1000:
 //
-//   1000 call trace_pc      5 bytes for hooks
+//   1000 call block         5 bytes for hooks
 //   1005 add rbx, 4         4              native 1000
 //   1009 lea rdi, [rbx+8]   4 for hooks
 //   100d call read4         5 for hooks
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -27,10 +29,9 @@ namespace situ::model {
 
 // The kind of a call in the code.
 enum class hook_call : std::uint8_t {
-  none,       // the program's own call, or an atomic's, which is as long as the instruction that it stands for
-  bare,       // of a hook without an argument
-  addressed,  // of a hook with an address, which an instruction sets up
-  sited       // of a hook in assembly: its address is set up directly before it, in a push and a pop of rdi or not
+  none,  // the program's own call
+  bare,  // of a hook without an argument
+  addressed  // of a hook with an address, which lea puts into rdi directly before it; between a push and a pop of rdi or not
 };
 
 class native_text {
@@ -48,7 +49,8 @@ class native_text {
       if (kind == hook_call::none) continue;
       std::size_t set_up = kind == hook_call::bare ? 0 : set_up_before(code.first(at));
       std::size_t behind = 0;
-      if (kind == hook_call::sited && at > set_up && code[at - set_up - 1] == 0x57 && code[at + call_bytes] == 0x5f) {
+      if (kind == hook_call::addressed && at > set_up && code[at - set_up - 1] == 0x57 &&
+          code[at + call_bytes] == 0x5f) {
         ++set_up;  // push rdi
         ++behind;  // pop rdi
       }
@@ -68,7 +70,6 @@ class native_text {
 
  private:
   static constexpr std::size_t call_bytes = 5;
-  static constexpr std::size_t usual_set_up = 4;  // the mean of the recognised set-ups in imsuite
 
   struct call {
     std::uintptr_t end;
@@ -82,22 +83,25 @@ class native_text {
                             : static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - code.data());
   }
 
-  // Returns the length of the instruction at the end of `code` that puts an address into rdi: mov, lea or a load, by
-  // the forms that compilers choose.
+  // Returns the length of the lea at the end of `code` that puts an address into rdi.
   [[nodiscard]] static std::size_t set_up_before(std::span<const std::uint8_t> code) noexcept {
-    constexpr std::size_t longest = 8;
-    if (code.size() < longest) return usual_set_up;
     const auto back = [&](std::size_t bytes) { return code[code.size() - bytes]; };
-    const auto is_wide = [&](std::size_t at) { return (back(at) & 0xf8) == 0x48; };              // a REX prefix
-    const auto moves_to = [&](std::size_t at) { return back(at) == 0x8d || back(at) == 0x8b; };  // lea, mov
-    const auto names_rdi = [&](std::size_t at, std::uint8_t mode) { return (back(at) & 0xf8) == mode; };
-    if (is_wide(3) && back(2) == 0x89 && (back(1) & 0xc7) == 0xc7) return 3;             // mov rdi, r
-    if (is_wide(4) && moves_to(3) && (names_rdi(2, 0x78) || back(2) == 0x3c)) return 4;  // [r + 1 byte], [r + r]
-    if (is_wide(5) && moves_to(4) && back(3) == 0x7c) return 5;                          // [r + r + 1 byte]
-    if (is_wide(7) && moves_to(6) && (names_rdi(5, 0xb8) || back(5) == 0x3d)) return 7;  // [r + 4 bytes]
-    if (is_wide(8) && moves_to(7) && back(6) == 0xbc) return 8;                          // [r + r + 4 bytes]
-    if (is_wide(8) && moves_to(7) && back(6) == 0x3c && (back(5) & 7) == 5) return 8;    // [r * scale + 4 bytes]
-    return back(5) == 0xbf ? 5 : usual_set_up;                                           // mov edi, 4 bytes
+    // A lea of that length whose mode is one of these, apart from its two lowest bits.
+    const auto is_lea = [&](std::size_t bytes, std::initializer_list<std::uint8_t> modes) {
+      return code.size() >= bytes && (back(bytes) & 0xfc) == 0x48 && back(bytes - 1) == 0x8d &&
+             std::ranges::find(modes, back(bytes - 2) & 0xfc) != modes.end();
+    };
+    // The forms by their lengths; the low bits of a mode are a register, or 4: a second byte follows, or 5: no register.
+    const auto has_two = [&](std::size_t bytes) { return (back(bytes - 2) & 7) == 4; };
+    if (is_lea(3, {0x38, 0x3c}) && !has_two(3) && (back(1) & 7) != 5) return 3;  // [r]
+    if (is_lea(4, {0x38, 0x3c}) && has_two(4) && (back(1) & 7) != 5) return 4;   // [r + r]
+    if (is_lea(4, {0x78, 0x7c}) && !has_two(4)) return 4;                        // [r + 1 byte]
+    if (is_lea(5, {0x7c}) && has_two(5)) return 5;                               // [r + r + 1 byte]
+    if (is_lea(7, {0xb8, 0xbc}) && !has_two(7)) return 7;                        // [r + 4 bytes]
+    if (is_lea(7, {0x3c}) && (back(5) & 7) == 5) return 7;                       // [rip + 4 bytes]
+    if (is_lea(8, {0xbc}) && has_two(8)) return 8;                               // [r + r + 4 bytes]
+    if (is_lea(8, {0x3c}) && has_two(8) && (back(5) & 7) == 5) return 8;         // [r * scale + 4]
+    return 0;
   }
 
   std::vector<call> calls_;

@@ -73,8 +73,7 @@ std::string demangled(const char* name) {
 }
 
 bool is_executors(const std::string& name) {
-  return name.starts_with("situ::model::") || name.starts_with("__tsan_") || name.starts_with("__wrap_") ||
-         name.starts_with("situ_model_");
+  return name.starts_with("situ::model::") || name.starts_with("__wrap_") || name.starts_with("situ_model_");
 }
 
 struct walk {
