@@ -111,6 +111,11 @@ TEST(Assembly, BlocksBeginAtFunctionsNumberedLabelsAndBehindJumps) {
   EXPECT_TRUE(instructions("f:\n\txorl\t%eax, %eax\n\tret\n").starts_with("call\tsitu_model_block\n"));
 }
 
+TEST(Assembly, AnAsmStatementIsPartOfABlock) {
+  EXPECT_EQ(instructions(".L2:\n#APP\n\timul %rax, %rax\n1:\n\tdec %rcx\n\tjne 1b\n#NO_APP\n\tnop\n\tud2\n"),
+            "call\tsitu_model_block_f\nimul %rax, %rax\ndec %rcx\njne 1b\nnop\nud2\n");
+}
+
 TEST(Assembly, ThreadLocalVariablesStringsAndTablesOfJumps) {
   EXPECT_NE(instructions("\tmovq\t%fs:x@tpoff, %rax\n\tud2\n").find("leaq\tx@tpoff, %rdi\ncall\tsitu_model_tls_read8"),
             std::string::npos);

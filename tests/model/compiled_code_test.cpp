@@ -30,8 +30,8 @@ TEST_P(CompiledCode, ComputesWhatItComputesNatively) {
       {"flat:tiles=1,cores=2", {"--quiet"}},
       {four_cores, {"--quiet"}},
       {four_cores, {"--quiet", "--strict"}},  // each hit waits for its turn, so the threads take turns all the time
-      {four_cores, {"--quiet", "--set", "l1.size=64 B", "--set", "l1.ways=1"}},  // nearly all accesses miss
-      {host, {"--quiet"}},                                                       // each access goes to the machine
+      {four_cores, {"--quiet", "--set", "l1d.size=64 B", "--set", "l1d.ways=1"}},  // nearly all accesses miss
+      {host, {"--quiet"}},                                                         // each access goes to the machine
   };
   for (const auto& [machine, options] : runs) {
     const modelled_run run = run_on(machine, options, GetParam());

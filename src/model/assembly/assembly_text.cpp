@@ -137,6 +137,7 @@ std::vector<assembly_line> read_lines(std::string_view text) {
       const std::string_view first = take_word(rest);
       if (first.ends_with(':') && is_name(first.substr(0, first.size() - 1)) && rest.empty()) {
         line.label = first.substr(0, first.size() - 1);
+        line.is_from_asm_statement = in_asm_statement;
       } else if (first == ".intel_syntax") {
         throw std::runtime_error{"written in Intel's syntax: compile modelled programs without -masm=intel"};
       } else if (first.front() == '.') {

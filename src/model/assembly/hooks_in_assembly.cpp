@@ -141,7 +141,7 @@ class writer {
   [[nodiscard]] hooked_assembly write() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const assembly_line& line = lines_[i];
-      if (begins_block(line.label)) begins_block_ = true;
+      if (!line.is_from_asm_statement && begins_block(line.label)) begins_block_ = true;
       if (line.is_instruction) write_hooks(i);
       text(line.text);
     }
@@ -156,7 +156,11 @@ class writer {
 
   void write_hooks(std::size_t i) {
     const assembly_line& line = lines_[i];
-    if (!decoded_[i] || line.is_from_asm_statement) return;
+    if (!decoded_[i] || line.is_from_asm_statement) {
+      if (begins_block_) text("\tcall\tsitu_model_block_f");  // a jump within an asm statement begins no block
+      begins_block_ = false;
+      return;
+    }
     const decoded_instruction& one = *decoded_[i];
     is_wide_ = is_wide_ || uses_wide_registers(one);
     if (one.is.mnemonic == ZYDIS_MNEMONIC_ENDBR64) return;
