@@ -114,6 +114,7 @@ TEST(Assembly, BlocksBeginAtFunctionsNumberedLabelsAndBehindJumps) {
 TEST(Assembly, AnAsmStatementIsPartOfABlock) {
   EXPECT_EQ(instructions(".L2:\n#APP\n\timul %rax, %rax\n1:\n\tdec %rcx\n\tjne 1b\n#NO_APP\n\tnop\n\tud2\n"),
             "call\tsitu_model_block_f\nimul %rax, %rax\ndec %rcx\njne 1b\nnop\nud2\n");
+  EXPECT_EQ(instructions("f:\n#APP\n\t.byte 0x90\n#NO_APP\n\tret\n").find("call\tsitu_model_block_f"), 0u);
 }
 
 TEST(Assembly, ThreadLocalVariablesStringsAndTablesOfJumps) {

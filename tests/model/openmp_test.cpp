@@ -120,10 +120,11 @@ TEST(OpenMPTime, FallsWithMoreCores) {
 }
 
 // However many threads do other work between 1,600 critical sections of 20 additions, these take the time that they take
-// one thread that does nothing else.
+// one thread that does nothing else, but for its few instructions between two sections, which others now do meanwhile:
+// 8 of 1 ns.
 TEST(OpenMPTime, CriticalSectionsFollowOneAnother) {
   const std::uint64_t one = time_of(flat(1), "serialized");
-  for (const int cores : {2, 4, 8}) EXPECT_GE(time_of(flat(cores), "half_serialized"), one) << cores;
+  for (const int cores : {2, 4, 8}) EXPECT_GE(time_of(flat(cores), "half_serialized"), one - 1600 * 8'000) << cores;
 }
 
 // The third iteration of a loop waits for the second, ...: no more cores make it faster.

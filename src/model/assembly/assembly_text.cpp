@@ -129,7 +129,10 @@ std::vector<assembly_line> read_lines(std::string_view text) {
     assembly_line line{.text = text.substr(0, end)};
     text.remove_prefix(std::min(end + 1, text.size()));
     std::string_view rest = trimmed(line.text);
-    if (rest.starts_with("#APP")) in_asm_statement = true;
+    if (rest.starts_with("#APP")) {
+      in_asm_statement = true;
+      line.begins_asm_statement = section.is_code();
+    }
     if (rest.starts_with("#NO_APP")) in_asm_statement = false;
     if (rest.starts_with("#situ.atomic_read")) mark = atomic_mark::read;
     if (rest.starts_with("#situ.atomic_write")) mark = atomic_mark::write;
@@ -137,7 +140,7 @@ std::vector<assembly_line> read_lines(std::string_view text) {
       const std::string_view first = take_word(rest);
       if (first.ends_with(':') && is_name(first.substr(0, first.size() - 1)) && rest.empty()) {
         line.label = first.substr(0, first.size() - 1);
-        line.is_from_asm_statement = in_asm_statement;
+        line.is_from_asm_statement = in_asm_statement || !section.is_code();
       } else if (first == ".intel_syntax") {
         throw std::runtime_error{"written in Intel's syntax: compile modelled programs without -masm=intel"};
       } else if (first.front() == '.') {

@@ -28,6 +28,7 @@ struct assembly_line {
   std::string_view text;               // the whole line
   std::string_view label = {};         // without its colon; empty: the line is no label
   bool is_instruction = false;         // in a section of code
+  bool begins_asm_statement = false;   // #APP, in a section of code
   bool is_from_asm_statement = false;  // between #APP and #NO_APP, and not marked
   atomic_mark mark = atomic_mark::none;
   bool has_frame_at_stack_pointer = false;  // the unwinder finds the frame by rsp: a push has to be told to it

@@ -142,6 +142,7 @@ class writer {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const assembly_line& line = lines_[i];
       if (!line.is_from_asm_statement && begins_block(line.label)) begins_block_ = true;
+      if (line.begins_asm_statement) begin_asm_statement();
       if (line.is_instruction) write_hooks(i);
       text(line.text);
     }
@@ -154,13 +155,15 @@ class writer {
  private:
   void text(std::string_view line) { result_.text.append(line).push_back('\n'); }
 
+  // A block that begins with an asm statement begins before it, whatever it holds; jumps within it begin no block.
+  void begin_asm_statement() {
+    if (begins_block_) text("\tcall\tsitu_model_block_f");
+    begins_block_ = false;
+  }
+
   void write_hooks(std::size_t i) {
     const assembly_line& line = lines_[i];
-    if (!decoded_[i] || line.is_from_asm_statement) {
-      if (begins_block_) text("\tcall\tsitu_model_block_f");  // a jump within an asm statement begins no block
-      begins_block_ = false;
-      return;
-    }
+    if (!decoded_[i] || line.is_from_asm_statement) return;
     const decoded_instruction& one = *decoded_[i];
     is_wide_ = is_wide_ || uses_wide_registers(one);
     if (one.is.mnemonic == ZYDIS_MNEMONIC_ENDBR64) return;
