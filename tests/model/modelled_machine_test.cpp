@@ -196,6 +196,22 @@ TEST(ModelledNemesys, WritingBackCostsACommandALineAndTheWayOfDirtyOnes) {
   EXPECT_EQ(machine.access(0, global + 64, 4, access_kind::read, 50'000 * ns), 50'020 * ns);  // it stays
 }
 
+// The write-back of a range reserves the link to the memory for 64 lines, 1400 apart, in one call. Other tiles' loads
+// meet a line or two of them at most: 320 at the link and 540 at the memory each. Tile 4 is on the way of tile 0.
+TEST(ModelledNemesys, LoadsFindGapsWhileAnotherTileWritesARangeBack) {
+  modelled_machine machine = nemesys();
+  time_ps now = 0;
+  for (std::uint64_t i = 0; i < 64; ++i) now = machine.access(0, global + i * 32, 4, access_kind::write, now);
+  now += 10'000 * ns;
+  EXPECT_GT(machine.write_back(0, global, global + 64 * 32, now), now + 64 * 1400 * ns);
+  time_ps load = now;
+  for (std::uint64_t i = 0; i < 32; ++i) {
+    const time_ps done = machine.access(4 * cores_a_tile, global + 4096 + i * 32, 4, access_kind::read, load);
+    EXPECT_LE(done, load + (1680 + 2 * (320 + 540)) * ns) << i;
+    load = done;
+  }
+}
+
 // Nothing is there, and yet a command a line goes out, in a beat of the bus each. Core 1 waits for them, and 400.
 TEST(ModelledNemesys, EachCommandKeepsTheBusForABeat) {
   modelled_machine machine = nemesys();

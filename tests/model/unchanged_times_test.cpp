@@ -195,26 +195,26 @@ INSTANTIATE_TEST_SUITE_P(
     machines, unchanged_times,
     testing::Values(
         expected{
-            "machines/nemesys-2x2-fitted.toml", {}, none, {0x1aa00fa281689115, 0x9f29be4c79ab194f, 0x939499f71177146c}},
-        expected{nemesys, {}, none, {0x989cb636014e9431, 0xf6bf7577acc00dce, 0x4df7b6f79dabc634}},
+            "machines/nemesys-2x2-fitted.toml", {}, none, {0x4f3b88e970a75f9, 0x6d01310aead8cb33, 0x967033e497a01529}},
+        expected{nemesys, {}, none, {0x42f050e502e3f955, 0x7f2127cea66b39af, 0x4792a0f5fe3a2442}},
         expected{nemesys, {}, 1, {0x5511b9ab2e9ef1c5, 0x8df571897ffe73ea, 0xc74706053386352a}},
-        expected{nemesys, {}, 3, {0x73ffebed722f42f1, 0xfcb65b1cf3f6b3e9, 0xa7093a61614fea7f}},
+        expected{nemesys, {}, 3, {0x7b167690de3824b1, 0x716e130152ce8c15, 0xa7093a61614fea7f}},
         expected{nemesys,
                  {"l1.write_policy=write_back", "l2.size=64KiB"},
                  none,
-                 {0xc1c83eedd61b45d, 0xb9d4e4a7c37eb921, 0xad40d3e4842e3869}},
+                 {0x14249b4c421b6785, 0x1089331a949c13e4, 0x9128c99a8797309e}},
         expected{nemesys,
                  {"l2.size=64KiB", "l2.ways=16", "adapter.entries=3"},
                  9,
-                 {0x4053424b1317dd09, 0x7b09863f59227154, 0xe163c77375d70a84}},
+                 {0x79c1b5af954546f9, 0xb239644b33e7071, 0x9c2433d43bc38f6}},
         expected{nemesys,
                  {"l1.write_policy=write_back", "l1.outstanding=4", "l2.outstanding=6", "l2.prefetch_streams=4",
                   "l2.prefetch_lines=4"},
                  12,
-                 {0xecfa313aa8614081, 0x3cc19e95c246fdea, 0xf56cbd5805026fb8}},
+                 {0x91f66fdadd21f8a5, 0xc4f17588a8deeced, 0xac2ed22281278c5f}},
         expected{
-            "tests/model/measured_host.toml", {}, none, {0x44c616975e66773d, 0x9b037b9708c11d1f, 0x5a3fd99a378d25e4}},
-        expected{"tests/model/measured_host.toml", {}, 1, {0x8eea729ce776b493, 0xd5215bf0eb50ca60, 0xba4537598db83725}},
+            "tests/model/measured_host.toml", {}, none, {0xe8c070155492dfd1, 0xa1e3723a00977f95, 0xc59e84daba1a72c8}},
+        expected{"tests/model/measured_host.toml", {}, 1, {0x501a0dcbffa477a5, 0x1f856009ef00b0ea, 0xba4537598db83725}},
         expected{
             "tests/model/assumed_host.toml", {}, none, {0xf1a0e04251001538, 0x6ef9fee464fb53ec, 0x12046a253562193e}}));
 

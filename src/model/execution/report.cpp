@@ -42,6 +42,15 @@ std::string quoted(const std::string& text) {
   return made += '"';
 }
 
+std::string too_late_text(const std::vector<part_counters>& parts) {
+  std::uint64_t requests = 0;
+  for (const part_counters& part : parts) requests += part[part_counters::too_late];
+  if (requests == 0) return {};
+  return fmt::format(
+      "{} requests came for times that a part had forgotten, and waited longer than they should have (too_late)\n",
+      requests);
+}
+
 }  // namespace
 
 run_figures figures_of(engine& ran, std::uint64_t host_ns) {
@@ -68,7 +77,9 @@ std::string report_text(engine& ran, const run_figures& figures) {
                    100.0 * static_cast<double>(idle_of(c, figures.modelled_ps)) /
                        static_cast<double>(std::max<time_ps>(figures.modelled_ps, 1)));
   }
-  text += to_text(take_figures(ran, figures.modelled_ps).parts);
+  const std::vector<part_counters> parts = take_figures(ran, figures.modelled_ps).parts;
+  text += to_text(parts);
+  text += too_late_text(parts);
   text += sharing_text(ran, figures.modelled_ps);
   text += memories_text(ran);
   text += imported_text(host_samples());

@@ -22,6 +22,13 @@ struct part_counters {
       if (key == name) return value;
     return 0;
   }
+
+  // Appends the counter of requests for a time that the part has forgotten (busy_calendar.h), if there were any: a run
+  // in which there are some is the exception.
+  static constexpr std::string_view too_late = "too_late";
+  void append_too_late(std::uint64_t requests) {
+    if (requests != 0) values.emplace_back(too_late, requests);
+  }
 };
 
 // Returns a table per kind, with a row per part, for people: times in the unit that suits each. Parts that counted

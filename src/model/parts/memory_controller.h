@@ -51,17 +51,23 @@ class memory_controller {
 
   [[nodiscard]] part_counters counters() const {
     std::uint64_t waited = 0;
-    for (const busy_calendar& channel : channels_) waited += channel.waited();
-    return {spec_.name,
-            "memory",
-            {{"reads", reads_},
-             {"writes", writes_},
-             {"read_bytes", read_},
-             {"written_bytes", written_},
-             {"unit_bytes", unit_bytes_},
-             {"busy_ps", busy()},
-             {"unit_busy_ps", unit_busy_},
-             {"queueing_ps", waited}}};
+    std::uint64_t too_late = 0;
+    for (const busy_calendar& channel : channels_) {
+      waited += channel.waited();
+      too_late += channel.too_late();
+    }
+    part_counters made{spec_.name,
+                       "memory",
+                       {{"reads", reads_},
+                        {"writes", writes_},
+                        {"read_bytes", read_},
+                        {"written_bytes", written_},
+                        {"unit_bytes", unit_bytes_},
+                        {"busy_ps", busy()},
+                        {"unit_busy_ps", unit_busy_},
+                        {"queueing_ps", waited}}};
+    made.append_too_late(too_late);
+    return made;
   }
   void reset_counters() noexcept {
     for (busy_calendar& channel : channels_) channel.reset();

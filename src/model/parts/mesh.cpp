@@ -106,6 +106,7 @@ void mesh::append_counters(std::vector<part_counters>& to) const {
           {"flits", sums[i].flits},
           {"busy_ps", sums[i].flits * spec_.period + links_[i].stood},
           {"queueing_ps", links_[i].times.waited()}}});
+    to.back().append_too_late(links_[i].times.too_late());
   }
 }
 

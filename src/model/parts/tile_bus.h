@@ -43,12 +43,14 @@ class tile_bus {
   [[nodiscard]] time_ps transfer_time(std::uint32_t bytes) const noexcept { return (1 + beats(bytes)) * period_; }
 
   [[nodiscard]] part_counters counters() const {
-    return {name_,
-            "bus",
-            {{"transfers", times_.uses()},
-             {"bytes", bytes_},
-             {"busy_ps", times_.busy()},
-             {"queueing_ps", times_.waited()}}};
+    part_counters made{name_,
+                       "bus",
+                       {{"transfers", times_.uses()},
+                        {"bytes", bytes_},
+                        {"busy_ps", times_.busy()},
+                        {"queueing_ps", times_.waited()}}};
+    made.append_too_late(times_.too_late());
+    return made;
   }
   void reset_counters() noexcept {
     times_.reset();
