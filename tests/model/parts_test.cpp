@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace situ::model {
@@ -144,6 +146,34 @@ TEST(TileBus, ASplitReadGivesItFree) {
   EXPECT_EQ(bus.answer(16, 1000 * ns), 1000 * ns);
   EXPECT_EQ(bus.transfer(16, 0), 20 * ns);
   EXPECT_EQ(bus.transfer(16, 900 * ns), 1000 * ns);
+}
+
+// A part's counters have too_late if there were such requests, and only then.
+TEST(TooLate, IsCountedByBusesLinksAndMemories) {
+  memory_controller memory{one_channel()};
+  mesh network{small_mesh};
+  tile_bus bus{{.name = "tile 0", .bus_period = 20 * ns, .bus_bytes = 4}};
+  const auto count_of = [&] {
+    std::vector<std::uint64_t> counts;
+    for (const part_counters& each : {memory.counters(), links(network).front(), bus.counters()}) {
+      const bool is_shown =
+          std::ranges::any_of(each.values, [](const auto& value) { return value.first == part_counters::too_late; });
+      EXPECT_EQ(is_shown, each[part_counters::too_late] != 0);
+      counts.push_back(each[part_counters::too_late]);
+    }
+    return counts;
+  };
+  for (time_ps i = 1; i < busy_times::most_kept() + 9; ++i) {
+    memory.access(0, 32, false, i * 1000 * ns);
+    network.send({0, 0}, {1, 0}, 4, i * 1000 * ns);
+    bus.ask(i * 1000 * ns);
+  }
+  EXPECT_EQ(count_of(), (std::vector<std::uint64_t>{0, 0, 0}));
+  memory.access(0, 32, false, 0);
+  network.send({0, 0}, {1, 0}, 4, 0);
+  bus.ask(0);
+  bus.ask(0);
+  EXPECT_EQ(count_of(), (std::vector<std::uint64_t>{1, 1, 2}));
 }
 
 TEST(TileBus, WithoutAPeriodThereIsNoBus) {
