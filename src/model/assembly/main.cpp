@@ -2,8 +2,6 @@
 //
 // gcc finds it as `as` in the folder that -B names (cmake/situ_modelled.cmake), and calls it as it calls the other:
 // `as OPTIONS -o OBJECT FILE`. $SITU_AS names the other assembler; unless set, it is `as` in the PATH.
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,11 +15,14 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "model/assembly/assembly_text.h"
 #include "model/assembly/decoded_object.h"
 #include "model/assembly/hooks_in_assembly.h"
+#include "os/child.h"
+#include "os/descriptor.h"
 
 namespace {
 
@@ -31,9 +32,8 @@ class temporary_file {
   explicit temporary_file(const char* suffix) {
     const char* const folder = std::getenv("TMPDIR");
     name_ = std::string{folder == nullptr ? "/tmp" : folder} + "/situ_as_XXXXXX" + suffix;
-    const int descriptor = mkstemps(name_.data(), static_cast<int>(std::strlen(suffix)));
-    if (descriptor < 0) throw std::system_error{errno, std::generic_category(), "cannot make " + name_};
-    close(descriptor);
+    const situ::os::descriptor made{mkstemps(name_.data(), static_cast<int>(std::strlen(suffix)))};
+    if (!made) throw std::system_error{errno, std::generic_category(), "cannot make " + name_};
   }
   ~temporary_file() { unlink(name_.c_str()); }
   temporary_file(const temporary_file&) = delete;
@@ -50,19 +50,18 @@ class temporary_file {
 };
 
 // Runs the machine's assembler; returns its exit status.
-int assemble(std::vector<std::string> arguments) {
+int assemble(std::vector<std::string> arguments, bool is_quiet = false) {
   const char* const other = std::getenv("SITU_AS");
   arguments[0] = other == nullptr ? "as" : other;
-  std::vector<char*> words;
-  for (std::string& argument : arguments) words.push_back(argument.data());
-  words.push_back(nullptr);
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ);
-  if (failed != 0) throw std::system_error{failed, std::generic_category(), "cannot start " + arguments[0]};
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) throw std::system_error{errno, std::generic_category(), "waitpid"};
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  const std::string name = arguments[0];
+  const situ::os::exec_texts texts{std::move(arguments)};
+  situ::os::child started =
+      situ::os::child::start({.file = name.c_str(),
+                              .arguments = texts,
+                              .is_in_path = true,
+                              .errors = is_quiet ? situ::os::program::nothing : situ::os::program::inherited});
+  if (!started) throw std::system_error{errno, std::generic_category(), "cannot start " + name};
+  return started.wait().shell_code();
 }
 
 struct files {
@@ -108,7 +107,7 @@ int run(std::vector<std::string> arguments) {
   } else {
     first[named.output] = object.name();
   }
-  if (assemble(first) != 0) return assemble(arguments);  // tells the error with the lines of the program's own file
+  if (assemble(first, true) != 0) return assemble(arguments);  // tells the error with the file's own lines
 
   const auto hooked = situ::model::add_hooks(lines, situ::model::read_object(object.name(), lines.size()));
   if (!hooked.unseen.empty()) {
