@@ -12,7 +12,7 @@
 #     <!-- compile: snippet, given: int n = 3; -->  the same, after these declarations
 #     <!-- compile: declarations -->                functions and types, at namespace scope
 #     <!-- compile: no, because ... -->             not code of this project
-# Lines with #include are moved to the front. Errors of the compiler name the document and its lines.
+# Lines with #include are moved to the front; <situ/situ.h> and <situ/graph.h> are included before them (snippets.h). Errors of the compiler name the document and its lines.
 
 function missing_output() {
   printf "%s:%d: this program is run, but no ```text block after it says what it prints\n", doc, expected_line > "/dev/stderr"
@@ -68,6 +68,6 @@ in_output { output = output $0 "\n"; next }
 END {
   if (expected_by != "") missing_output()
   if (inside && mode == "snippets") { printf "%s:%d: this block does not end\n", doc, first > "/dev/stderr"; exit 1 }
-  if (mode == "snippets" && bodies != "") printf "%s#include <situ/graph.h>\n#include <situ/situ.h>\n%s", includes, bodies > (out ".cpp")
+  if (mode == "snippets" && bodies != "") printf "%s%s", includes, bodies > (out ".cpp")
   if (bad) exit 1
 }
