@@ -127,10 +127,11 @@ class pretended_hosts {
   // The calling place is of its host as long as this lives. Collective.
   class membership {
    public:
-    explicit membership(pretended_hosts& of) {
+    explicit membership(pretended_hosts& of) : all_{of} {
       situ::detail::place_context& own = *situ::detail::current;
       const std::uint32_t here = own.place;
       const std::uint16_t host = of.homes_[here].host;
+      ++of.members_;
       if (of.homes_[here].index == 0)
         of.servers_[host] = std::make_unique<server_thread>(own, of.homes_, host, of.network_, of.end_of_server(host));
       std::vector<wire_peer> servers;
@@ -150,6 +151,9 @@ class pretended_hosts {
       leave_hosts(own);
       far_.reset();
       own.endpoint->forget_server();
+      if (--all_.members_ == 0)  // the job's memory may go now
+        for (const auto& each : all_.servers_)
+          if (each != nullptr) each->stop();
     }
     membership(const membership&) = delete;
     membership& operator=(const membership&) = delete;
@@ -167,6 +171,7 @@ class pretended_hosts {
         barrier();
       } catch (const place_lost_error&) {}
     }
+    pretended_hosts& all_;
     std::optional<far_place> far_;
   };
 
@@ -174,6 +179,7 @@ class pretended_hosts {
   std::vector<situ::detail::place_home> homes_;
   std::vector<std::unique_ptr<server_thread>> servers_;
   test_network network_;
+  std::atomic<std::uint32_t> members_ = 0;
 };
 
 }  // namespace situ::test

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <numeric>
 #include <optional>
@@ -347,30 +348,62 @@ void poll() {
   }
 }
 
+// Where all have come. Between hosts a place that leaves after a loss ends the waits of others for calls that are under
+// way, and one that is lost those in a barrier that it has left: there a place leaves only when all have come. Such
+// places are threads of the test, which see one counter.
+class meeting {
+ public:
+  template <class Progress>
+  void wait_for(std::uint32_t all, Progress make_progress) {
+    if (test::where_places_are() == test::whereabouts::one_host) return;
+    for (++arrived_; arrived_ < all;) make_progress();
+  }
+
+ private:
+  std::atomic<std::uint32_t> arrived_ = 0;
+};
+
+// Runs the body of a place that lives. A scope that is told of a loss before its last task has ended throws it at its
+// end, if all that the body wanted is done, too.
+template <class Body>
+void survive(Body body) {
+  bool is_done = false;
+  try {
+    finish([&] {
+      body();
+      is_done = true;
+    });
+  } catch (const place_lost_error&) {}
+  EXPECT_TRUE(is_done);
+}
+
 // The others wait for its member's part of the result.
 TEST_P(task_pool_on, a_task_may_lose_a_place_that_is_no_member) {
-  if (test::where_places_are() != test::whereabouts::one_host)
-    GTEST_SKIP() << "a place that leaves after a loss ends waits of others for calls that are under way between hosts";
   if (GetParam().places < 3) return;
   const log_sink before = set_log_sink([](log_level, std::string_view) {});
-  const launch_result result = test::launch_on(GetParam(), [] {
-    const team rest = world().split(here().index() == 1);
-    task_pool pool{rest};
-    try {
-      barrier();
-      if (here().index() == 1) throw std::runtime_error{"died as it should"};
-      for (;;) progress();
-    } catch (const place_lost_error&) {  // told before the run
-    }
-    bool is_told = false;
-    if (rest.index() == 0) pool.add([] { at(place{1}, [] {}); });
-    pool.add([] { return 1; });
-    try {
-      EXPECT_EQ(pool.run(0, std::plus<>{}), static_cast<int>(rest.size()));
-    } catch (const place_lost_error&) {
-      is_told = true;
-    }
-    EXPECT_EQ(all_reduce(is_told ? 1 : 0, std::plus<>{}, rest), 1);
+  meeting before_loss, at_end;
+  const launch_result result = test::launch_on(GetParam(), [&] {
+    survive([&] {
+      const team rest = world().split(here().index() == 1);
+      task_pool pool{rest};
+      try {
+        barrier();
+        before_loss.wait_for(place_count(), progress);
+        if (here().index() == 1) throw std::runtime_error{"died as it should"};
+        for (;;) progress();
+      } catch (const place_lost_error&) {  // told before the run
+      }
+      bool is_told = false;
+      if (rest.index() == 0) pool.add([] { at(place{1}, [] {}); });
+      pool.add([] { return 1; });
+      try {
+        EXPECT_EQ(pool.run(0, std::plus<>{}), static_cast<int>(rest.size()));
+      } catch (const place_lost_error&) {
+        is_told = true;
+      }
+      EXPECT_EQ(all_reduce(is_told ? 1 : 0, std::plus<>{}, rest), 1);
+      at_end.wait_for(rest.size(), poll);
+    });
   });
   set_log_sink(before);
   for (std::uint32_t p = 0; p < result.places.size(); ++p)
@@ -378,34 +411,37 @@ TEST_P(task_pool_on, a_task_may_lose_a_place_that_is_no_member) {
 }
 
 TEST_P(task_pool_on, survivors_go_on_with_one_of_their_own) {
-  if (test::where_places_are() != test::whereabouts::one_host)
-    GTEST_SKIP() << "a place that leaves after a loss ends waits of others for calls that are under way between hosts";
   if (GetParam().places < 3) return;
   const log_sink before = set_log_sink([](log_level, std::string_view) {});
-  const launch_result result = test::launch_on(GetParam(), [] {
-    const ptr<std::uint64_t> mine = allocate<std::uint64_t>(2);
-    mine.local()[0] = mine.local()[1] = 0;
-    const std::vector<ptr<std::uint64_t>> counts = all_gather(mine);
-    const team rest = world().split(here().index() == 1);
-    task_pool pool{rest};
-    barrier();
-    if (here().index() == 1) throw std::runtime_error{"died as it should"};
-    // The loss is told to each of them once, here or in a run; who comes back finds the pool as it was.
-    nodes_here = sum_here = 0;
-    if (here().index() == 0) pool.add(visit, node{5, 0});
-    for (bool is_done = false; !is_done;) {
-      try {
-        pool.run();
-        is_done = true;
-      } catch (const place_lost_error&) {}
-    }
-    const ptr<std::uint64_t> sums = counts[rest.member(0).index()];
-    atomic_fetch_add(sums, nodes_here);
-    atomic_fetch_add(sums + 1, 1);
-    std::uint64_t nodes = 0, sum = 0;
-    walk({5, 0}, nodes, sum);
-    while (atomic_load(sums + 1) != rest.size()) poll();
-    EXPECT_EQ(atomic_load(sums), nodes);
+  meeting before_loss, at_end;
+  const launch_result result = test::launch_on(GetParam(), [&] {
+    survive([&] {
+      const ptr<std::uint64_t> mine = allocate<std::uint64_t>(2);
+      mine.local()[0] = mine.local()[1] = 0;
+      const std::vector<ptr<std::uint64_t>> counts = all_gather(mine);
+      const team rest = world().split(here().index() == 1);
+      task_pool pool{rest};
+      barrier();
+      before_loss.wait_for(place_count(), poll);
+      if (here().index() == 1) throw std::runtime_error{"died as it should"};
+      // The loss is told to each of them once, here or in a run; who comes back finds the pool as it was.
+      nodes_here = sum_here = 0;
+      if (here().index() == 0) pool.add(visit, node{5, 0});
+      for (bool is_done = false; !is_done;) {
+        try {
+          pool.run();
+          is_done = true;
+        } catch (const place_lost_error&) {}
+      }
+      const ptr<std::uint64_t> sums = counts[rest.member(0).index()];
+      atomic_fetch_add(sums, nodes_here);
+      atomic_fetch_add(sums + 1, 1);
+      std::uint64_t nodes = 0, sum = 0;
+      walk({5, 0}, nodes, sum);
+      while (atomic_load(sums + 1) != rest.size()) poll();
+      EXPECT_EQ(atomic_load(sums), nodes);
+      at_end.wait_for(rest.size(), poll);
+    });
   });
   set_log_sink(before);
   EXPECT_EQ(result.first_lost->index(), 1U);
