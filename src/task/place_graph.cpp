@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <optional>
+#include <set>
 
 #include "base/float_settings.h"
 #include "task/graph_core.h"
@@ -35,16 +37,26 @@ class place_graph_core {
     if (at_once_ == 0) throw error{errc::bad_argument, "a place graph with at_once 0 would ask nobody: give 1 or more"};
   }
 
-  [[nodiscard]] place place_of(std::span<const declared_access> accesses, bool reaches_all) {
+  [[nodiscard]] place place_of(std::span<const declared_access> accesses, bool reaches_all, bool goes_first) {
     bytes_.assign(under_way_.size(), 0);
+    std::uint64_t all = 0;
+    std::uint32_t written = 0;
     for (const declared_access& each : accesses)
-      visit_regions(each, [this](const memory_region& region) {
+      visit_regions(each, [&](const memory_region& region) {
         if (region.size() == 0) return;
-        bytes_[ptr<const std::byte>{static_cast<const std::byte*>(region.begin)}.place().index()] += region.size();
+        const std::uint32_t at = ptr<const std::byte>{static_cast<const std::byte*>(region.begin)}.place().index();
+        bytes_[at] += region.size();
+        all += region.size();
+        if (each.mode != access_mode::read) written = at;
       });
     std::uint32_t best = 0;
     for (std::uint32_t p = 1; p < bytes_.size(); ++p)
       if (bytes_[p] > bytes_[best] || (bytes_[p] == bytes_[best] && added_[p] < added_[best])) best = p;
+    if (goes_first) {  // a place that waits for the unit runs nothing that keeps its thread after that
+      const std::uint32_t own = here().index();
+      const bool is_half_here = 2 * bytes_[own] == all && bytes_[own] == bytes_[written];
+      best = is_half_here ? own : written;
+    }
     if (!reaches_all) check_reached_from(place{best});
     return place{best};
   }
@@ -65,12 +77,22 @@ class place_graph_core {
     }
   }
 
-  void start(place where, std::function<void()> call) {
+  [[nodiscard]] unit_order order_of_next(bool goes_first) {
+    const std::uint64_t number = ++numbers_;
+    if (!goes_first) return {number, nullptr};
+    first_.insert(number);
+    return {number, std::shared_ptr<void>{this, [this, number](void*) { first_.erase(number); }}};
+  }
+
+  // Units of this place begin once the others have been asked for theirs, and once what goes first has ended: they keep
+  // the thread until they end or wait.
+  void start(place where, const unit_order& order, std::function<void()> call) {
     work_unit& unit = units_.defer();
-    if (under_way_[where.index()] == at_once_)
-      waiting_[where.index()].push_back({&unit, std::move(call)});
+    call_to_come next{&unit, std::move(call), order};
+    if (where == here() && order.first == nullptr)
+      own_.push_back(std::move(next));
     else
-      run(where, unit, std::move(call));
+      start_now(where, std::move(next));
   }
 
   graph_core& units() noexcept { return units_; }
@@ -94,11 +116,19 @@ class place_graph_core {
   struct call_to_come {
     work_unit* unit;
     std::function<void()> call;
+    unit_order order;
   };
 
-  void run(place where, work_unit& unit, std::function<void()> call) {
-    (void)async([this, where, &unit, call = std::move(call)]() mutable {
-      for (call_to_come next{&unit, std::move(call)}; next.unit != nullptr;) {
+  void start_now(place where, call_to_come next) {
+    if (under_way_[where.index()] == at_once_)
+      waiting_[where.index()].push_back(std::move(next));
+    else
+      run(where, std::move(next));
+  }
+
+  void run(place where, call_to_come first) {
+    (void)async([this, where, next = std::move(first)]() mutable {
+      while (next.unit != nullptr) {
         std::exception_ptr failure;
         try {
           const float_settings_scope as{float_settings{next.unit->float_settings}};
@@ -123,8 +153,31 @@ class place_graph_core {
     ++under_way_[where.index()];
   }
 
+  // Starts the units of this place that are ready, but for those behind one that goes first. Returns false if there is
+  // no memory for the task of one: it has ended.
+  bool start_own() {
+    const auto waits = [this](const call_to_come& each) {
+      return !first_.empty() && *first_.begin() < each.order.number;
+    };
+    const auto begin = std::stable_partition(own_.begin(), own_.end(), waits);
+    std::vector<call_to_come> all{std::make_move_iterator(begin), std::make_move_iterator(own_.end())};
+    own_.erase(begin, own_.end());
+    bool is_started = true;
+    for (call_to_come& next : all) {
+      work_unit& unit = *next.unit;
+      try {
+        start_now(here(), std::move(next));
+      } catch (...) {
+        units_.end(unit, std::current_exception());
+        is_started = false;
+      }
+    }
+    return is_started;
+  }
+
   // Waits until a unit has ended. A loss stays for wait().
   void await_end() {
+    if (!start_own()) return;
     ended_.emplace();
     const std::exception_ptr loss = await_despite_losses(ended_->get_future(), [] {});  // units end, whatever is lost
     if (loss_ == nullptr) loss_ = loss;
@@ -135,6 +188,9 @@ class place_graph_core {
   std::vector<std::uint64_t> added_;  // units that have not ended, by place
   std::vector<std::uint32_t> under_way_;
   std::vector<std::deque<call_to_come>> waiting_;
+  std::vector<call_to_come> own_;  // of this place, not begun
+  std::uint64_t numbers_ = 0;
+  std::set<std::uint64_t> first_;  // the numbers of units that go first, and have not ended
   std::vector<std::uint64_t> units_at_;
   std::optional<promise<>> ended_;
   std::exception_ptr loss_;  // not yet thrown by wait()
@@ -146,12 +202,16 @@ void check_not_lost_here() {
   if (is_lost(*current->job, current->place)) throw_loss_of(*current->job, current->place);
 }
 
-place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses, bool reaches_all) {
-  return core.place_of(accesses, reaches_all);
+place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses, bool reaches_all,
+                    bool goes_first) {
+  return core.place_of(accesses, reaches_all, goes_first);
 }
 bool runs_units_here(const place_graph_core& core) noexcept { return core.runs_units_here(); }
 void unit_added(place_graph_core& core, place where) { core.has_added(where); }
-void start_unit(place_graph_core& core, place where, std::function<void()> call) { core.start(where, std::move(call)); }
+unit_order order_of_next(place_graph_core& core, bool goes_first) { return core.order_of_next(goes_first); }
+void start_unit(place_graph_core& core, place where, const unit_order& order, std::function<void()> call) {
+  core.start(where, order, std::move(call));
+}
 graph_core& units_of(place_graph_core& core) noexcept { return core.units(); }
 
 }  // namespace detail

@@ -19,6 +19,7 @@ struct travelling_piece {
 
 struct copy_pieces {
   static constexpr bool reaches_all_hosts = true;
+  static constexpr bool goes_first = true;
 
   void operator()(const std::vector<travelling_piece>& pieces) const {
     for (const travelling_piece& each : pieces) copy_bytes_of_any_host(each.to, each.from, each.bytes);
@@ -98,7 +99,7 @@ void row_slabs::copy_ghosts() {
     if (rows_->is_fine())
       copy_together(c, at[c]);
     else
-      for (const ghost_piece& each : at[c]) tree.copy(each.from, each.bytes, each.to, each.bytes, each.bytes, 1);
+      for (const ghost_piece& each : at[c]) tree.copy_first(each.from, each.to, each.bytes);
   }
 }
 

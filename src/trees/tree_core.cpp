@@ -104,6 +104,16 @@ struct copy_rows {
   }
 };
 
+// The body of copy_first().
+struct copy_run {
+  static constexpr bool reaches_all_hosts = true;
+  static constexpr bool goes_first = true;
+
+  void operator()(ptr<const std::byte> from, ptr<std::byte> to, std::size_t bytes) const {
+    copy_bytes_of_any_host(to, from, bytes);
+  }
+};
+
 }  // namespace
 
 void copy_bytes_of_any_host(ptr<std::byte> to, ptr<const std::byte> from, std::size_t bytes) {
@@ -166,6 +176,11 @@ void tree_core::copy(const std::byte* from, std::size_t from_stride, std::byte* 
   const declared_access accesses[] = {{{from, bytes, rows, from_stride}, access_mode::read},
                                       {{to, bytes, rows, to_stride}, access_mode::write}};
   add(accesses, copy_rows{}, ptr<const std::byte>{from}, from_stride, ptr<std::byte>{to}, to_stride, bytes, rows);
+}
+
+void tree_core::copy_first(const std::byte* from, std::byte* to, std::size_t bytes) {
+  const declared_access accesses[] = {{{from, bytes}, access_mode::read}, {{to, bytes}, access_mode::write}};
+  add(accesses, copy_run{}, ptr<const std::byte>{from}, ptr<std::byte>{to}, bytes);
 }
 
 }  // namespace situ::detail

@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -459,6 +461,42 @@ TEST_P(place_tree_on, rows_lie_and_bodies_run_at_the_child) {
         }
         deallocate(result);
       }
+    }
+    barrier();
+  });
+}
+
+// Rows of neighbours come first, then the others are asked for their parts, then the place of the tree begins its own,
+// which holds its thread until it ends. Here each part waits until all have begun it, without handling messages.
+TEST_P(place_tree_on, parts_of_a_loop_run_at_the_same_time) {
+  if (test::is_modelled || test::where_places_are() != test::whereabouts::one_host)
+    GTEST_SKIP() << "parts share a word";
+  run([] {
+    using clock = std::chrono::steady_clock;
+    if (here().index() == 0) {
+      constexpr int sweeps = 20;
+      place_tree tree = place_tree::of_places();
+      const placed_rows rows = tree.distribute(2 * place_count());
+      placed_array<int> from{rows, 16, 1}, to{rows, 16, 1};
+      const ptr<int> begun = allocate<int>(sweeps + 1);  // parts of each sweep; then those that waited in vain
+      std::fill_n(begun.local(), sweeps + 1, 0);
+      for (int i = 0; i < sweeps; ++i) {
+        from.copy_ghosts();
+        tree.for_each(
+            rows,
+            [begun, i, all = static_cast<int>(place_count())](const tree_part&, rows_view<const int>, rows_view<int>) {
+              std::atomic_ref<int> of_this{begun.local()[i]};
+              ++of_this;
+              const auto ends = clock::now() + std::chrono::seconds{5};
+              while (of_this < all && clock::now() < ends) std::this_thread::yield();
+              if (of_this < all) ++std::atomic_ref<int>{begun.local()[sweeps]};
+            },
+            reads(from), writes(to));
+        std::swap(from, to);
+      }
+      tree.wait();
+      EXPECT_EQ(begun.local()[sweeps], 0);
+      deallocate(begun);
     }
     barrier();
   });

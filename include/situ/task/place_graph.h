@@ -53,15 +53,29 @@ class place_graph_core;
 template <class F>
 concept reaches_all_hosts = requires { requires F::reaches_all_hosts; };
 
+// True for a function whose units are short, while units of other places wait for them: units of the graph's own place,
+// which keep its thread, begin once all such units that were added before have ended. Such a unit runs at the place that
+// it writes to, which runs nothing else that waits for it; or, if half of its bytes are there, at the graph's own place.
+template <class F>
+concept goes_first = requires { requires F::goes_first; };
+
 // Returns the place at which a unit with these accesses runs. Throws bad_address if an access is not in the job's
 // memory, not_supported if it is on another host than that place, unless the unit reaches all hosts.
-[[nodiscard]] place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses, bool reaches_all);
+[[nodiscard]] place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses, bool reaches_all,
+                                  bool goes_first);
 [[nodiscard]] bool runs_units_here(const place_graph_core& core) noexcept;
 // Counts a unit that has been added and will run at `where`.
 void unit_added(place_graph_core& core, place where);
+// The number of a unit among those of the graph. As long as `first` lives, units of the graph's own place with higher
+// numbers do not begin; null unless the unit goes first.
+struct unit_order {
+  std::uint64_t number;
+  std::shared_ptr<void> first;
+};
+[[nodiscard]] unit_order order_of_next(place_graph_core& core, bool goes_first);
 // Turns the unit that this thread is running into a task that executes call(), which waits for the unit's end at
 // `where`. The task calls it once fewer than at_once units are in flight to `where`.
-void start_unit(place_graph_core& core, place where, std::function<void()> call);
+void start_unit(place_graph_core& core, place where, const unit_order& order, std::function<void()> call);
 [[nodiscard]] graph_core& units_of(place_graph_core& core) noexcept;
 
 // Throws place_lost_error if this place is lost itself: its host has no way to the others any more.
@@ -119,7 +133,7 @@ class place_graph {
   }
   template <class F, class... Arguments>
   void add(std::span<const declared_access> all, F f, Arguments... arguments) {
-    const place where = detail::place_of_unit(*core_, all, detail::reaches_all_hosts<F>);
+    const place where = detail::place_of_unit(*core_, all, detail::reaches_all_hosts<F>, detail::goes_first<F>);
     if (detail::runs_units_here(*core_))
       return detail::add_unit(
           detail::units_of(*core_), all,
@@ -129,8 +143,9 @@ class place_graph {
           nullptr);
     detail::add_unit(
         detail::units_of(*core_), all,
-        [core = core_.get(), where, call = std::tuple{f, std::move(arguments)...}] {
-          detail::start_unit(*core, where, [where, call] {
+        [core = core_.get(), where, order = detail::order_of_next(*core_, detail::goes_first<F>),
+         call = std::tuple{f, std::move(arguments)...}] {
+          detail::start_unit(*core, where, order, [where, call] {
             std::apply([where](const F& function,
                                const Arguments&... each) { detail::call_to_its_end(where, function, each...); },
                        call);

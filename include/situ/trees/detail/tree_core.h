@@ -99,6 +99,8 @@ class tree_core {
   // Adds a unit that copies `rows` rows of `bytes` bytes.
   void copy(const std::byte* from, std::size_t from_stride, std::byte* to, std::size_t to_stride, std::size_t bytes,
             std::size_t rows);
+  // Adds a unit that copies bytes which units of other children wait for: ghost rows. It goes before loops (place_graph.h).
+  void copy_first(const std::byte* from, std::byte* to, std::size_t bytes);
 
   tree_traffic traffic;  // except `cached`, which the records count
 
