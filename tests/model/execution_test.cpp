@@ -99,24 +99,29 @@ TEST(ModelledExecution, ReadsAndMissesAreCountedByHand) {
     const auto two = figures(machine, "2");
     const auto three = figures(machine, "3");
     EXPECT_NEAR(static_cast<double>(three[0] - two[0]), 4096, 4);    // and the pointer to the first, and a return
-    EXPECT_NEAR(static_cast<double>(three[1] - two[1]), misses, 2);  // a line of the program's own variables
+    EXPECT_NEAR(static_cast<double>(three[1] - two[1]), misses, 6);  // lines of the program's own variables
     // hits of 1 ns, misses of 50, instructions of a cycle of 1 ns: of the loop two additions, a comparison, a branch, and
     // the extension of a number
     const std::int64_t missed = three[1] - two[1];
     const std::int64_t accesses = three[0] - two[0] + three[4] - two[4];
-    EXPECT_NEAR(static_cast<double>(three[2] - two[2]),
-                static_cast<double>((accesses - missed) * 1000 + missed * 50'000 + (three[3] - two[3] - 4096) * 1000), 5000);
+    const auto expected = (accesses - missed) * 1000 + missed * 50'000 + (three[3] - two[3] - 4096) * 1000;
+    EXPECT_NEAR(static_cast<double>(three[2] - two[2]), static_cast<double>(expected),
+                100'000);  // writes are not awaited
     EXPECT_NEAR(static_cast<double>(three[3] - two[3]), 5 * 4096, 30);
   }
 }
 
 // A thousand rounds more of each loop. A core of nemesys-4x4-fitted.toml takes a cycle for an instruction, but 4 for a
-// multiplication and for one of floating numbers, 35 for a division, 3 for a call and for its return.
+// multiplication and for one of floating numbers, 35 for a division, 3 for a call and for its return; the time of
+// accesses (a call writes the address to which its return goes) is taken off.
 TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
   const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4-fitted.toml";
   const auto figures = [&](const char* what, const char* rounds) {
     const json core = report_of(machine, "model_instruction_classes", {what, rounds})["cores"][0];
-    return std::pair{core["clock_ps"].get<std::int64_t>() / 20'000, core["instructions"].get<std::int64_t>()};
+    const auto figure = [&](const char* name) { return core[name].get<std::int64_t>(); };
+    const std::int64_t of_accesses =
+        figure("reads") + figure("writes") - figure("to_machine") + figure("to_machine_ps") / 20'000;
+    return std::pair{figure("clock_ps") / 20'000 - of_accesses, figure("instructions")};
   };
   for (const auto& [what, beyond_one_cycle] : {std::pair{"add", 0}, std::pair{"multiply", 3}, std::pair{"divide", 34},
                                                std::pair{"floating", 3}, std::pair{"call", 4}}) {
@@ -187,7 +192,8 @@ TEST(ModelledExecution, InstructionsAreFetched) {
   EXPECT_LE(large[1], 10 * 2056);
   EXPECT_NEAR(large[0], large[1], 10 * 4);  // the loop may come back to a line that it has just had
   EXPECT_EQ(large[2], large[1] * 19 * 20'000);
-  EXPECT_EQ(large[3] - small[3], large[2]);  // what does nothing counts as no instruction
+  // What does nothing counts as no instruction. A call's write waits for the one before, unless code is fetched between.
+  EXPECT_NEAR(static_cast<double>(large[3] - small[3]), static_cast<double>(large[2]), 10 * 20 * 20'000);
   EXPECT_EQ(report_of("flat", "model_instruction_fetch", {"8", "1"})["cores"][0]["fetches"], 0);  // no such cache
 }
 

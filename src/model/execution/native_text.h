@@ -1,6 +1,6 @@
 // The addresses that a program's code would have without its hooks: instructions are fetched by these.
 //
-// The calls of hooks, and the instructions that set up an address for them, make the code about three times as long. So
+// The calls of hooks, and the instructions that set up an address for them, make the code about twice as long. So
 // a byte's native address is its own, less all bytes before it that exist for hooks. One pass over the code finds the
 // calls: a call is e8 and 4 bytes of distance, and no other code has the distance to a hook in these 4 bytes. The
 // set-up stands directly before its call, and is recognised by its bytes.
