@@ -121,6 +121,7 @@ TEST(Sharing, LinesOfOneCoreAreNotKeptInOrder) {
   EXPECT_LE(made.of_sharing("lines_in_order"), 1u);
   EXPECT_LE(made.of_sharing("hidden_ps"), 50'000u);
   EXPECT_LE(made.of_sharing("lines_taken"), 10u);
+  EXPECT_THAT(run_on_four_cores({"model_two_threads", "5"}).text, HasSubstr("nothing is hidden"));
   EXPECT_THAT(run_on_four_cores({"model_walk", "100", "1"}).text, Not(HasSubstr("sharing:")));
 }
 
