@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -18,11 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/print.h"
 #include "model/assembly/assembly_text.h"
 #include "model/assembly/decoded_object.h"
 #include "model/assembly/hooks_in_assembly.h"
 #include "os/child.h"
 #include "os/descriptor.h"
+#include "os/output_file.h"
 
 namespace {
 
@@ -40,9 +41,9 @@ class temporary_file {
   temporary_file& operator=(const temporary_file&) = delete;
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   void write(const std::string& text) const {
-    std::ofstream stream{name_, std::ios::binary};
-    stream << text;
-    if (!stream.flush()) throw std::runtime_error{"cannot write " + name_ + ": is the disk full?"};
+    situ::detail::output_file file{name_};
+    file.add(text);
+    file.close();
   }
 
  private:
@@ -114,8 +115,7 @@ int run(std::vector<std::string> arguments) {
     std::string all;
     for (const auto& [mnemonic, count] : hooked.unseen)
       all += (all.empty() ? "" : ", ") + mnemonic + " (" + std::to_string(count) + ")";
-    std::fprintf(stderr, "note: the model does not see the memory accesses of these instructions in %s: %s\n",
-                 name.c_str(), all.c_str());
+    situ::detail::tell("note: the model does not see the memory accesses of these instructions in {}: {}\n", name, all);
   }
   assembly.write(hooked.text);
   arguments[named.input] = assembly.name();
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
   try {
     return run({argv, argv + argc});
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "as (with Situ's hooks): %s\n", error.what());
+    situ::detail::tell("as (with Situ's hooks): {}\n", error.what());
     return 1;
   }
 }
