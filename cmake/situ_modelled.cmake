@@ -63,7 +63,8 @@ endfunction()
 function(situ_model_options target)
   # Compiled one by one: modelled times depend on what the compiler sees together, and are compared over years.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF)
-  target_compile_options(${target} PRIVATE -B${SITU_HOOKED_AS_DIR}/ -mno-red-zone -fno-pie -fno-lto -g1
+  target_compile_options(${target} PRIVATE -fno-pie -fno-lto -g1
+    "$<$<COMPILE_LANGUAGE:C,CXX>:-B${SITU_HOOKED_AS_DIR}/;-mno-red-zone>"
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${SITU_ATOMIC_MARKS}>")
   target_compile_definitions(${target} PRIVATE SITU_MODEL=1)
   target_compile_features(${target} PUBLIC cxx_std_20)

@@ -61,7 +61,10 @@ class place_graph_core {
     return place{best};
   }
 
-  void has_added(place where) { ++added_[where.index()]; }
+  void has_added(place where) {
+    ++added_[where.index()];
+    if (!own_.empty()) (void)start_own();  // units that were ready when add() waited for room
+  }
 
   void wait() {
     try {
@@ -95,6 +98,17 @@ class place_graph_core {
       start_now(where, std::move(next));
   }
 
+  // Other units go on after it, those of this place too.
+  void wait_for(std::initializer_list<declared_access> accesses) {
+    try {
+      units_.wait_for(std::span{accesses.begin(), accesses.size()});
+    } catch (...) {
+      (void)start_own();
+      throw;
+    }
+    (void)start_own();
+  }
+
   graph_core& units() noexcept { return units_; }
   [[nodiscard]] bool runs_units_here() const noexcept { return is_checked_; }
   [[nodiscard]] const std::vector<std::uint64_t>& units_at() const noexcept { return units_at_; }
@@ -120,10 +134,13 @@ class place_graph_core {
   };
 
   void start_now(place where, call_to_come next) {
-    if (under_way_[where.index()] == at_once_)
-      waiting_[where.index()].push_back(std::move(next));
-    else
+    std::deque<call_to_come>& waiting = waiting_[where.index()];
+    if (under_way_[where.index()] < at_once_)
       run(where, std::move(next));
+    else if (next.order.first != nullptr)
+      waiting.push_front(std::move(next));
+    else
+      waiting.push_back(std::move(next));
   }
 
   void run(place where, call_to_come first) {
@@ -168,6 +185,7 @@ class place_graph_core {
       try {
         start_now(here(), std::move(next));
       } catch (...) {
+        --added_[here().index()];
         units_.end(unit, std::current_exception());
         is_started = false;
       }
@@ -222,9 +240,7 @@ place_graph::~place_graph() = default;
 
 void place_graph::wait() { core_->wait(); }
 void place_graph::settle() { core_->units().settle_all(); }
-void place_graph::wait_for(std::initializer_list<declared_access> accesses) {
-  core_->units().wait_for(std::span{accesses.begin(), accesses.size()});
-}
+void place_graph::wait_for(std::initializer_list<declared_access> accesses) { core_->wait_for(accesses); }
 task_graph_statistics place_graph::statistics() const { return detail::units_of(*core_).statistics(); }
 const std::vector<std::uint64_t>& place_graph::units_at() const noexcept { return core_->units_at(); }
 

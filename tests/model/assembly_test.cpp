@@ -70,6 +70,26 @@ TEST(Assembly, BothWaysOfAJumpAreFollowed) {
   EXPECT_TRUE(instructions(before + "\tmovq\t%rdi, %rdx\n\tud2\n").starts_with("pushq"));
 }
 
+TEST(Assembly, APartOfRdiIsNotAllOfIt) {
+  for (const char* part : {"xorb\t%dil, %dil", "movb\t$0, %dil", "xorw\t%di, %di"})
+    EXPECT_TRUE(instructions(std::string{"\tmovl\t$3, (%rsi)\n\t"} + part + "\n\tmovq\t%rdi, %rax\n\tud2\n")
+                    .starts_with("pushq"))
+        << part;
+  EXPECT_TRUE(instructions("\tmovl\t$3, (%rsi)\n\txorl\t%edi, %edi\n\tud2\n").starts_with("leaq"));
+}
+
+// The function may be another file's, if this one's is weak.
+TEST(Assembly, AJumpToAFunctionNeedsItsArguments) {
+  const std::string kept = instructions("f:\n\txorl\t%edi, %edi\n\tud2\nh:\n\tmovl\t$1, (%rsi)\n\tjmp\tf\n");
+  EXPECT_NE(kept.find("pushq\t%rdi\nleaq\t(%rsi), %rdi\ncall\tsitu_model_write4\n"), std::string::npos) << kept;
+}
+
+TEST(Assembly, CodeOfAnotherSectionIsNotWhatFollows) {
+  const std::string kept =
+      instructions("\tmovl\t$1, (%rsi)\n\t.section\t.text.g,\"ax\"\ng:\n\txorl\t%edi, %edi\n\tud2\n");
+  EXPECT_TRUE(kept.starts_with("pushq\t%rdi\n")) << kept;
+}
+
 TEST(Assembly, WhatChangesMemoryReadsAndWritesIt) {
   EXPECT_NE(instructions("\taddl\t$1, (%rsi)\n\tud2\n").find("call\tsitu_model_modify4\n"), std::string::npos);
   EXPECT_NE(instructions("\tcmpl\t$1, (%rsi)\n\tud2\n").find("call\tsitu_model_read4\n"), std::string::npos);
@@ -150,7 +170,42 @@ TEST(Assembly, OtherSectionsAreLeftAlone) {
   EXPECT_EQ(hooked(text).text.find("situ_model_block"), hooked(text).text.rfind("situ_model_block"));
 }
 
+TEST(Assembly, ASectionIsKnownWhenItsFlagsAreNotSaid) {
+  const std::string text =
+      "\t.section\tmycode,\"ax\",@progbits\na:\n\tnop\n\t.text\nb:\n\tnop\n\t.section\tmycode\nc:\n\tnop\n";
+  std::size_t blocks = 0;
+  const std::string made = hooked(text).text;
+  for (std::size_t at = 0; (at = made.find("situ_model_block", at)) != std::string::npos; ++at) ++blocks;
+  EXPECT_EQ(blocks, 3u) << made;
+}
+
+TEST(Assembly, SeveralStatementsOnALine) {
+  EXPECT_EQ(instructions("#APP\n\t.pushsection .data; .long 1; .popsection\n#NO_APP\nf:\n\tnop\n\tud2\n"),
+            "call\tsitu_model_block_f\nnop\nud2\n");
+}
+
+TEST(Assembly, RepeatedLinesAreLeftAlone) {
+  EXPECT_EQ(instructions("f:\n#APP\n\t.rept 2\n\tnop\n\t.endr\n#NO_APP\n\tret\n").find("call\tsitu_model_block_f"), 0u);
+}
+
+TEST(Assembly, NamesAndPrefixesOfAllKinds) {
+  EXPECT_EQ(instructions("na\xc3\xafve:\n\tnop\n\tud2\n"), "call\tsitu_model_block_f\nnop\nud2\n");
+  EXPECT_EQ(instructions("\tmovl\t$1, %ecx\n.LPSRL0:\n\tsubl\t$1, %ecx\n\tjne\t.LPSRL0\n\tud2\n"),
+            "movl\t$1, %ecx\ncall\tsitu_model_block\nsubl\t$1, %ecx\njne\t.LPSRL0\ncall\tsitu_model_block_f\nud2\n");
+  EXPECT_NE(instructions("\t{vex} vpaddd\t(%rsi), %ymm0, %ymm1\n\tud2\n").find("leaq\t(%rsi), %rdi\n"),
+            std::string::npos);
+  EXPECT_NE(instructions("\tpopq\t8(%rsp)\n\tud2\n").find("leaq\t8+8+8(%rsp), %rdi\ncall\tsitu_model_write8"),
+            std::string::npos);
+}
+
+TEST(Assembly, CodeThatTheLinkerKnowsByItsBytesIsLeftAlone) {
+  EXPECT_EQ(instructions(
+                "\tdata16 leaq\tx@tlsgd(%rip), %rdi\n\t.value\t0x6666\n\trex64\n\tcall\t__tls_get_addr@PLT\n\tud2\n"),
+            "data16 leaq\tx@tlsgd(%rip), %rdi\nrex64\ncall\t__tls_get_addr@PLT\nud2\n");
+}
+
 TEST(Assembly, WhatCannotBeReadIsRefused) {
+  EXPECT_THROW(static_cast<void>(read_lines("\tcall\t__morestack\n")), std::runtime_error);
   EXPECT_THROW(static_cast<void>(read_lines("\t.intel_syntax noprefix\n")), std::runtime_error);
   EXPECT_THROW(static_cast<void>(read_lines("\t.section\t.gnu.lto_.opts,\"e\",@progbits\n")), std::runtime_error);
 }

@@ -192,6 +192,19 @@ std::uint64_t thread_locals(const numbers& of) {
   return std::accumulate(own_items.begin(), own_items.end(), own);
 }
 
+// Part of an argument is cleared while the rest of its register is in use.
+[[gnu::noipa]] std::uint64_t passed_on(std::uint64_t value) { return value * 3; }
+[[gnu::noipa]] std::uint64_t cleared(std::uint64_t value, std::uint32_t* to) {
+  *to = 3;
+  return passed_on(value & ~std::uint64_t{0xff});
+}
+std::uint64_t parts_of_registers(const numbers& of) {
+  std::uint64_t sum = 0;
+  std::uint32_t told = 0;
+  for (const std::uint64_t word : of.words) sum += cleared(word, &told) + told;
+  return sum;
+}
+
 int on_stack(const numbers& of) {
   int sum = 0;
   for (int i = 1; i < 60; ++i) {
@@ -249,6 +262,7 @@ std::string all(std::uint64_t seed) {
   add("exceptions", exceptions(of), "%d");
   add("jumps", jumps(of), "%d");
   add("thread-local", thread_locals(of), "%lx");
+  add("parts", parts_of_registers(of), "%lx");
   add("stack", on_stack(of), "%d");
   add("atomics", atomics(of), "%lx");
   return text;

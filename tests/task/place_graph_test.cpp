@@ -158,6 +158,20 @@ TEST_P(place_graph_on, litmus_other_locations_do_not_wait) {
   });
 }
 
+// A unit of this place goes on after a wait for other bytes, without another wait for the graph.
+TEST_P(place_graph_on, units_go_on_after_a_wait_for_others) {
+  run([] {
+    with_blocks(64, [](const std::vector<ptr<word>>& block) {
+      place_graph graph;
+      const ptr<word> own = block[0], other = block[0] + 8;
+      graph.add({writes(region(own, 1))}, [](ptr<word> w) { atomic_store(w, word{7}); }, own);
+      graph.wait_for({reads(region(other, 1))});
+      while (atomic_load(own) == 0) progress();
+      EXPECT_EQ(atomic_load(own), 7);
+    });
+  });
+}
+
 // The granularity is the byte: who shares a word but no byte does not wait, and loses nothing.
 TEST_P(place_graph_on, litmus_bytes_of_a_word) {
   run([] {

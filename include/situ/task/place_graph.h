@@ -53,9 +53,9 @@ class place_graph_core;
 template <class F>
 concept reaches_all_hosts = requires { requires F::reaches_all_hosts; };
 
-// True for a function whose units are short, while units of other places wait for them: units of the graph's own place,
-// which keep its thread, begin once all such units that were added before have ended. Such a unit runs at the place that
-// it writes to, which runs nothing else that waits for it; or, if half of its bytes are there, at the graph's own place.
+// True for a function whose units are short, while units of other places wait for them: units of the graph's own
+// place, which keep its thread, begin once all such units that were added before have ended. Such a unit runs at the
+// place that it writes to; or, if half of its bytes are there, at the graph's own place.
 template <class F>
 concept goes_first = requires { requires F::goes_first; };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <map>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -30,10 +31,15 @@ std::string_view take_word(std::string_view& text) noexcept {
 // The state of the assembler that decides whether a line is an instruction.
 class section_state {
  public:
-  [[nodiscard]] bool is_code() const noexcept { return is_code_; }
+  [[nodiscard]] bool is_code() const noexcept { return is_code_ && repeats_ == 0; }
 
-  void handle(std::string_view directive, std::string_view arguments) {
-    if (directive == ".text") {
+  // Returns whether the directive changes the section.
+  bool handle(std::string_view directive, std::string_view arguments) {
+    if (directive == ".macro" || directive == ".rept" || directive == ".irp" || directive == ".irpc") {
+      ++repeats_;
+    } else if (directive == ".endm" || directive == ".endr") {
+      repeats_ -= repeats_ > 0 ? 1 : 0;
+    } else if (directive == ".text") {
       enter(true);
     } else if (directive == ".data" || directive == ".bss") {
       enter(false);
@@ -47,24 +53,34 @@ class section_state {
       pushed_.pop_back();
     } else if (directive == ".previous") {
       std::swap(is_code_, was_code_);
+    } else {
+      return directive == ".subsection" || directive == ".popsection";
     }
+    return true;
   }
 
  private:
   void enter(bool code) noexcept { was_code_ = std::exchange(is_code_, code); }
-  [[nodiscard]] static bool holds_code(std::string_view arguments) {
-    const std::string_view name = arguments.substr(0, arguments.find(','));
+  // gcc names the flags of a section when it enters it for the first time.
+  [[nodiscard]] bool holds_code(std::string_view arguments) {
+    const std::string_view name = trimmed(arguments.substr(0, arguments.find(',')));
     if (name.starts_with(".gnu.lto_"))
       throw std::runtime_error{
           "compiled with -flto, so it has no instructions yet: compile modelled programs without it"};
     const std::size_t flags = arguments.find('"', name.size());
-    if (flags == std::string_view::npos) return name.starts_with(".text");
-    return arguments.substr(flags + 1, arguments.find('"', flags + 1) - flags - 1).find('x') != std::string_view::npos;
+    if (flags == std::string_view::npos) {
+      const auto known = code_sections_.find(name);
+      return known == code_sections_.end() ? name.starts_with(".text") : known->second;
+    }
+    const std::string_view text = arguments.substr(flags + 1, arguments.find('"', flags + 1) - flags - 1);
+    return code_sections_[name] = text.find('x') != std::string_view::npos;
   }
 
   bool is_code_ = true;  // the assembler begins in .text
   bool was_code_ = true;
+  std::uint32_t repeats_ = 0;  // macros and repetitions that are not over
   std::vector<std::pair<bool, bool>> pushed_;
+  std::map<std::string_view, bool> code_sections_;
 };
 
 // Which register the unwinder finds the frame by.
@@ -101,7 +117,8 @@ class frame_state {
 
 [[nodiscard]] bool is_name(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '$';
+    const auto byte = static_cast<unsigned char>(c);  // above 127: of a letter beyond ASCII
+    return std::isalnum(byte) != 0 || byte > 127 || c == '_' || c == '.' || c == '$';
   });
 }
 
@@ -111,7 +128,10 @@ class frame_state {
                                    "repne", "bnd",   "data16", "notrack", "rex64", "xacquire", "xrelease"};
   while (true) {
     const std::string_view word = take_word(instruction);
-    if (std::none_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return prefix == word; })) break;
+    const bool is_encoding = word.starts_with('{');  // {vex}, {evex}
+    if (!is_encoding &&
+        std::none_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return prefix == word; }))
+      break;
   }
   return trimmed(instruction.substr(0, instruction.find('#')));
 }
@@ -136,22 +156,30 @@ std::vector<assembly_line> read_lines(std::string_view text) {
     if (rest.starts_with("#NO_APP")) in_asm_statement = false;
     if (rest.starts_with("#situ.atomic_read")) mark = atomic_mark::read;
     if (rest.starts_with("#situ.atomic_write")) mark = atomic_mark::write;
-    if (!rest.empty() && rest.front() != '#') {
-      const std::string_view first = take_word(rest);
-      if (first.ends_with(':') && is_name(first.substr(0, first.size() - 1)) && rest.empty()) {
-        line.label = first.substr(0, first.size() - 1);
+    // An asm statement may have several statements on a line, of which the first decides what the line is.
+    bool is_first = true;
+    while (!rest.empty() && rest.front() != '#') {
+      std::string_view one = rest.substr(0, in_asm_statement ? rest.find(';') : rest.size());
+      rest = one.size() < rest.size() ? trimmed(rest.substr(one.size() + 1)) : std::string_view{};
+      const std::string_view first = take_word(one);
+      if (first.empty()) continue;
+      if (first.ends_with(':') && is_name(first.substr(0, first.size() - 1)) && one.empty()) {
+        if (is_first) line.label = first.substr(0, first.size() - 1);
         line.is_from_asm_statement = in_asm_statement || !section.is_code();
       } else if (first == ".intel_syntax") {
         throw std::runtime_error{"written in Intel's syntax: compile modelled programs without -masm=intel"};
       } else if (first.front() == '.') {
-        section.handle(first, rest);
-        frame.handle(first, rest);
-      } else if (section.is_code() && !rest.starts_with('=')) {  // name = value is no instruction
+        line.changes_section = section.handle(first, one) || line.changes_section;
+        frame.handle(first, one);
+      } else if (is_first && section.is_code() && !one.starts_with('=')) {  // name = value is no instruction
+        if (one.find("__morestack") != std::string_view::npos)
+          throw std::runtime_error{"its functions split the stack: compile modelled programs without -fsplit-stack"};
         line.is_instruction = true;
         line.mark = std::exchange(mark, atomic_mark::none);
         line.is_from_asm_statement = in_asm_statement && line.mark == atomic_mark::none;
         line.has_frame_at_stack_pointer = frame.is_at_stack_pointer();
       }
+      is_first = false;
     }
     lines.push_back(line);
   }

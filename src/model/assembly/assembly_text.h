@@ -29,13 +29,15 @@ struct assembly_line {
   std::string_view label = {};         // without its colon; empty: the line is no label
   bool is_instruction = false;         // in a section of code
   bool begins_asm_statement = false;   // #APP, in a section of code
+  bool changes_section = false;        // the instruction behind it is another section's
   bool is_from_asm_statement = false;  // between #APP and #NO_APP, and not marked
   atomic_mark mark = atomic_mark::none;
   bool has_frame_at_stack_pointer = false;  // the unwinder finds the frame by rsp: a push has to be told to it
 };
 
-// Returns the lines of `text`, which has to outlive them. Throws std::runtime_error, with the line, for Intel syntax and
-// for a file of -flto, which has no instructions yet.
+// Returns the lines of `text`, which has to outlive them. Lines of the assembler's macros and repetitions are no
+// instructions. Throws std::runtime_error for Intel syntax, for -fsplit-stack, and for a file of -flto, which has no
+// instructions yet.
 [[nodiscard]] std::vector<assembly_line> read_lines(std::string_view text);
 
 // Returns whether the label begins a basic block.

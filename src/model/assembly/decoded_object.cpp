@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace situ::model {
 namespace {
@@ -74,9 +75,9 @@ class object_file {
 
 std::string mark_of(std::size_t line) { return std::string{mark} + std::to_string(line); }
 
-std::vector<std::optional<decoded_instruction>> read_object(const std::string& file, std::size_t lines) {
+decoded_lines read_object(const std::string& file, std::size_t lines) {
   const object_file object{file};
-  std::vector<std::optional<decoded_instruction>> found(lines);
+  decoded_lines found(lines);
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   const std::vector<Elf64_Shdr>& sections = object.sections();
@@ -97,10 +98,10 @@ std::vector<std::optional<decoded_instruction>> read_object(const std::string& f
       if (line >= lines || section >= sections.size()) continue;
       const std::span<const char> code = object.code_of(sections[section]);
       if (symbol.st_value >= code.size()) continue;
-      decoded_instruction one;
+      auto one = std::make_unique<decoded_instruction>();
       if (ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.data() + symbol.st_value, code.size() - symbol.st_value,
-                                              &one.is, one.operands)))
-        found[line] = one;
+                                              &one->is, one->operands)))
+        found[line] = std::move(one);
     }
   }
   return found;

@@ -6,7 +6,7 @@
 #include <Zydis/Zydis.h>
 
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,11 +17,13 @@ struct decoded_instruction {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
+// The instructions of a file by their lines; null: the line has none.
+using decoded_lines = std::vector<std::unique_ptr<decoded_instruction>>;
+
 // The label before the instruction of line `line`.
 [[nodiscard]] std::string mark_of(std::size_t line);
 
-// Reads the object file `file`. Returns, for each of `lines` lines, the instruction behind its label, or nullopt if the
-// line has none. Throws std::runtime_error if the file cannot be read.
-[[nodiscard]] std::vector<std::optional<decoded_instruction>> read_object(const std::string& file, std::size_t lines);
+// Reads the object file `file`. Returns, for each of `lines` lines, the instruction behind its label. Throws std::runtime_error if the file cannot be read.
+[[nodiscard]] decoded_lines read_object(const std::string& file, std::size_t lines);
 
 }  // namespace situ::model

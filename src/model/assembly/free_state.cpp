@@ -21,7 +21,8 @@ enum class use { none, reads, replaces };
   const bool clears = one.is.mnemonic == ZYDIS_MNEMONIC_XOR && one.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
                       one.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
                       one.operands[0].reg.value == one.operands[1].reg.value;
-  if (clears && is_rdi(one.operands[0].reg.value)) return use::replaces;
+  if (clears && (one.operands[0].reg.value == ZYDIS_REGISTER_RDI || one.operands[0].reg.value == ZYDIS_REGISTER_EDI))
+    return use::replaces;
   for (const ZydisDecodedOperand& of : std::span{one.operands, one.is.operand_count}) {
     if (of.type == ZYDIS_OPERAND_TYPE_MEMORY && (is_rdi(of.mem.base) || is_rdi(of.mem.index))) return use::reads;
     if (of.type != ZYDIS_OPERAND_TYPE_REGISTER || !is_rdi(of.reg.value)) continue;
@@ -44,8 +45,7 @@ enum class use { none, reads, replaces };
 
 }  // namespace
 
-free_state::free_state(const std::vector<assembly_line>& lines,
-                       const std::vector<std::optional<decoded_instruction>>& decoded)
+free_state::free_state(const std::vector<assembly_line>& lines, const decoded_lines& decoded)
     : lines_{lines}, decoded_{decoded} {
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (!lines[i].label.empty()) labels_.emplace(lines[i].label, i);
@@ -63,6 +63,7 @@ bool free_state::are_flags_free(std::size_t line) const {
 
 bool free_state::is_free(std::size_t line, unsigned flags, search& with) const {
   for (; line < lines_.size(); ++line) {
+    if (lines_[line].changes_section) return false;
     if (!lines_[line].is_instruction) continue;
     if (--with.left < 0 || lines_[line].is_from_asm_statement || !decoded_[line]) return false;
     const decoded_instruction& one = *decoded_[line];
@@ -79,10 +80,13 @@ bool free_state::is_free(std::size_t line, unsigned flags, search& with) const {
       case ZYDIS_CATEGORY_RET: return with.of_flags;
       case ZYDIS_CATEGORY_UNCOND_BR:
       case ZYDIS_CATEGORY_COND_BR: {
-        const auto target = labels_.find(jump_target_of(lines_[line].text));
-        if (target == labels_.end()) return false;
+        const bool is_conditional = one.is.meta.category == ZYDIS_CATEGORY_COND_BR;
+        // A jump to another function is a call at the end: the function may be replaced by another file's.
+        const std::string_view name = jump_target_of(lines_[line].text);
+        const auto target = name.starts_with(".L") ? labels_.find(name) : labels_.end();
+        if (target == labels_.end()) return with.of_flags && !name.empty() && !is_conditional;
         const bool there = is_free(target->second, flags, with);
-        if (one.is.meta.category == ZYDIS_CATEGORY_UNCOND_BR || !there) return there;
+        if (!is_conditional || !there) return there;
         break;
       }
       default: break;

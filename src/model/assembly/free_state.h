@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -24,7 +23,7 @@ namespace situ::model {
 class free_state {
  public:
   // Both have to outlive this object.
-  free_state(const std::vector<assembly_line>& lines, const std::vector<std::optional<decoded_instruction>>& decoded);
+  free_state(const std::vector<assembly_line>& lines, const decoded_lines& decoded);
 
   [[nodiscard]] bool is_rdi_free(std::size_t line) const;
   [[nodiscard]] bool are_flags_free(std::size_t line) const;
@@ -38,7 +37,7 @@ class free_state {
   [[nodiscard]] bool is_free(std::size_t line, unsigned flags, search& with) const;
 
   const std::vector<assembly_line>& lines_;
-  const std::vector<std::optional<decoded_instruction>>& decoded_;
+  const decoded_lines& decoded_;
   std::unordered_map<std::string_view, std::size_t> labels_;
 };
 

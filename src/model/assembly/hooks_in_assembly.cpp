@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <unordered_set>
 
 #include "model/assembly/free_state.h"
 
@@ -94,7 +95,10 @@ class reader_of_accesses {
       return;
     }
     const auto add = [&](std::string hook) {
-      found_.all.push_back({.address = std::string{text.text},
+      std::string address{text.text};
+      if (one_.is.mnemonic == ZYDIS_MNEMONIC_POP && of.mem.base == ZYDIS_REGISTER_RSP)  // the address is taken after it
+        address.insert(0, address.starts_with('(') ? "8" : "8+");
+      found_.all.push_back({.address = std::move(address),
                             .is_at_stack_pointer = of.mem.base == ZYDIS_REGISTER_RSP,
                             .is_thread_local = text.is_thread_local,
                             .hook = std::move(hook)});
@@ -127,6 +131,15 @@ class reader_of_accesses {
   accesses found_;
 };
 
+[[nodiscard]] bool is_jump(const decoded_instruction& one) noexcept {
+  return one.is.meta.category == ZYDIS_CATEGORY_COND_BR || one.is.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+}
+
+// Code for a thread-local variable of a shared library, which the linker knows by its bytes: nothing may lie within.
+[[nodiscard]] bool is_for_linker(std::string_view text) noexcept {
+  return text.find("__tls_get_addr") != std::string_view::npos || text.find("rex64") != std::string_view::npos;
+}
+
 [[nodiscard]] bool uses_wide_registers(const decoded_instruction& one) noexcept {
   return one.is.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX || one.is.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX ||
          one.is.meta.category == ZYDIS_CATEGORY_X87_ALU || one.is.meta.category == ZYDIS_CATEGORY_FCMOV ||
@@ -135,20 +148,24 @@ class reader_of_accesses {
 
 class writer {
  public:
-  writer(const std::vector<assembly_line>& lines, const std::vector<std::optional<decoded_instruction>>& decoded)
-      : lines_{lines}, decoded_{decoded}, state_{lines, decoded} {}
+  writer(const std::vector<assembly_line>& lines, const decoded_lines& decoded)
+      : lines_{lines}, decoded_{decoded}, state_{lines, decoded} {
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (decoded[i] != nullptr && is_jump(*decoded[i])) targets_.insert(jump_target_of(lines[i].text));
+    targets_.erase(std::string_view{});
+  }
 
   [[nodiscard]] hooked_assembly write() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const assembly_line& line = lines_[i];
-      if (!line.is_from_asm_statement && begins_block(line.label)) begins_block_ = true;
+      if (!line.is_from_asm_statement && (begins_block(line.label) || targets_.contains(line.label)))
+        begins_block_ = true;
       if (line.begins_asm_statement) begin_asm_statement();
       if (line.is_instruction) write_hooks(i);
       text(line.text);
     }
     // The executor then saves these registers, too, wherever it runs (execution/assembly_hooks.cpp).
     if (is_wide_) text("\t.section situ_model_wide,\"a\",@progbits\n\t.byte 1");
-    text("\t.section .note.situ_hooks,\"\",@progbits");
     return std::move(result_);
   }
 
@@ -167,10 +184,10 @@ class writer {
     const decoded_instruction& one = *decoded_[i];
     is_wide_ = is_wide_ || uses_wide_registers(one);
     if (one.is.mnemonic == ZYDIS_MNEMONIC_ENDBR64) return;
+    if (is_for_linker(line.text)) return;
     const bool are_flags_free = state_.are_flags_free(i);
     if (begins_block_) text(are_flags_free ? "\tcall\tsitu_model_block" : "\tcall\tsitu_model_block_f");
     begins_block_ = one.is.meta.category == ZYDIS_CATEGORY_COND_BR;
-    if (line.text.find("__tls_get_addr") != std::string_view::npos) return;  // the linker knows it by its neighbours
     accesses made = reader_of_accesses{line, one}.read();
     if (made.is_unseen) ++result_.unseen[ZydisMnemonicGetString(one.is.mnemonic)];
     if (!made.string_hook.empty()) text("\tcall\tsitu_model_" + made.string_hook);
@@ -196,8 +213,9 @@ class writer {
   }
 
   const std::vector<assembly_line>& lines_;
-  const std::vector<std::optional<decoded_instruction>>& decoded_;
+  const decoded_lines& decoded_;
   free_state state_;
+  std::unordered_set<std::string_view> targets_;  // labels that jumps lead to; few of them have no number
   bool begins_block_ = false;
   bool is_wide_ = false;
   hooked_assembly result_;
@@ -205,8 +223,7 @@ class writer {
 
 }  // namespace
 
-hooked_assembly add_hooks(const std::vector<assembly_line>& lines,
-                          const std::vector<std::optional<decoded_instruction>>& decoded) {
+hooked_assembly add_hooks(const std::vector<assembly_line>& lines, const decoded_lines& decoded) {
   return writer{lines, decoded}.write();
 }
 

@@ -24,7 +24,6 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +38,7 @@ struct hooked_assembly {
 };
 
 // cost: linear in the file; an instruction looks at up to 128 behind it.
-[[nodiscard]] hooked_assembly add_hooks(const std::vector<assembly_line>& lines,
-                                        const std::vector<std::optional<decoded_instruction>>& decoded);
+[[nodiscard]] hooked_assembly add_hooks(const std::vector<assembly_line>& lines, const decoded_lines& decoded);
 
 // Returns the file with a label before each instruction, for read_object().
 [[nodiscard]] std::string add_marks(const std::vector<assembly_line>& lines);

@@ -108,7 +108,11 @@ int run(std::vector<std::string> arguments) {
   } else {
     first[named.output] = object.name();
   }
-  if (assemble(first, true) != 0) return assemble(arguments);  // tells the error with the file's own lines
+  if (assemble(first, true) != 0) {
+    if (const int status = assemble(arguments); status != 0) return status;  // which tells the file's own errors
+    throw std::runtime_error{"cannot put hooks into " + name +
+                             ": the assembler refuses a label before each of its instructions"};
+  }
 
   const auto hooked = situ::model::add_hooks(lines, situ::model::read_object(object.name(), lines.size()));
   if (!hooked.unseen.empty()) {

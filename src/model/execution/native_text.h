@@ -49,8 +49,8 @@ class native_text {
       if (kind == hook_call::none) continue;
       std::size_t set_up = kind == hook_call::bare ? 0 : set_up_before(code.first(at));
       std::size_t behind = 0;
-      if (kind == hook_call::addressed && at > set_up && code[at - set_up - 1] == 0x57 &&
-          code[at + call_bytes] == 0x5f) {
+      if (kind == hook_call::addressed && at > set_up && at + call_bytes < code.size() &&
+          code[at - set_up - 1] == 0x57 && code[at + call_bytes] == 0x5f) {
         ++set_up;  // push rdi
         ++behind;  // pop rdi
       }
