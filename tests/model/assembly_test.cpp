@@ -104,6 +104,15 @@ TEST(Assembly, MarkedAtomicsAreKnownFromOtherAsmStatements) {
   EXPECT_EQ(instructions("#APP\n\tmovq (%rsi), %rax\n#NO_APP\n\tud2\n"), "movq (%rsi), %rax\nud2\n");
 }
 
+// fetch_or, as gcc writes it.
+TEST(Assembly, TheLoadOfAnExchangeIsPartOfTheAtomic) {
+  const std::string loop =
+      ".L3:\n\tmovl\t%eax, %ecx\n\torl\t%edx, %ecx\n\tlock cmpxchgl\t%ecx, (%rsi)\n\tjne\t.L3\n\tud2\n";
+  EXPECT_NE(instructions("\tmovl\t(%rsi), %eax\n" + loop).find("call\tsitu_model_atomic_read4\n"), std::string::npos);
+  EXPECT_EQ(instructions("\tmovl\t8(%rsi), %eax\n" + loop).find("atomic_read"), std::string::npos);
+  EXPECT_EQ(instructions("\tmovl\t(%rsi), %ebx\n" + loop).find("atomic_read"), std::string::npos);
+}
+
 TEST(Assembly, TheStackIsMemory) {
   const std::string kept = instructions("\tpushq\t%rbx\n\tcall\tf\n\tpopq\t%rbx\n\tleave\n\tret\n");
   std::map<std::string, int> calls;

@@ -49,7 +49,8 @@ constexpr std::array<std::size_t, 8> sizes = {1, 2, 4, 8, 10, 16, 32, 64};  // t
 
 class reader_of_accesses {
  public:
-  reader_of_accesses(const assembly_line& line, const decoded_instruction& one) : line_{line}, one_{one} {}
+  reader_of_accesses(const assembly_line& line, const decoded_instruction& one, atomic_mark mark)
+      : line_{line}, one_{one}, mark_{mark} {}
 
   [[nodiscard]] accesses read() {
     if (is_prefetch_or_none(one_)) return {};
@@ -103,8 +104,8 @@ class reader_of_accesses {
                             .is_thread_local = text.is_thread_local,
                             .hook = std::move(hook)});
     };
-    if (line_.mark == atomic_mark::read) return add(sized("atomic_read", bytes));
-    if (line_.mark == atomic_mark::write) return add(sized("atomic_write", bytes));
+    if (mark_ == atomic_mark::read) return add(sized("atomic_read", bytes));
+    if (mark_ == atomic_mark::write) return add(sized("atomic_write", bytes));
     const bool is_atomic = (one_.is.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 || one_.is.mnemonic == ZYDIS_MNEMONIC_XCHG;
     if (is_atomic) return add(sized("atomic", bytes));
     const bool reads = (of.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
@@ -128,6 +129,7 @@ class reader_of_accesses {
 
   const assembly_line& line_;
   const decoded_instruction& one_;
+  const atomic_mark mark_;
   accesses found_;
 };
 
@@ -188,10 +190,35 @@ class writer {
     const bool are_flags_free = state_.are_flags_free(i);
     if (begins_block_) text(are_flags_free ? "\tcall\tsitu_model_block" : "\tcall\tsitu_model_block_f");
     begins_block_ = one.is.meta.category == ZYDIS_CATEGORY_COND_BR;
-    accesses made = reader_of_accesses{line, one}.read();
+    const atomic_mark mark = begins_exchange(i) ? atomic_mark::read : line.mark;
+    accesses made = reader_of_accesses{line, one, mark}.read();
     if (made.is_unseen) ++result_.unseen[ZydisMnemonicGetString(one.is.mnemonic)];
     if (!made.string_hook.empty()) text("\tcall\tsitu_model_" + made.string_hook);
     for (const access& each : made.all) write_access(i, each, are_flags_free);
+  }
+
+  // Returns whether the instruction loads the value that a lock cmpxchg of the same word, a few instructions later,
+  // compares with: so gcc makes fetch_and, fetch_or and the like, whose load is a part of the atomic.
+  [[nodiscard]] bool begins_exchange(std::size_t i) const {
+    constexpr int most_between = 12;
+    const decoded_instruction& load = *decoded_[i];
+    const ZydisDecodedOperand* const operands = load.operands;
+    if ((load.is.mnemonic != ZYDIS_MNEMONIC_MOV && load.is.mnemonic != ZYDIS_MNEMONIC_MOVZX) ||
+        operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[0].reg.value) != ZYDIS_REGISTER_RAX)
+      return false;
+    int between = 0;
+    for (std::size_t next = i + 1; next < lines_.size() && between < most_between; ++next) {
+      if (!lines_[next].is_instruction) continue;
+      if (decoded_[next] == nullptr || is_jump(*decoded_[next]) ||
+          decoded_[next]->is.meta.category == ZYDIS_CATEGORY_CALL ||
+          decoded_[next]->is.meta.category == ZYDIS_CATEGORY_RET)
+        return false;
+      if (decoded_[next]->is.mnemonic == ZYDIS_MNEMONIC_CMPXCHG)
+        return memory_operand_of(lines_[next].text).text == memory_operand_of(lines_[i].text).text;
+      ++between;
+    }
+    return false;
   }
 
   void write_access(std::size_t i, const access& of, bool are_flags_free) {
