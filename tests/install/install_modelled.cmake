@@ -15,9 +15,9 @@ run(${prefix}/bin/situ model run --machine nemesys-4x4 --check-coherence -n 3 ${
 expect("${output}" "3 places, sum 3")
 expect("${output}" "0 stale reads")
 
-run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${DOWNSTREAM_DIR}/../c_only -B ${build_of_c} -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER})
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${DOWNSTREAM_DIR}/../c_only -B ${build_of_c} -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-fno-tree-vectorize -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER})
 run(${CMAKE_COMMAND} --build ${build_of_c} --target sum_modelled)
 run(${prefix}/bin/situ model run --machine flat ${build_of_c}/sum)
 expect("${output}" "sum 499500")
-# The numbers are read once each, and variables on the stack at each step, as nothing is optimized.
-expect("${output}" " [1-9][0-9][0-9][0-9] ")
+# Reads and writes: each number once, and a few words of the stack.
+expect("${output}" " 100[0-9] +100[0-9] ")

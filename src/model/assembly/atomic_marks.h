@@ -14,28 +14,16 @@ struct same {
   using type = T;
 };
 
-#define SITU_MARKED_LOAD(mov, to) \
-  asm volatile("#situ.atomic_read\n\t" mov " %1, %0" : to(value) : "m"(*from) : "memory")
-#define SITU_MARKED_STORE(mov, of) \
-  asm volatile("#situ.atomic_write\n\t" mov " %1, %0" : "=m"(*to) : of(value) : "memory")
-#define SITU_MARKED_EXCHANGE(xchg, of) \
-  asm volatile("#situ.atomic_write\n\t" xchg " %1, %0" : "+m"(*to), of(value) : : "memory")
-
+// The assembler takes the size of a mov or xchg from its register.
 template <class T>
 [[gnu::always_inline]] inline T load(const volatile T* from, int) noexcept {
-  T value;
-  if constexpr (sizeof(T) == 1) {
-    SITU_MARKED_LOAD("movb", "=q");
-  } else if constexpr (sizeof(T) == 2) {
-    SITU_MARKED_LOAD("movw", "=r");
-  } else if constexpr (sizeof(T) == 4) {
-    SITU_MARKED_LOAD("movl", "=r");
-  } else if constexpr (sizeof(T) == 8) {
-    SITU_MARKED_LOAD("movq", "=r");
+  if constexpr (sizeof(T) > 8) {
+    return __atomic_load_n(from, __ATOMIC_SEQ_CST);
   } else {
-    value = __atomic_load_n(from, __ATOMIC_SEQ_CST);
+    T value;
+    asm volatile("#situ.atomic_read\n\tmov %1, %0" : "=r"(value) : "m"(*from) : "memory");
+    return value;
   }
-  return value;
 }
 
 template <class T>
@@ -43,25 +31,9 @@ template <class T>
   if constexpr (sizeof(T) > 8) {
     __atomic_store_n(to, value, __ATOMIC_SEQ_CST);
   } else if (order == __ATOMIC_SEQ_CST) {
-    if constexpr (sizeof(T) == 1) {
-      SITU_MARKED_EXCHANGE("xchgb", "+q");
-    } else if constexpr (sizeof(T) == 2) {
-      SITU_MARKED_EXCHANGE("xchgw", "+r");
-    } else if constexpr (sizeof(T) == 4) {
-      SITU_MARKED_EXCHANGE("xchgl", "+r");
-    } else {
-      SITU_MARKED_EXCHANGE("xchgq", "+r");
-    }
+    asm volatile("#situ.atomic_write\n\txchg %1, %0" : "+m"(*to), "+r"(value) : : "memory");
   } else {
-    if constexpr (sizeof(T) == 1) {
-      SITU_MARKED_STORE("movb", "q");
-    } else if constexpr (sizeof(T) == 2) {
-      SITU_MARKED_STORE("movw", "r");
-    } else if constexpr (sizeof(T) == 4) {
-      SITU_MARKED_STORE("movl", "r");
-    } else {
-      SITU_MARKED_STORE("movq", "r");
-    }
+    asm volatile("#situ.atomic_write\n\tmov %1, %0" : "=m"(*to) : "r"(value) : "memory");
   }
 }
 
@@ -114,10 +86,6 @@ template <class T, class U>
     __atomic_store(to, from, order);
   }
 }
-
-#undef SITU_MARKED_LOAD
-#undef SITU_MARKED_STORE
-#undef SITU_MARKED_EXCHANGE
 
 }  // namespace situ::model_marks
 

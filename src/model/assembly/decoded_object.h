@@ -23,7 +23,8 @@ using decoded_lines = std::vector<std::unique_ptr<decoded_instruction>>;
 // The label before the instruction of line `line`.
 [[nodiscard]] std::string mark_of(std::size_t line);
 
-// Reads the object file `file`. Returns, for each of `lines` lines, the instruction behind its label. Throws std::runtime_error if the file cannot be read.
+// Reads the object file `file`. Returns, for each of `lines` lines, the instruction behind its label. Throws
+// std::runtime_error if the file cannot be read.
 [[nodiscard]] decoded_lines read_object(const std::string& file, std::size_t lines);
 
 }  // namespace situ::model

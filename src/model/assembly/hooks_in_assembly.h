@@ -15,7 +15,8 @@
 //                                                                      movq %rax, 16(%rsp)
 //
 // A call and a push are a write below the stack pointer, a return and a pop a read; an instruction that changes memory
-// is a read and a write, by one hook (modify). The program has to be compiled with -mno-red-zone, as the calls use the stack.
+// is a read and a write, by one hook (modify). The program has to be compiled with -mno-red-zone, as the calls use the
+// stack.
 //
 // Without hooks, and counted in the result: accesses of gathers and scatters, of comparing and scanning string
 // instructions, and of those that save a state. Also without: asm statements, and what the linker may replace (an entry

@@ -94,30 +94,39 @@ SITU_KEEPS void situ_model_block_of(std::uintptr_t code) { situ::model::begin_bl
 }
 // NOLINTEND
 
-// The hooks that keep the flags: OF by seto, the others by lahf. On the stack, from the top: rsi, flags, rax, the
-// return address.
+// The hooks that keep the flags: OF by seto, the others by lahf. On the stack of an access's hook, from the top: rsi,
+// flags, rax, the return address.
 asm(R"(
-  .macro situ_keeping_flags
-    pushq %rax
+  .macro situ_save reg
+    pushq \reg
     .cfi_adjust_cfa_offset 8
+  .endm
+  .macro situ_restore reg
+    popq \reg
+    .cfi_adjust_cfa_offset -8
+  .endm
+  .macro situ_save_flags
+    situ_save %rax
     lahf
     seto %al
-    pushq %rax
-    .cfi_adjust_cfa_offset 8
-    pushq %rsi
-    .cfi_adjust_cfa_offset 8
-    movq 24(%rsp), %rsi
+    situ_save %rax
   .endm
   .macro situ_return_with_flags
-    popq %rsi
-    .cfi_adjust_cfa_offset -8
-    popq %rax
-    .cfi_adjust_cfa_offset -8
+    situ_restore %rax
     addb $127, %al
     sahf
-    popq %rax
-    .cfi_adjust_cfa_offset -8
+    situ_restore %rax
     ret
+  .endm
+  # rsi: the accessing code
+  .macro situ_begin_access
+    situ_save_flags
+    situ_save %rsi
+    movq 24(%rsp), %rsi
+  .endm
+  .macro situ_end_access
+    situ_restore %rsi
+    situ_return_with_flags
   .endm
   .macro situ_function name
     .globl \name
@@ -133,71 +142,49 @@ asm(R"(
 
   .macro situ_access_hooks kind bytes
     situ_function situ_model_\kind\bytes\()_f
-    situ_keeping_flags
+    situ_begin_access
     call situ_model_\kind\()_of\bytes
-    situ_return_with_flags
+    situ_end_access
     situ_end situ_model_\kind\bytes\()_f
 
     situ_function situ_model_tls_\kind\bytes
-    situ_keeping_flags
+    situ_begin_access
     addq %fs:0, %rdi
     call situ_model_\kind\()_of\bytes
-    situ_return_with_flags
+    situ_end_access
     situ_end situ_model_tls_\kind\bytes
   .endm
 
   # what: bytes << 3 | access_kind
   .macro situ_atomic_hook prefix name bytes what
     situ_function situ_model_\prefix\name\bytes
-    situ_keeping_flags
-    pushq %rdx
-    .cfi_adjust_cfa_offset 8
+    situ_begin_access
+    situ_save %rdx
     movq %rsi, %rdx
     movl $\what, %esi
     .ifnb \prefix
     addq %fs:0, %rdi
     .endif
     call situ_model_slow_access
-    popq %rdx
-    .cfi_adjust_cfa_offset -8
-    situ_return_with_flags
+    situ_restore %rdx
+    situ_end_access
     situ_end situ_model_\prefix\name\bytes
   .endm
 
   # A string instruction, of rcx elements or of one. r8: bytes << 1 | whether it reads (movs)
   .macro situ_string_hook name repeats what
     situ_function situ_model_\name
-    pushq %rax
-    .cfi_adjust_cfa_offset 8
-    lahf
-    seto %al
-    pushq %rax
-    .cfi_adjust_cfa_offset 8
-    pushq %rcx
-    .cfi_adjust_cfa_offset 8
-    pushq %rdx
-    .cfi_adjust_cfa_offset 8
-    pushq %r8
-    .cfi_adjust_cfa_offset 8
+    situ_save_flags
+    situ_save %rcx
+    situ_save %r8
     .ifeq \repeats
     movl $1, %ecx
     .endif
-    movq 40(%rsp), %rdx
     movl $\what, %r8d
     call situ_model_slow_string
-    popq %r8
-    .cfi_adjust_cfa_offset -8
-    popq %rdx
-    .cfi_adjust_cfa_offset -8
-    popq %rcx
-    .cfi_adjust_cfa_offset -8
-    popq %rax
-    .cfi_adjust_cfa_offset -8
-    addb $127, %al
-    sahf
-    popq %rax
-    .cfi_adjust_cfa_offset -8
-    ret
+    situ_restore %r8
+    situ_restore %rcx
+    situ_return_with_flags
     situ_end situ_model_\name
   .endm
 
@@ -328,14 +315,12 @@ asm(R"(
 
   .pushsection situ_hooks_block, "ax", @progbits
     situ_function situ_model_block_f
-    situ_keeping_flags
-    pushq %rdi
-    .cfi_adjust_cfa_offset 8
+    situ_begin_access
+    situ_save %rdi
     movq %rsi, %rdi
     call situ_model_block_of
-    popq %rdi
-    .cfi_adjust_cfa_offset -8
-    situ_return_with_flags
+    situ_restore %rdi
+    situ_end_access
     situ_end situ_model_block_f
   .popsection
 

@@ -68,6 +68,7 @@ void situ_model_on_fetch(std::uintptr_t code) {
   const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
   the_engine->fetch(running->block_costs[at].lines, code);
 }
+// The arguments are where a string instruction has its own: rdi, rsi and rcx; the third is not used.
 void situ_model_on_string(void* to, const void* from, std::uintptr_t, std::uint64_t count, std::uint64_t what) {
   const std::uint64_t bytes = count * (what >> 1);
   if ((what & 1) != 0) situ::model::touch_range(from, bytes, false);

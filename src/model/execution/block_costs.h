@@ -18,7 +18,8 @@
 // Worked example, a loop that adds up ints:
 //
 //   call situ_model_block; lea rdi, [rax]; call situ_model_read4; add edx, [rax]; add rax, 4; cmp rax, rcx; jne
-//     -> integer 3, of which one is joined with the access; branch 1: 4 cycles on a core of one cycle each, and the access
+//     -> integer 3, of which one is joined with the access; branch 1: 4 cycles on a core of one cycle each, besides the
+//     access
 #pragma once
 
 #include <cstdint>
@@ -80,11 +81,11 @@ struct block_cost {
 
 // Returns the cost of a block. Without a width the cycles of all instructions add up, and moves count as integer
 // instructions. A core with a width executes instructions of several classes at a time: a block takes the longest time
-// of any one class, or the time of all instructions at `width` a cycle, if that is longer. Such a core fuses a comparison
-// with its jump, and arithmetic, calls and returns with the access of their operand. So a block and its accesses
-// (1 / width cycles each) never take less than the accesses alone, nor more than the sum of the classes with 1 / width
-// cycles or more for
-// each instruction. Returns nullopt for a block that takes longer than a block_cost can say, 4.29 ms.
+// of any one class, or the time of all instructions at `width` a cycle, if that is longer. Such a core fuses a
+// comparison with its jump, and arithmetic, calls and returns with the access of their operand. So a block and its
+// accesses (1 / width cycles each) never take less than the accesses alone, nor more than the sum of the classes with
+// 1 / width cycles or more for each instruction. Returns nullopt for a block that takes longer than a block_cost can
+// say, 4.29 ms.
 //
 // Worked example: 4 integer instructions of 0.25 cycles, 6 floating ones of 0.5 and a branch of 0.5, with a width of 6:
 // max(4 * 0.25, 6 * 0.5, 0.5, 11 / 6) = 3 cycles; without a width 4.5.
