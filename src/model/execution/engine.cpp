@@ -78,6 +78,10 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   if (fast_forward_) return pass_by(*c, kind);
   if (watched.holds(address) || watched.holds(address + bytes - 1)) return access_watched(address, bytes, kind, at);
   if (is_atomic(kind)) self_->last_read = {};
+  if ((address ^ (address + bytes - 1)) >> c->line_shift == 0) [[likely]] {
+    take_turn();
+    return one_access(*running, address, static_cast<std::uint32_t>(bytes), kind, at);
+  }
   const std::uintptr_t line_bytes = std::uintptr_t{1} << c->line_shift;
   for (const std::uintptr_t end = address + bytes; address < end;) {
     const std::uintptr_t line_end = std::min((address | (line_bytes - 1)) + 1, end);

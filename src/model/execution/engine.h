@@ -221,7 +221,11 @@ class engine final : private sharing_observer {
 
   // --- for the running core
   // Waits until no other core has earlier work: invariant 2.
-  void take_turn();
+  void take_turn() {
+    const core& c = *running;
+    if (c.clock > c.horizon || c.clock >= watch_at_.load(std::memory_order_relaxed)) [[unlikely]]
+      wait_for_turn();
+  }
   // Ends the quantum; called after a hit beyond quantum_end.
   void end_quantum();
   // Accesses memory. `at`: the address of the accessing code, for reports.
@@ -304,6 +308,7 @@ class engine final : private sharing_observer {
   void give_core_on(core& c);
   core& next_core();
   void run(core& next);
+  void wait_for_turn();
   void set_horizon(core& c);
   // Returns how far a core may run ahead of a time: a part of the time since found_at_, from a part of the quantum to
   // the whole quantum.

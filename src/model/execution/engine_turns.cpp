@@ -82,7 +82,7 @@ core& engine::next_core() {
   }
 }
 
-void engine::take_turn() {
+void engine::wait_for_turn() {
   core* const c = running;
   if (c == &nobody || held_ != 0) return;
   if (c->clock >= watch_at_.load(std::memory_order_relaxed)) [[unlikely]]

@@ -10,16 +10,20 @@
 // its hit time; a pure miss is an access with a pure miss cycle. CH and CM are the average numbers of accesses that are
 // in their hit time, or in pure miss cycles, over the time in which there is at least one.
 //
-// Time may have any unit, cycles or picoseconds. Not thread-safe. cost: a few additions for an access that overlaps
-// with no other access, logarithmic in the outstanding accesses for the rest.
+// Begins come in order, so at any time an access is in its hit time until the latest end of all hit times so far; only
+// misses need events.
+//
+// Time may have any unit, cycles or picoseconds. Not thread-safe. cost: a few additions for a hit, logarithmic
+// in the outstanding misses for a miss.
 #pragma once
 
+#include "model/parts/ring_queue.h"
 #include "model/parts/time.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <queue>
-#include <utility>
 #include <vector>
 
 namespace situ::model {
@@ -56,40 +60,50 @@ struct camat_figures {
 class camat_meter {
  public:
   // Adds an access that begins at `begin`, is in its hit time for `hit`, and then, if it misses, waits for `miss`.
-  void add(time_ps begin, time_ps hit, time_ps miss);
+  void add(time_ps begin, time_ps hit, time_ps miss) {
+    begin = std::max(begin, now_);
+    if (ends_.empty() && begins_.empty()) [[likely]] {
+      move_to(begin);
+    } else {
+      pass(begin);
+    }
+    ++sums_.accesses;
+    sums_.hit_time += hit;
+    hit_until_ = std::max(hit_until_, begin + hit);
+    if (miss != 0) [[unlikely]]
+      begins_.insert({.at = begin + hit, .miss = miss}, [](const auto& a, const auto& b) { return a.at < b.at; });
+  }
   // Returns the figures for the time when all added accesses are over.
   [[nodiscard]] camat_figures figures() const;
   void reset();
 
  private:
-  enum class edge : std::uint8_t { hit_ends, miss_ends };
-  struct event {
+  struct begin_of_miss {
     time_ps at;
-    edge what;
-    std::uint64_t miss;     // for hit_ends: how long the access waits after its hit time
-    time_ps pure_at_begin;  // for miss_ends: pure_active when the miss began
-    [[nodiscard]] bool operator>(const event& other) const noexcept {
-      return at != other.at ? at > other.at : what > other.what;
-    }
+    time_ps miss;  // how long the access waits from then on
   };
-  // An access that began while no other access was outstanding. Most such accesses end before the next one begins.
-  struct lone_access {
-    time_ps begin = 0;
-    time_ps hit = 0;
-    time_ps miss = 0;
-    bool exists = false;
+  struct end_of_miss {
+    time_ps at;
+    time_ps pure_at_begin;  // pure_active when the miss began
+    [[nodiscard]] bool operator>(const end_of_miss& other) const noexcept { return at > other.at; }
   };
-  void add_overlapping(time_ps begin, time_ps hit, time_ps miss);
-  void end_lone() noexcept;
   void pass(time_ps until);
-  void move_to(time_ps at);
+  // pre: no miss begins or ends before `at`.
+  void move_to(time_ps at) noexcept {
+    const bool is_missing = !ends_.empty();
+    const time_ps hit_till = std::min(at, std::max(hit_until_, now_));
+    sums_.hit_active += hit_till - now_;
+    sums_.active += (is_missing ? at : hit_till) - now_;
+    if (is_missing) sums_.pure_active += at - hit_till;
+    now_ = at;
+  }
 
   camat_figures sums_;
-  lone_access lone_;  // used only while there are no events
-  std::priority_queue<event, std::vector<event>, std::greater<>> events_;
+  // Of misses that are not over at now_.
+  ring_queue<begin_of_miss> begins_;  // in the order of time
+  std::priority_queue<end_of_miss, std::vector<end_of_miss>, std::greater<>> ends_;
   time_ps now_ = 0;
-  std::uint64_t hitting_ = 0;
-  std::uint64_t missing_ = 0;
+  time_ps hit_until_ = 0;  // the latest end of a hit time; hit_active counts up to now_
 };
 
 }  // namespace situ::model

@@ -20,6 +20,7 @@
 // Not thread-safe. cost: linear in `remembered` for each load.
 #pragma once
 
+#include "model/parts/small_hash.h"
 #include "model/parts/time.h"
 
 #include <algorithm>
@@ -37,8 +38,9 @@ class load_dependence {
   [[nodiscard]] time_ps known(std::uint64_t address, std::uint64_t code, time_ps now) noexcept {
     time_ps at = std::max(now, by_pointer(address, now));
     if (code == 0) return at;
-    if (last_ready_ > at) at = by_index(address, code, at);
-    follow(address, code);
+    consumer& c = consumer_of(code);
+    if (last_ready_ > at && c.agreed != 0 && !c.is_stream) at = by_index(c, address, at);
+    follow(c, address);
     return at;
   }
   // Returns when all loads after the first `before` ones have arrived, as far back as loads are remembered.
@@ -53,6 +55,7 @@ class load_dependence {
   void loaded(std::uint64_t value, std::uint32_t bytes, std::uint64_t code, time_ps ready) noexcept {
     const std::size_t i = count_++ % remembered;
     loads_[i] = {code, value, ready, bytes == 8 && value >= first_page};
+    blocks_[i / 8][i % 8] = block_of(value - before_bytes);
     last_ready_ = std::max(last_ready_, ready);
   }
 
@@ -87,14 +90,33 @@ class load_dependence {
     std::uint8_t failed = 0;
   };
 
+  // An object is in the block of its first byte or in the next one. A block is known by its number's last bits.
+  static constexpr std::uint64_t block_bytes = 2048;
+  static_assert(block_bytes >= object_bytes + before_bytes);
+  using blocks [[gnu::vector_size(16)]] = std::uint16_t;
+  using words [[gnu::vector_size(16)]] = std::uint64_t;
+  [[nodiscard]] static std::uint16_t block_of(std::uint64_t address) noexcept {
+    return static_cast<std::uint16_t>(address / block_bytes);
+  }
+  // Returns false if the address is in no object of a remembered load. Looks at all loads at once, as vectors.
+  [[nodiscard]] bool may_be_in_object(std::uint64_t address) const noexcept {
+    const std::uint16_t here = block_of(address);
+    const std::uint16_t before = block_of(address - block_bytes);
+    std::uint64_t any = 0;
+    for (const blocks& some : blocks_) {
+      const auto is_near = reinterpret_cast<words>((some == here) | (some == before));
+      any |= is_near[0] | is_near[1];
+    }
+    return any != 0;
+  }
   [[nodiscard]] time_ps by_pointer(std::uint64_t address, time_ps now) const noexcept {
-    if (last_ready_ <= now) return now;
+    if (last_ready_ <= now || !may_be_in_object(address)) return now;
     for (const load& l : loads_)
       if (l.ready > now && l.may_point && address - l.value + before_bytes < object_bytes + before_bytes) now = l.ready;
     return now;
   }
   [[nodiscard]] consumer& consumer_of(std::uint64_t code) noexcept {
-    consumer& c = consumers_[(code * 0x9e3779b97f4a7c15ULL) >> 56];
+    consumer& c = consumers_[small_hash(code)];
     if (c.code != code) c = {.code = code, .before = {}};
     return c;
   }
@@ -102,9 +124,8 @@ class load_dependence {
   [[nodiscard]] const load& newest(std::size_t n) const noexcept {
     return loads_[(count_ + remembered - 1 - n) % remembered];
   }
-  [[nodiscard]] time_ps by_index(std::uint64_t address, std::uint64_t code, time_ps now) noexcept {
-    const consumer& c = consumer_of(code);
-    if (c.agreed == 0 || c.is_stream) return now;
+  // pre: the consumer's index is known.
+  [[nodiscard]] time_ps by_index(const consumer& c, std::uint64_t address, time_ps now) const noexcept {
     for (std::size_t n = 0; n < remembered; ++n) {
       const load& l = newest(n);
       if (l.code == c.producer && c.base + static_cast<std::uint64_t>(c.scale) * l.value == address)
@@ -113,8 +134,7 @@ class load_dependence {
     return now;
   }
   // Learns from an access, after known() has used the older state.
-  void follow(std::uint64_t address, std::uint64_t code) noexcept {
-    consumer& c = consumer_of(code);
+  void follow(consumer& c, std::uint64_t address) noexcept {
     const auto stride = static_cast<std::int64_t>(address - c.last);
     c.is_stream = stride == c.stride;
     c.stride = stride;
@@ -126,7 +146,8 @@ class load_dependence {
       }
     }
     c.last = address;
-    for (std::size_t n = 0; n < producers; ++n) c.before[n] = {newest(n).code, newest(n).value};
+    if (c.producer == 0 && c.failed < tries)
+      for (std::size_t n = 0; n < producers; ++n) c.before[n] = {newest(n).code, newest(n).value};
   }
   void confirm(consumer& c, std::uint64_t address) noexcept {
     for (std::size_t n = 0; n < remembered; ++n) {
@@ -158,6 +179,7 @@ class load_dependence {
   }
 
   std::array<load, remembered> loads_{};
+  std::array<blocks, remembered / 8> blocks_{};  // of their values, the i-th in i / 8 at i % 8
   std::size_t count_ = 0;
   time_ps last_ready_ = 0;
   std::array<consumer, 256> consumers_{};

@@ -15,9 +15,11 @@
 // them, as many as the queue between it and that cache has entries.
 #pragma once
 
+#include "model/parts/small_hash.h"
 #include "model/parts/time.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -51,7 +53,7 @@ class miss_registers {
 
   // Returns when a line that the tags have arrives: `now`, or later if the line is in flight.
   [[nodiscard]] time_ps arrival(std::uint64_t line, time_ps now) const noexcept {
-    if (now >= last_end_) return now;
+    if (now >= last_end_ || lines_like(line) == 0) return now;
     for (const arriving& each : lines_)
       if (each.line == line && each.end > now) now = each.end;
     return now;
@@ -76,6 +78,7 @@ class miss_registers {
   [[gnu::noinline]] void keep(std::uint64_t line, time_ps begin, time_ps end, time_ps settled) {
     if (lines_.size() >= forget_at_) forget(settled);
     lines_.push_back({line, end});
+    ++lines_like(line);
     insert(ends_, end);
     insert(begins_, begin);
     last_end_ = std::max(last_end_, end);
@@ -89,17 +92,25 @@ class miss_registers {
   // Removes the misses that ended by `settled`, and as many of the earliest begins. keep() calls it once per `count_`
   // new misses.
   void forget(time_ps settled) {
-    std::erase_if(lines_, [&](const arriving& each) { return each.end <= settled; });
+    std::erase_if(lines_, [&](const arriving& each) {
+      if (each.end > settled) return false;
+      --lines_like(each.line);
+      return true;
+    });
     const auto over = std::ranges::upper_bound(ends_, settled) - ends_.begin();
     ends_.erase(ends_.begin(), ends_.begin() + over);
     begins_.erase(begins_.begin(), begins_.begin() + over);
     forget_at_ = lines_.size() + count_;
   }
 
+  [[nodiscard]] std::uint32_t& lines_like(std::uint64_t line) noexcept { return like_[small_hash(line)]; }
+  [[nodiscard]] std::uint32_t lines_like(std::uint64_t line) const noexcept { return like_[small_hash(line)]; }
+
   std::uint32_t count_;
-  std::size_t forget_at_;        // size of lines_ at which keep() calls forget()
-  std::vector<arriving> lines_;  // misses in flight, and some that are over
-  std::vector<time_ps> ends_;    // ends of the same misses, sorted
+  std::size_t forget_at_;                  // size of lines_ at which keep() calls forget()
+  std::vector<arriving> lines_;            // misses in flight, and some that are over
+  std::array<std::uint32_t, 256> like_{};  // how many of them have this hash
+  std::vector<time_ps> ends_;              // ends of the same misses, sorted
   std::vector<time_ps> begins_;
   time_ps last_end_ = 0;
 };

@@ -17,11 +17,11 @@
 // Not thread-safe. cost: constant for each access, plus a step for each path that ends.
 #pragma once
 
+#include "model/parts/ring_queue.h"
 #include "model/parts/time.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 
 namespace situ::model {
 
@@ -57,7 +57,7 @@ class wrong_paths {
     time_ps known;
     time_ps lost_before;  // time lost by branches before this one
   };
-  std::deque<one> paths_;
+  ring_queue<one> paths_;
   time_ps lost_ = 0;  // time lost by all mispredicted branches: waiting and restarting
 };
 
