@@ -3,7 +3,9 @@
 // that the compiler chose without hooks; those whose names end in _f, and those of thread-local variables, of atomics
 // and of string instructions keep the flags, too.
 //
-// This file is compiled for general registers alone, so the fast path leaves the others as they are; the slow path
+// Most accesses are aligned and hit the core's first cache. Their hooks are in assembly (situ_hit_hook), since gcc saves
+// twice as many registers as they need; whatever else they meet, they go on in the function in C++ for that access, which
+// looks again. This file is compiled for general registers alone, so these leave the others as they are; the slow path
 // saves them, since it calls the executor and may run other threads.
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +60,20 @@ template <std::size_t Bytes>
     situ_model_slow_fetch(code);
 }
 
+// What situ_hit_hook and situ_model_block take for granted.
+static_assert(offsetof(core, clock) == 0 && offsetof(core, quantum_end) == 8 && offsetof(core, ways) == 32 &&
+              offsetof(core, aligned_front) == 40 && offsetof(core, aligned_mask) == 48 &&
+              offsetof(core, line_shift) == 56 && offsetof(core, page_mask) == 64 && offsetof(core, page) == 72 &&
+              offsetof(core, hit_ps) == 80 && offsetof(core, hits) == 88 && offsetof(core, modified) == 104);
+static_assert(offsetof(core, block_costs) == 112 && offsetof(core, text_bytes) == 120 &&
+              offsetof(core, blocks) == 128 && offsetof(core, instructions) == 136 &&
+              offsetof(core, without_cost) == 144 && offsetof(core, branches) == 152 && offsetof(core, fetched) == 160);
+static_assert(sizeof(block_cost) == 24 && offsetof(block_cost, picoseconds) == 0 &&
+              offsetof(block_cost, instructions) == 4 && offsetof(block_cost, without_cost) == 8 &&
+              offsetof(block_cost, branches) == 12 && offsetof(block_cost, lines) == 16 && sizeof(fetched_lines) == 8);
+static_assert(touch_slots == std::size_t{1} << 16 && in_order == ~time_ps{0} && sizeof(time_ps) == 8 &&
+              front_cache::dirty_and_writable == 3);
+
 }  // namespace
 }  // namespace situ::model
 
@@ -74,6 +90,11 @@ template <std::size_t Bytes>
   section void situ_model_##kind##bytes(std::uintptr_t at) { situ::model::function(at, SITU_CODE); }     \
   SITU_KEEPS void situ_model_##kind##_of##bytes(std::uintptr_t at, std::uintptr_t code) { situ::model::function(at, code); }
 #define SITU_COMMA ,
+// The functions in which the hooks in assembly go on.
+#define SITU_GENERAL(bytes)                                                     \
+  SITU_KIND(SITU_KEEPS, general_read, bytes, access<bytes SITU_COMMA false>)    \
+  SITU_KIND(SITU_KEEPS, general_write, bytes, access<bytes SITU_COMMA true>)    \
+  SITU_KIND(SITU_KEEPS, general_modify, bytes, modify<bytes>)
 #define SITU_ACCESS(bytes)                                                      \
   SITU_KIND(SITU_ACCESSES, read, bytes, access<bytes SITU_COMMA false>)         \
   SITU_KIND(SITU_ACCESSES, write, bytes, access<bytes SITU_COMMA true>)         \
@@ -81,15 +102,17 @@ template <std::size_t Bytes>
 // clang-format on
 
 extern "C" {
-SITU_ACCESS(1)
-SITU_ACCESS(2)
-SITU_ACCESS(4)
-SITU_ACCESS(8)
+SITU_GENERAL(1)
+SITU_GENERAL(2)
+SITU_GENERAL(4)
+SITU_GENERAL(8)
+SITU_GENERAL(16)
 SITU_ACCESS(10)
-SITU_ACCESS(16)
 SITU_ACCESS(32)
 SITU_ACCESS(64)
-SITU_BLOCK void situ_model_block() { situ::model::begin_block(SITU_CODE); }
+SITU_KEEPS void situ_model_quantum_ended() { situ_model_slow_access(0, 0, SITU_CODE); }
+SITU_KEEPS void situ_model_lines_changed() { situ_model_slow_fetch(SITU_CODE); }
+SITU_KEEPS void situ_model_general_block() { situ::model::begin_block(SITU_CODE); }
 SITU_KEEPS void situ_model_block_of(std::uintptr_t code) { situ::model::begin_block(code); }
 }
 // NOLINTEND
@@ -140,17 +163,89 @@ asm(R"(
     .size \name, .-\name
   .endm
 
-  .macro situ_access_hooks kind bytes
+  # rdi: the address. rdx: the core, rcx: the line's slot in last_touch.
+  .macro situ_hit_hook kind bytes
+    situ_function situ_model_\kind\bytes
+    situ_save %rax
+    situ_save %rcx
+    situ_save %rdx
+    movq _ZN4situ5model7runningE(%rip), %rdx
+    .if \bytes > 1
+    testb $(\bytes - 1), %dil
+    jnz 9f
+    .endif
+    movq %rdi, %rax
+    andq 64(%rdx), %rax
+    cmpq 72(%rdx), %rax
+    jne 9f
+    movl 56(%rdx), %ecx
+    movq %rdi, %rax
+    shrq %cl, %rax
+    movq %rax, %rcx
+    andq 48(%rdx), %rcx
+    imulq 32(%rdx), %rcx
+    shlq $3, %rcx
+    addq 40(%rdx), %rcx
+    movq (%rcx), %rcx
+    .ifc \kind, read
+    shrq $2, %rcx
+    .else
+    xorq $3, %rcx
+    rorq $2, %rcx
+    .endif
+    cmpq %rax, %rcx
+    jne 9f
+    movzwl %ax, %ecx
+    cmpq $-1, _ZN4situ5model10last_touchE(,%rcx,8)
+    je 9f
+    movq (%rdx), %rax
+    addq 80(%rdx), %rax
+    .ifc \kind, modify
+    addq 80(%rdx), %rax
+    cmpq 8(%rdx), %rax
+    ja 9f
+    incq 88(%rdx)
+    incq 96(%rdx)
+    incq 104(%rdx)
+    .endif
+    movq %rax, (%rdx)
+    movq %rax, _ZN4situ5model10last_touchE(,%rcx,8)
+    .ifc \kind, read
+    incq 88(%rdx)
+    .endif
+    .ifc \kind, write
+    incq 96(%rdx)
+    .endif
+    cmpq 8(%rdx), %rax
+    situ_restore %rdx
+    situ_restore %rcx
+    situ_restore %rax
+    .ifnc \kind, modify
+    ja 8f
+    .endif
+    ret
+  8:
+    jmp situ_model_quantum_ended
+  9:
+    .cfi_adjust_cfa_offset 24
+    situ_restore %rdx
+    situ_restore %rcx
+    situ_restore %rax
+    jmp situ_model_general_\kind\bytes
+    situ_end situ_model_\kind\bytes
+  .endm
+
+  .macro situ_access_hooks kind bytes general
     situ_function situ_model_\kind\bytes\()_f
     situ_begin_access
-    call situ_model_\kind\()_of\bytes
+    call situ_model_\general\kind\()_of\bytes
     situ_end_access
     situ_end situ_model_\kind\bytes\()_f
 
     situ_function situ_model_tls_\kind\bytes
     situ_begin_access
     addq %fs:0, %rdi
-    call situ_model_\kind\()_of\bytes
+    call situ_model_\general\kind\()_of\bytes
     situ_end_access
     situ_end situ_model_tls_\kind\bytes
   .endm
@@ -284,7 +379,13 @@ asm(R"(
   .endm
 
   .pushsection situ_hooks_access, "ax", @progbits
-  .irp bytes, 1, 2, 4, 8, 10, 16, 32, 64
+  .irp bytes, 1, 2, 4, 8, 16
+    situ_hit_hook read \bytes
+    situ_hit_hook write \bytes
+    situ_access_hooks read \bytes general_
+    situ_access_hooks write \bytes general_
+  .endr
+  .irp bytes, 10, 32, 64
     situ_access_hooks read \bytes
     situ_access_hooks write \bytes
   .endr
@@ -299,7 +400,11 @@ asm(R"(
   .popsection
 
   .pushsection situ_hooks_modify, "ax", @progbits
-  .irp bytes, 1, 2, 4, 8, 10, 16, 32, 64
+  .irp bytes, 1, 2, 4, 8, 16
+    situ_hit_hook modify \bytes
+    situ_access_hooks modify \bytes general_
+  .endr
+  .irp bytes, 10, 32, 64
     situ_access_hooks modify \bytes
   .endr
   .popsection
@@ -314,6 +419,47 @@ asm(R"(
   .popsection
 
   .pushsection situ_hooks_block, "ax", @progbits
+    # rax: the block's cost, rdx: the core
+    situ_function situ_model_block
+    situ_save %rax
+    situ_save %rcx
+    situ_save %rdx
+    movq _ZN4situ5model7runningE(%rip), %rdx
+    movq 24(%rsp), %rax
+    subq $__executable_start, %rax
+    cmpq 120(%rdx), %rax
+    jae 9f
+    leaq (%rax,%rax,2), %rax
+    movq 112(%rdx), %rcx
+    leaq (%rcx,%rax,8), %rax
+    movl (%rax), %ecx
+    testl %ecx, %ecx
+    jz 9f
+    addq %rcx, (%rdx)
+    incq 128(%rdx)
+    movl 4(%rax), %ecx
+    addq %rcx, 136(%rdx)
+    movl 8(%rax), %ecx
+    addq %rcx, 144(%rdx)
+    movl 12(%rax), %ecx
+    addq %rcx, 152(%rdx)
+    movq 16(%rax), %rcx
+    cmpq 160(%rdx), %rcx
+    situ_restore %rdx
+    situ_restore %rcx
+    situ_restore %rax
+    jne 8f
+    ret
+  8:
+    jmp situ_model_lines_changed
+  9:
+    .cfi_adjust_cfa_offset 24
+    situ_restore %rdx
+    situ_restore %rcx
+    situ_restore %rax
+    jmp situ_model_general_block
+    situ_end situ_model_block
+
     situ_function situ_model_block_f
     situ_begin_access
     situ_save %rdi

@@ -49,16 +49,20 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
       c.front = shape.entries;
       c.set_mask = shape.sets - 1;
       c.ways = shape.ways;
+      if (shape.line_bytes >= 16) {
+        c.aligned_front = c.front;
+        c.aligned_mask = c.set_mask;
+      }
       if (shape.page_bytes != 0) {
-        c.page_shift = static_cast<std::uint32_t>(std::countr_zero(shape.page_bytes));
+        c.page_mask = ~(std::uintptr_t{shape.page_bytes} - 1);
         c.page = ~std::uintptr_t{0};
       }
     }
-    c.line_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
+    c.line_shift = static_cast<std::uint64_t>(std::countr_zero(shape.line_bytes));
   }
   std::vector<std::uint32_t> line_shifts;
   for (const core& c : cores_)
-    if (c.front != &no_front) line_shifts.push_back(c.line_shift);
+    if (c.front != &no_front) line_shifts.push_back(static_cast<std::uint32_t>(c.line_shift));
   shared_lines_.set_line_shifts(line_shifts);
   if (options_.is_strict) shared_lines_.ask_for_all();
   machine_->observe_sharing(this);
@@ -188,7 +192,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
     c.clock = c.goes_ahead ? access_ahead(c, address, seen, bytes, kind, at)
                            : machine_->access(c.index, seen, bytes, kind, begin);
     if (watched.holds(address)) machine_->see(c.index, address, bytes, kind, at);
-    c.page = address >> c.page_shift;
+    c.page = address & c.page_mask;
   }
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.clock - begin;

@@ -50,10 +50,10 @@ inline constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line: the en
 inline constexpr std::uint64_t switch_cycles = 500;           // a core's switch from one thread to another; assumed
 inline constexpr std::uint64_t wake_cycles = 100;  // from the wake-up to the woken thread's first cycle; assumed
 
-// The fields that the hooks touch come first.
+// The fields that the hooks touch come first; assembly_hooks.cpp has their places.
 struct core {
   // Returns whether the address needs no lookup in the core's DTLB.
-  [[nodiscard]] bool is_in_page(std::uintptr_t address) const noexcept { return address >> page_shift == page; }
+  [[nodiscard]] bool is_in_page(std::uintptr_t address) const noexcept { return (address & page_mask) == page; }
   // Returns whether the first way of the line's set holds the line; for a write, as dirty and writable.
   [[nodiscard]] bool hits_front(std::uintptr_t line, bool writes) const noexcept {
     const std::uint64_t entry = front[(line & set_mask) * ways];
@@ -87,21 +87,23 @@ struct core {
   time_ps quantum_end = never;           // a hit beyond it leads to end_quantum()
   const std::uint64_t* front = nullptr;  // front_cache
   std::uintptr_t set_mask = 0;
-  std::uint32_t ways = 1;
-  std::uint32_t line_shift = 63;
-  std::uint32_t page_shift = 63;  // of the DTLB's pages
-  std::uintptr_t page = 0;        // page of its last access that went to the machine; always 0 without a DTLB
-  std::uint32_t index = 0;
+  std::uint64_t ways = 1;
+  const std::uint64_t* aligned_front = &no_front;  // the same for hooks that look at one line, if lines are long enough
+  std::uintptr_t aligned_mask = 0;
+  std::uint64_t line_shift = 63;
+  std::uintptr_t page_mask = 0;  // of the addresses of the DTLB's pages; 0 without a DTLB
+  std::uintptr_t page = 0;       // begin of the page of its last access that went to the machine; 0 without a DTLB
   time_ps hit_ps = 0;
+  std::uint64_t hits[2] = {};         // reads and writes that hit in the front
+  std::uint64_t modified = 0;         // instructions that read and write the same bytes
   block_cost* block_costs = nullptr;  // indexed by the byte of the program's code at which a block begins
   std::uintptr_t text_bytes = 0;      // size of that code, from __executable_start on, which the hook looks up itself
-  std::uint64_t hits[2] = {};         // reads and writes that hit in the front
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
   std::uint64_t without_cost = 0;  // further instructions, whose cost is that of their accesses, or of others
   std::uint64_t branches = 0;      // conditional and indirect jumps
-  std::uint64_t modified = 0;      // instructions that read and write the same bytes: hooks in assembly tell them
   fetched_lines fetched;           // of the previous block; equal for all blocks if the core fetches nothing
+  std::uint32_t index = 0;
 
   const std::uint64_t* fetch_front = nullptr;  // front_cache of instructions; null: the core fetches nothing
   std::uint32_t fetch_set_mask = 0;
