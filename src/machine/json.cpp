@@ -21,6 +21,19 @@ void put_tlb(ordered_json& out, const char* key, const tlb& of) {
   put_known(made, "walk_cycles", of.walk_cycles);
 }
 
+void put_banks(ordered_json& out, const dram_banks& of) {
+  put_known(out, "ranks", of.ranks);
+  put_known(out, "banks", of.banks);
+  put_known(out, "row_bytes", of.row_bytes);
+  if (of.policy != page_policy::unknown) out["page_policy"] = name(of.policy);
+  if (of.mapping != address_mapping::unknown) out["address_mapping"] = name(of.mapping);
+  put_known(out, "tRCD_ns", of.trcd_ns);
+  put_known(out, "tRP_ns", of.trp_ns);
+  put_known(out, "tRAS_ns", of.tras_ns);
+  put_known(out, "tREFI_ns", of.trefi_ns);
+  put_known(out, "tRFC_ns", of.trfc_ns);
+}
+
 void put_model_figures(ordered_json& out, const node& n) {
   if (n.writes != write_policy::unknown) out["write_policy"] = name(n.writes);
   if (n.allocates_on != line_allocation::unknown) out["allocates_on"] = name(n.allocates_on);
@@ -34,6 +47,8 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "occupancy_ns", n.occupancy_ns);
   put_known(out, "burst_bytes", n.burst_bytes);
   put_known(out, "channels", n.channels);
+  put_banks(out, n.rows);
+  put_known(out, "victim_lines", n.victim_lines);
   put_known(out, "entries", n.entries);
   put_known(out, "width", n.width);
   put_known(out, "window", n.window);

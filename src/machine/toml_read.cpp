@@ -49,6 +49,9 @@ constexpr line_allocation allocations[] = {line_allocation::unknown, line_alloca
 constexpr replacement replacements[] = {replacement::unknown, replacement::lru, replacement::tree_plru,
                                         replacement::srrip, replacement::random};
 constexpr inclusion inclusions[] = {inclusion::unknown, inclusion::none, inclusion::inclusive, inclusion::exclusive};
+constexpr page_policy page_policies[] = {page_policy::unknown, page_policy::open, page_policy::closed};
+constexpr address_mapping mappings[] = {address_mapping::unknown, address_mapping::row_bank_column,
+                                        address_mapping::row_column_bank, address_mapping::permutation};
 constexpr coherence coherences[] = {coherence::unknown, coherence::none, coherence::snooping, coherence::directory};
 // Keys that only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
@@ -73,10 +76,21 @@ const model_key model_keys[] = {
     {"coherence", {node_kind::package, node_kind::group}},
     {"position", {node_kind::package, node_kind::group, node_kind::device}},
     {"width_bits", {node_kind::package, node_kind::group}},
-    {"access_time", {node_kind::memory}},
-    {"occupancy", {node_kind::memory}},
-    {"burst_bytes", {node_kind::memory}},
-    {"channels", {node_kind::memory}},
+    {"access_time", {node_kind::memory, node_kind::cache}},
+    {"occupancy", {node_kind::memory, node_kind::cache}},
+    {"burst_bytes", {node_kind::memory, node_kind::cache}},
+    {"channels", {node_kind::memory, node_kind::cache}},
+    {"ranks", {node_kind::memory, node_kind::cache}},
+    {"banks", {node_kind::memory, node_kind::cache}},
+    {"row_bytes", {node_kind::memory, node_kind::cache}},
+    {"page_policy", {node_kind::memory, node_kind::cache}},
+    {"address_mapping", {node_kind::memory, node_kind::cache}},
+    {"tRCD", {node_kind::memory, node_kind::cache}},
+    {"tRP", {node_kind::memory, node_kind::cache}},
+    {"tRAS", {node_kind::memory, node_kind::cache}},
+    {"tREFI", {node_kind::memory, node_kind::cache}},
+    {"tRFC", {node_kind::memory, node_kind::cache}},
+    {"victim_lines", {node_kind::cache}},
     {"entries", {node_kind::device}},
     {"cycles", {node_kind::core}},
     {"itlb", {node_kind::core}},
@@ -244,6 +258,17 @@ class reader {
                       "occupancy",
                       "burst_bytes",
                       "channels",
+                      "ranks",
+                      "banks",
+                      "row_bytes",
+                      "page_policy",
+                      "address_mapping",
+                      "tRCD",
+                      "tRP",
+                      "tRAS",
+                      "tREFI",
+                      "tRFC",
+                      "victim_lines",
                       "entries",
                       "cycles",
                       "itlb",
@@ -357,6 +382,8 @@ class reader {
     facts.occupancy_ns = table.nanoseconds("occupancy", 0);
     facts.burst_bytes = small(table, "burst_bytes");
     facts.channels = small(table, "channels");
+    facts.rows = read_banks(table, facts);
+    facts.victim_lines = small(table, "victim_lines");
     facts.entries = small(table, "entries");
     facts.width = table.number("width", 0);
     if (!(facts.width >= 0 && facts.width <= 1000))
@@ -371,6 +398,28 @@ class reader {
     if (table.has("cycles")) read_cycles(table.table("cycles"), facts.cycles);
     if (table.has("itlb")) facts.itlb = read_tlb(table.table("itlb"));
     if (table.has("dtlb")) facts.dtlb = read_tlb(table.table("dtlb"));
+  }
+
+  // The keys that a memory-side cache shares with memories are no other cache's.
+  static constexpr std::string_view channel_keys[] = {
+      "access_time", "occupancy",       "burst_bytes", "channels", "ranks", "banks", "row_bytes",
+      "page_policy", "address_mapping", "tRCD",        "tRP",      "tRAS",  "tREFI", "tRFC"};
+
+  static dram_banks read_banks(const spec_table& table, const node_facts& facts) {
+    if (facts.kind == node_kind::cache && facts.cache != cache_kind::memory_side)
+      for (const std::string_view key : channel_keys)
+        if (table.has(key))
+          table.fail(key, "belongs to a memory or to a cache with cache = \"memory_side\"; remove it");
+    return {.ranks = small(table, "ranks"),
+            .banks = small(table, "banks"),
+            .row_bytes = small(table, "row_bytes"),
+            .policy = parse_kind(table, "page_policy", "unknown", page_policies),
+            .mapping = parse_kind(table, "address_mapping", "unknown", mappings),
+            .trcd_ns = table.nanoseconds("tRCD", 0),
+            .trp_ns = table.nanoseconds("tRP", 0),
+            .tras_ns = table.nanoseconds("tRAS", 0),
+            .trefi_ns = table.nanoseconds("tREFI", 0),
+            .trfc_ns = table.nanoseconds("tRFC", 0)};
   }
 
   static double cycles_in(const spec_table& table, std::string_view key) {

@@ -183,6 +183,17 @@ class writer {
     count("width_bits", n.width_bits);
     count("burst_bytes", n.burst_bytes);
     count("channels", n.channels);
+    count("ranks", n.rows.ranks);
+    count("banks", n.rows.banks);
+    count("row_bytes", n.rows.row_bytes);
+    word("page_policy", n.rows.policy);
+    word("address_mapping", n.rows.mapping);
+    time("tRCD", n.rows.trcd_ns);
+    time("tRP", n.rows.trp_ns);
+    time("tRAS", n.rows.tras_ns);
+    time("tREFI", n.rows.trefi_ns);
+    time("tRFC", n.rows.trfc_ns);
+    count("victim_lines", n.victim_lines);
     count("entries", n.entries);
     cycles(n.cycles);
     put_tlb("itlb", n.itlb);

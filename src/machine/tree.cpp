@@ -71,6 +71,16 @@ std::string_view name(inclusion how) noexcept {
   return names[static_cast<std::size_t>(how)];
 }
 
+std::string_view name(page_policy how) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "open", "closed"};
+  return names[static_cast<std::size_t>(how)];
+}
+
+std::string_view name(address_mapping how) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "row_bank_column", "row_column_bank", "permutation"};
+  return names[static_cast<std::size_t>(how)];
+}
+
 std::string_view name(coherence how) noexcept {
   static constexpr std::string_view names[] = {"unknown", "none", "snooping", "directory"};
   return names[static_cast<std::size_t>(how)];
@@ -271,7 +281,8 @@ void check_model_figures(const node_facts& facts) {
   for (const double figure :
        {facts.access_ns, facts.occupancy_ns, facts.width, facts.cycles.integer, facts.cycles.multiply,
         facts.cycles.divide, facts.cycles.floating, facts.cycles.branch, facts.cycles.call, facts.cycles.mispredict,
-        facts.itlb.walk_cycles, facts.dtlb.walk_cycles})
+        facts.itlb.walk_cycles, facts.dtlb.walk_cycles, facts.rows.trcd_ns, facts.rows.trp_ns, facts.rows.tras_ns,
+        facts.rows.trefi_ns, facts.rows.trfc_ns})
     if (!(figure >= 0) || !std::isfinite(figure))
       throw_error(errc::bad_argument, "times and cycles are finite numbers, not below zero");
   if ((facts.x == no_index) != (facts.y == no_index))

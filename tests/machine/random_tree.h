@@ -36,6 +36,7 @@ class random_tree {
           facts.replaces = static_cast<replacement>(below(5));
           facts.replacement_seed = below(3);
           facts.includes = static_cast<inclusion>(below(4));
+          facts.victim_lines = below(3);
           facts.outstanding = below(3);
           facts.outstanding_per_core = below(3);
           facts.prefetch_streams = below(3);
@@ -47,6 +48,16 @@ class random_tree {
           facts.kind = node_kind::memory;
           facts.memory = static_cast<memory_technology>(below(7));
           memory_figures(facts);
+          facts.rows = {.ranks = below(3),
+                        .banks = below(3),
+                        .row_bytes = below(3),
+                        .policy = static_cast<page_policy>(below(3)),
+                        .mapping = static_cast<address_mapping>(below(4)),
+                        .trcd_ns = below(3) * 0.5,
+                        .trp_ns = below(3) * 0.5,
+                        .tras_ns = below(3) * 0.5,
+                        .trefi_ns = below(3) * 0.5,
+                        .trfc_ns = below(3) * 0.5};
           facts.os_index = next_memory;
           next_memory += 1 + below(3);
           break;

@@ -382,7 +382,8 @@ TEST(ModelReport, ABrowserDrawsThePage) {
   EXPECT_EQ(count(page, "<line data-kind=\"link\""), 2 * 2 * 12 + 16u);
   EXPECT_EQ(count(page, "<rect data-kind=\"core\""), 70u);
   EXPECT_EQ(count(page, "class=\"router\""), 16u);
-  for (const char* const table : {"regions", "cores", "caches", "links", "memories", "adapters", "units", "profile"})
+  for (const char* const table :
+       {"regions", "cores", "caches", "links", "memories", "rooms", "adapters", "units", "profile"})
     EXPECT_EQ(count(page, "<table id=\"" + std::string{table} + "\""), 1u) << table;
   // in full where the pointer rests
   EXPECT_THAT(page, HasSubstr("title=\"" + report["cores"][0]["reads"].dump() + "\""));

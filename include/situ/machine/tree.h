@@ -89,6 +89,12 @@ enum class replacement : std::uint8_t { unknown, lru, tree_plru, srrip, random }
 // The relation of a cache's lines to those of the caches in front of it: none (which unknown means to a model), all of
 // their lines (inclusive), or none of their lines (exclusive).
 enum class inclusion : std::uint8_t { unknown, none, inclusive, exclusive };
+// The treatment of a row of a memory's bank after an access: it stays open for the next access, or is closed.
+enum class page_policy : std::uint8_t { unknown, open, closed };
+// The order of an address's parts within a channel, the highest first: columns of a row, banks, rows. With `permutation`
+// the order is that of row_bank_column, and the bank's number is the exclusive or with the row's (Zhang, Zhu and Zhang,
+// MICRO 2000).
+enum class address_mapping : std::uint8_t { unknown, row_bank_column, row_column_bank, permutation };
 // The mechanism that keeps the caches under a node coherent with each other. For the machine, `none` says that the
 // groups that have a mechanism inside are not coherent with each other: the tiles of a non-coherent machine. For a
 // group with a network adapter it says that the group is such a tile, and that its own caches are not kept coherent,
@@ -119,6 +125,8 @@ enum class traffic : std::uint8_t { all, messages };
 [[nodiscard]] std::string_view name(line_allocation when) noexcept;
 [[nodiscard]] std::string_view name(replacement by) noexcept;
 [[nodiscard]] std::string_view name(inclusion how) noexcept;
+[[nodiscard]] std::string_view name(page_policy how) noexcept;
+[[nodiscard]] std::string_view name(address_mapping how) noexcept;
 [[nodiscard]] std::string_view name(coherence how) noexcept;
 [[nodiscard]] std::string_view name(topology shape) noexcept;
 [[nodiscard]] std::string_view name(traffic what) noexcept;
@@ -151,6 +159,22 @@ struct tlb {
   double walk_cycles = 0;        // core cycles of a miss
 
   friend bool operator==(const tlb&, const tlb&) = default;
+};
+
+// The banks of a memory, with the names that data sheets of DRAM have for its times. Zero banks: they are not modelled.
+struct dram_banks {
+  std::uint32_t ranks = 0;      // of a channel; 0: one
+  std::uint32_t banks = 0;      // of a rank
+  std::uint32_t row_bytes = 0;  // bytes of a row, in all chips of the rank
+  page_policy policy = page_policy::unknown;
+  address_mapping mapping = address_mapping::unknown;
+  double trcd_ns = 0;   // from the activation of a row to its first column
+  double trp_ns = 0;    // from the precharge of a bank to its next activation
+  double tras_ns = 0;   // from the activation of a row to the precharge, at least
+  double trefi_ns = 0;  // from one refresh of a rank to the next
+  double trfc_ns = 0;   // length of a refresh
+
+  friend bool operator==(const dram_banks&, const dram_banks&) = default;
 };
 
 // The facts that a source gives for a node. Zero means unknown for every figure.
@@ -194,6 +218,8 @@ struct node_facts {
   double occupancy_ns = 0;                 // of a memory: time that a burst occupies a channel
   std::uint32_t burst_bytes = 0;           // of a memory: bytes that one access reads or writes
   std::uint32_t channels = 0;              // of a memory
+  dram_banks rows;                         // of a memory or a memory-side cache
+  std::uint32_t victim_lines = 0;          // of a cache: lines of its victim buffer
   std::uint32_t entries = 0;               // of a device: entries that it holds, or operations under way at a time
   instruction_cycles cycles;               // of a core
   tlb itlb;                                // of a core: for its instructions

@@ -3,6 +3,8 @@
 #include <situ/base/error_code.h>
 #include <situ/machine/toml.h>
 
+#include "model/parts/read_banks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -395,6 +397,7 @@ class spec_maker {
     }
     read_time(id, memory);
     read_occupancy(id, memory);
+    read_banks(n, memory, [&](const std::string& message) { fail(id, message); });
     spec_.memories.push_back(std::move(memory));
     memory_nodes_.push_back(id);
   }

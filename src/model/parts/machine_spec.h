@@ -89,6 +89,20 @@ struct tile_spec {
   std::uint32_t adapter_outstanding = 1;  // operations in flight at a time
 };
 
+// The banks of a memory, with the names of data sheets of DRAM for their times.
+struct bank_spec {
+  std::uint32_t ranks = 1;  // of a channel
+  std::uint32_t banks = 0;  // of a rank; 0: they are not modelled
+  std::uint32_t row_bytes = 0;
+  bool closes_rows = false;  // after each access
+  machine::address_mapping mapping = machine::address_mapping::row_bank_column;
+  time_ps trcd = 0;
+  time_ps trp = 0;
+  time_ps tras = 0;
+  time_ps trefi = 0;  // 0: no refresh
+  time_ps trfc = 0;
+};
+
 // One memory.
 struct memory_spec {
   std::string name;  // "dram 0", "scratchpad 3"
@@ -98,12 +112,13 @@ struct memory_spec {
   machine::node_id node = machine::no_node;
   std::uint32_t x = 0;  // position of its tile on the mesh
   std::uint32_t y = 0;
-  time_ps adapter_time = 0;            // time of one pass through the memory's network adapter
-  time_ps access_time = 0;             // from a request at its controller to the first bytes
-  time_ps occupancy = 0;               // time for which a burst occupies its channel
-  std::uint32_t burst_bytes = 0;       // size of one access; longer accesses continue at the bandwidth
+  time_ps adapter_time = 0;       // time of one pass through the memory's network adapter
+  time_ps access_time = 0;        // from a request at its controller to the first bytes; with banks: of a closed row
+  time_ps occupancy = 0;          // time for which a burst occupies its channel
+  std::uint32_t burst_bytes = 0;  // size of one access; longer accesses continue at the bandwidth
   std::uint64_t bytes_per_second = 0;  // bandwidth of one channel for bytes beyond the first burst
   std::uint32_t channels = 1;          // interleaved by bursts
+  bank_spec rows;                      // of each channel
 };
 
 // A 2-D mesh or torus between tiles; columns is 0 if there is no mesh.

@@ -348,6 +348,9 @@ table("tlbs", "TLBs", "Hits and misses of accesses whose page is not that of the
   ofKind("tlb").map(row => ({ tlb: row.part, hits: row.hits, misses: row.misses, walk_ps: row.walk_ps })));
 for (const [id, kind, title] of [["buses", "bus", "Buses"], ["adapters", "adapter", "Network adapters"], ["links", "link", "Links"], ["memories", "memory", "Memories"], ["units", "graph unit", "Graph units"]])
   table(id, title, "", ofKind(kind).map(row => busy(kind, row)));
+table("rooms", "Use of memories", "What the program and its places hold of each memory, and what came into it since another one was full.",
+  (report.memories?.used ?? []).map(m => ({ memory: m.memory, size_bytes: m.bytes, most_bytes: m.most_bytes, bytes_at_end: m.bytes_at_end,
+    spilled_into_it: m.spilled.map(s => `${exact(s.most_bytes)} B of ${s.what} from ${s.from}`).join("; ") || undefined })));
 
 document.title = `${report.machine}: ${time(report.modelled_ps)}`;
 document.body.dataset.drawn = "yes";
