@@ -72,6 +72,7 @@ TEST(ModelMachines, HaveTheirCores) {
   const listed_machines listed = list_machines();
   EXPECT_EQ(listed.cores.at("flat"), 64);
   EXPECT_EQ(listed.cores.at("knl-7210-flat"), 64);
+  EXPECT_EQ(listed.cores.at("knl-7210-cache"), 64);
   EXPECT_EQ(listed.cores.at("grace-hopper-gh200"), 72);
   EXPECT_EQ(listed.cores.at("xeon-max-9480-flat"), 112);
   EXPECT_EQ(listed.cores.at("nemesys-4x4"), 70);

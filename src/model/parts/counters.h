@@ -13,7 +13,7 @@ namespace situ::model {
 // computes averages.
 struct part_counters {
   std::string part;  // "L2 3", "dram 0", "link 1,0 -> 2,0"
-  std::string kind;  // "core", "cache", "bus", "adapter", "link", "memory", "tlb", "graph unit"
+  std::string kind;  // "core", "cache", "bus", "adapter", "link", "memory-side cache", "memory", "tlb", "graph unit"
   std::vector<std::pair<std::string, std::uint64_t>> values;
 
   // Returns a counter by its name; 0 if the part has no counter of that name.

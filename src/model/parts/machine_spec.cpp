@@ -3,7 +3,7 @@
 #include <situ/base/error_code.h>
 #include <situ/machine/toml.h>
 
-#include "model/parts/read_banks.h"
+#include "model/parts/read_memory.h"
 
 #include <fmt/format.h>
 
@@ -39,6 +39,9 @@ class spec_maker {
       if (tree_.at(id).kind == node_kind::cache && tree_.at(id).cache != cache_kind::memory_side) add_cache(id);
     for (node_id id = 0; id < tree_.nodes().size(); ++id)
       if (tree_.is_processor(id) && !is_further_thread(id)) add_core(id);
+    side_cache_of_.assign(tree_.nodes().size(), none);
+    for (node_id id = 0; id < tree_.nodes().size(); ++id)
+      if (tree_.at(id).kind == node_kind::cache && tree_.at(id).cache == cache_kind::memory_side) add_side_cache(id);
     for (const node_id id : tree_.all(node_kind::memory)) add_memory(id);
     for (const node_id id : tree_.all(node_kind::device)) add_device(id);
     check_paths();
@@ -387,7 +390,6 @@ class spec_maker {
     memory.kind = n.memory;
     memory.node = id;
     memory.bytes = n.bytes;
-    memory.channels = std::max(1U, n.channels);
     if (spec_.mesh.columns > 0) std::tie(memory.x, memory.y) = position(id);
     const std::uint32_t index = static_cast<std::uint32_t>(spec_.memories.size());
     if (n.memory == machine::memory_technology::scratchpad && tile_of_node_[id] != none) {
@@ -395,49 +397,19 @@ class spec_maker {
       if (spec_.tiles[memory.tile].local_memory != none) fail(id, "a tile has one tile-local memory");
       spec_.tiles[memory.tile].local_memory = index;
     }
-    read_time(id, memory);
-    read_occupancy(id, memory);
-    read_banks(n, memory, [&](const std::string& message) { fail(id, message); });
+    memory.side_cache = side_cache_of_[n.parent];
+    memory_reader{tree_, spec_, failure()}.read_channels(id, memory);
     spec_.memories.push_back(std::move(memory));
     memory_nodes_.push_back(id);
   }
 
-  void read_time(node_id id, memory_spec& memory) const {
-    const node& n = tree_.at(id);
-    const double seen_ns = n.read_latency_ns > 0 ? n.read_latency_ns : n.latency_ns;
-    if (n.access_ns > 0) {
-      memory.access_time = from_ns(n.access_ns);
-    } else if (memory.tile == none && spec_.mesh.columns > 0) {
-      fail(id, "a memory behind a mesh needs an access_time, from its controller's side");
-    } else if (seen_ns <= 0) {
-      fail(id, "a memory needs a latency, as a core sees it, or an access_time");
-    } else {
-      // The latency that a core sees, less the lookup in its outermost cache, which comes first.
-      const time_ps before = memory.tile != none || spec_.cores.front().data_path.empty()
-                                 ? 0
-                                 : spec_.caches[spec_.cores.front().data_path.back()].hit_time;
-      if (from_ns(seen_ns) <= before) fail(id, "its latency is below that of the outermost cache in front of it");
-      memory.access_time = from_ns(seen_ns) - before;
-    }
+  void add_side_cache(node_id id) {
+    side_cache_of_[id] = static_cast<std::uint32_t>(spec_.side_caches.size());
+    spec_.side_caches.push_back(memory_reader{tree_, spec_, failure()}.read_side_cache(id, read_replacement(id)));
   }
 
-  void read_occupancy(node_id id, memory_spec& memory) const {
-    const node& n = tree_.at(id);
-    memory.burst_bytes = n.burst_bytes;
-    if (memory.burst_bytes == 0)
-      for (const cache_spec& cache : spec_.caches) memory.burst_bytes = std::max(memory.burst_bytes, cache.line_bytes);
-    if (memory.burst_bytes == 0) fail(id, "a memory without caches in front of it needs burst_bytes");
-    const std::uint64_t bandwidth = n.read_bandwidth > 0 ? n.read_bandwidth : n.bandwidth;
-    memory.bytes_per_second = bandwidth / memory.channels;
-    if (n.occupancy_ns > 0) {
-      memory.occupancy = from_ns(n.occupancy_ns);
-    } else if (memory.bytes_per_second > 0) {
-      memory.occupancy = from_ns(memory.burst_bytes * 1e9 / static_cast<double>(memory.bytes_per_second));
-    } else if (memory.tile == none) {
-      fail(id, "a memory needs a bandwidth, or an occupancy: how long a burst keeps a channel");
-    }
-    if (memory.bytes_per_second == 0 && memory.occupancy > 0)
-      memory.bytes_per_second = memory.burst_bytes * 1'000'000'000'000ULL / memory.occupancy;
+  [[nodiscard]] memory_reader::failure failure() const {
+    return [this](node_id id, const std::string& message) { fail(id, message); };
   }
 
   void add_device(node_id id) {
@@ -475,8 +447,9 @@ class spec_maker {
   std::vector<node_id> mesh_ends_;
   std::vector<node_id> tile_nodes_;
   std::vector<node_id> memory_nodes_;
-  std::vector<std::uint32_t> cache_of_;      // by node
-  std::vector<std::uint32_t> tile_of_node_;  // by node
+  std::vector<std::uint32_t> cache_of_;       // by node
+  std::vector<std::uint32_t> tile_of_node_;   // by node
+  std::vector<std::uint32_t> side_cache_of_;  // by node
 };
 
 }  // namespace

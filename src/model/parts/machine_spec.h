@@ -119,6 +119,17 @@ struct memory_spec {
   std::uint64_t bytes_per_second = 0;  // bandwidth of one channel for bytes beyond the first burst
   std::uint32_t channels = 1;          // interleaved by bursts
   bank_spec rows;                      // of each channel
+  std::uint32_t side_cache = none;     // the cache in front of it
+};
+
+// A cache in front of a memory, at the memory's side.
+struct side_cache_spec {
+  static constexpr std::uint64_t sets_of_block = 4096;  // whose tags take host memory together
+  std::uint64_t sets = 0;                               // a power of two, or a multiple of sets_of_block
+  std::uint32_t ways = 0;
+  std::uint32_t line_bytes = 0;
+  replacement_spec replacement;
+  memory_spec data;  // the memory that holds its lines
 };
 
 // A 2-D mesh or torus between tiles; columns is 0 if there is no mesh.
@@ -152,6 +163,7 @@ struct machine_spec {
   std::vector<cache_spec> caches;
   std::vector<tile_spec> tiles;
   std::vector<memory_spec> memories;
+  std::vector<side_cache_spec> side_caches;
   mesh_spec mesh;
   mesh_spec control;  // for messages alone, with equal columns and rows; if absent, `mesh` carries messages
   std::vector<accelerator_spec> accelerators;

@@ -1,4 +1,5 @@
-// A memory and its controller: channels (memory_channels.h), interleaved by bursts, and counts of what they carry.
+// A memory and its controller: channels (memory_channels.h), interleaved by bursts, and counts of what they carry; in
+// front of them perhaps a cache (memory_side_cache.h), whose misses are then all that they carry.
 //
 // Worked example (one channel, access time and occupancy 540 ns, bursts of 32 bytes, 400 MB/s): a line of 32 bytes
 // requested at 0 arrives at 540 ns; a second line requested at 100 ns begins at 540 and arrives at 1080 ns. 96 bytes
@@ -10,29 +11,41 @@
 #include "model/parts/counters.h"
 #include "model/parts/machine_spec.h"
 #include "model/parts/memory_channels.h"
+#include "model/parts/memory_side_cache.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace situ::model {
 
 class memory_controller {
  public:
   explicit memory_controller(const memory_spec& spec) : spec_{spec}, channels_{spec} {}
+  memory_controller(const memory_spec& spec, const side_cache_spec& in_front)
+      : spec_{spec}, channels_{spec}, side_{std::make_unique<memory_side_cache>(in_front)} {}
 
   // Reads or writes bytes; the request reaches the controller at `now`. Returns when the last byte is done. pre: bytes
   // > 0.
-  time_ps access(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now) noexcept {
+  time_ps access(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now) {
+    if (side_) [[unlikely]]
+      return access_through_cache(address, bytes, write, now);
     count(bytes, write);
     return channels_.access(address, bytes, now);
   }
   // Does the same for a unit next to the memory, and also counts the access in the unit counters. `own`: the unit's
-  // times, if they differ from the memory's.
+  // times, if they differ from the memory's; then a cache in front is left as it is.
   time_ps access_by_unit(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
-                         const std::optional<access_times>& own = {}) noexcept {
+                         const std::optional<access_times>& own = {}) {
     const time_ps before = channels_.busy();
-    count(bytes, write);
-    const time_ps done = own ? channels_.access_for(address, *own, now) : channels_.access(address, bytes, now);
+    time_ps done = 0;
+    if (own) {
+      count(bytes, write);
+      done = channels_.access_for(address, *own, now);
+    } else {
+      done = access(address, bytes, write, now);
+    }
     unit_bytes_ += bytes;
     unit_busy_ += channels_.busy() - before;
     return done;
@@ -40,6 +53,10 @@ class memory_controller {
 
   [[nodiscard]] const memory_spec& spec() const noexcept { return spec_; }
 
+  // Appends the counters of the cache in front, if there is one.
+  void append_side_counters(std::vector<part_counters>& to) const {
+    if (side_) to.push_back(side_->counters());
+  }
   [[nodiscard]] part_counters counters() const {
     part_counters made{spec_.name,
                        "memory",
@@ -54,11 +71,19 @@ class memory_controller {
     return made;
   }
   void reset_counters() noexcept {
+    if (side_) side_->reset_counters();
     channels_.reset_counters();
     reads_ = writes_ = read_ = written_ = unit_bytes_ = unit_busy_ = 0;
   }
 
  private:
+  [[gnu::noinline]] time_ps access_through_cache(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now) {
+    return side_->access(address, bytes, write, now,
+                         [this](std::uint64_t at, std::uint64_t length, bool writes, time_ps begin) {
+                           count(length, writes);
+                           return channels_.access(at, length, begin);
+                         });
+  }
   void count(std::uint64_t bytes, bool write) noexcept {
     ++(write ? writes_ : reads_);
     (write ? written_ : read_) += bytes;
@@ -66,6 +91,7 @@ class memory_controller {
 
   memory_spec spec_;
   memory_channels channels_;
+  std::unique_ptr<memory_side_cache> side_;  // null: there is none
   std::uint64_t reads_ = 0;
   std::uint64_t writes_ = 0;
   std::uint64_t read_ = 0;

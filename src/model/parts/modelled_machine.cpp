@@ -26,7 +26,9 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
          .is_exclusive = cache.inclusion == machine::inclusion::exclusive});
   for (const tile_spec& tile : spec.tiles)
     tiles.push_back({.bus = tile_bus{tile}, .adapter = network_adapter{tile}, .at = {tile.x, tile.y}});
-  for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);
+  for (const memory_spec& memory : spec.memories)
+    memories.push_back(memory.side_cache == none ? memory_controller{memory}
+                                                 : memory_controller{memory, spec.side_caches[memory.side_cache]});
   if (spec.mesh.columns > 0) {
     network.emplace(spec.mesh);
     if (spec.control.columns > 0) control.emplace(spec.control, "control ");
@@ -262,6 +264,7 @@ std::vector<part_counters> modelled_machine::counters() const {
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.adapter.counters());
   if (m.network) m.network->append_counters(all);
   if (m.control) m.control->append_counters(all);
+  for (const memory_controller& memory : m.memories) memory.append_side_counters(all);
   for (const memory_controller& memory : m.memories) all.push_back(memory.counters());
   return all;
 }

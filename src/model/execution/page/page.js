@@ -290,7 +290,7 @@ if (last > 0) {
     const drawn = drawMisses(level, caches.filter(c => c.level === level).map(c => c.name));
     if (drawn) add(`<div class="chart">${drawn}</div>`);
   }
-  for (const [kind, name] of [["core", "Cores"], ["memory", "Memories"], ["adapter", "Network adapters"], ["link", "Links"], ["graph unit", "Graph units"], ["bus", "Buses"]]) {
+  for (const [kind, name] of [["core", "Cores"], ["memory-side cache", "Memory-side caches"], ["memory", "Memories"], ["adapter", "Network adapters"], ["link", "Links"], ["graph unit", "Graph units"], ["bus", "Buses"]]) {
     const drawn = drawStrips(kind, kind === "core" ? 64 : 16);
     if (drawn === "") continue;
     add(`<h3>${name}</h3>`);
@@ -346,7 +346,7 @@ table("caches", "Caches", "C-AMAT, the average time of an access where accesses 
   }));
 table("tlbs", "TLBs", "Hits and misses of accesses whose page is not that of the access before.",
   ofKind("tlb").map(row => ({ tlb: row.part, hits: row.hits, misses: row.misses, walk_ps: row.walk_ps })));
-for (const [id, kind, title] of [["buses", "bus", "Buses"], ["adapters", "adapter", "Network adapters"], ["links", "link", "Links"], ["memories", "memory", "Memories"], ["units", "graph unit", "Graph units"]])
+for (const [id, kind, title] of [["buses", "bus", "Buses"], ["adapters", "adapter", "Network adapters"], ["links", "link", "Links"], ["side_caches", "memory-side cache", "Memory-side caches"], ["memories", "memory", "Memories"], ["units", "graph unit", "Graph units"]])
   table(id, title, "", ofKind(kind).map(row => busy(kind, row)));
 table("rooms", "Use of memories", "What the program and its places hold of each memory, and what came into it since another one was full.",
   (report.memories?.used ?? []).map(m => ({ memory: m.memory, size_bytes: m.bytes, most_bytes: m.most_bytes, bytes_at_end: m.bytes_at_end,
