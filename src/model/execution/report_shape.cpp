@@ -23,9 +23,10 @@ ordered_json tile_node(const machine_spec& of, const tile_spec& tile) {
   for (std::uint32_t core = 0; core < of.cores.size(); ++core)
     if (&of.tiles[of.cores[core].tile] == &tile) made["cores"].push_back(fmt::format("core {}", core));
   for (const std::uint32_t cache : tile.caches)
-    made["caches"].push_back({{"name", of.caches[cache].name},
-                              {"level", of.caches[cache].level},
-                              {"instructions", of.caches[cache].kind == machine::cache_kind::instruction}});
+    if (of.caches[cache].victims_of == none)
+      made["caches"].push_back({{"name", of.caches[cache].name},
+                                {"level", of.caches[cache].level},
+                                {"instructions", of.caches[cache].kind == machine::cache_kind::instruction}});
   if (tile.local_memory != none) made["memories"].push_back(of.memories[tile.local_memory].name);
   return made;
 }

@@ -8,6 +8,8 @@
 //    cache with inclusion = "inclusive".
 // 4. A line that enters a cache in front of an exclusive one leaves the exclusive cache, with its dirty bit; a line that
 //    leaves that cache, dirty or not, enters the exclusive one.
+// 5. A victim buffer is such an exclusive cache of one set, directly behind its cache. It is no part of the tile's outer
+//    world: a hit in it takes no bus and no miss register, and it has the level of its cache.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
@@ -102,16 +104,20 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   core_state& c = cores[core];
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
-  if (c.has_registers) now = free_registers(core, way.first(level), now);
+  const bool is_victim = level == 1 && level < way.size() && way[1]->victims_of != nullptr;
+  if (c.has_registers && !is_victim) now = free_registers(core, way.first(level), now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
   cache_state& first = *way.front();
   if (!first.lost.empty() && first.lost.contains(first.tags.line_of(address))) ++c.shared.coherence_misses;
   const std::uint32_t bytes = first.tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
-  const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
+  time_ps begin = now;
+  if (!is_victim) begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
   time_ps done = 0;
-  if (on_chip) {
+  if (is_victim) [[unlikely]] {  // it may still be on its way
+    done = std::max(begin + way[1]->hit_time, first.under_way.arrival(first.tags.line_of(address), begin));
+  } else if (on_chip) {
     cache_state& from = *way[std::min(level, way.size() - 1)];
     done = std::max(begin + from.hit_time + others.time, from.under_way.arrival(from.tags.line_of(address), begin));
   } else if (where.own) {
@@ -134,7 +140,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   } else {
     fill_missing(first, address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, room_made);
   }
-  if (c.has_registers) keep_request(core, way, level, address, asked, done);
+  if (c.has_registers) keep_request(core, way, is_victim ? 0 : level, address, asked, done);
   return done;
 }
 
@@ -213,6 +219,7 @@ modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const c
 
 // Notes that a cache has lost a line, or the right to write it, to another core's access.
 void modelled_machine::impl::note_taken(cache_state& from, std::uint64_t line, bool is_lost) {
+  if (from.victims_of != nullptr) return note_taken(*from.victims_of, line, is_lost);
   if (from.first_of.empty()) return;
   if (is_lost) from.lost.insert(line);
   if (sharing == nullptr) return;
@@ -241,7 +248,7 @@ void modelled_machine::impl::fill(cache_state& cache, std::uint64_t address, lin
   } else if (gone.state.dirty || keeps_clean) {
     const std::uint64_t left = cache.tags.address_of(gone.line);
     if (gone.state.dirty) ++cache.write_backs;
-    if (!home_of(left, cache.tile).own) {
+    if (cache.next->victims_of != nullptr || !home_of(left, cache.tile).own) {
       fill(*cache.next, left, {.dirty = gone.state.dirty, .writable = true}, now);
     } else if (gone.state.dirty) {
       write_to_memory(cache.tile, left, cache.tags.line_bytes(), now);
@@ -264,7 +271,8 @@ void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t addr
 [[gnu::noinline]] void modelled_machine::impl::fill_by_keys(cache_state& cache, std::uint64_t address, line_state state,
                                                             time_ps now) {
   const std::uint64_t line = cache.tags.line_of(address);
-  if (cache.feeds_exclusive) state.dirty |= cache.next->tags.drop(line).state.dirty;
+  for (cache_state* next = cache.next; next != nullptr && next->is_exclusive; next = next->next)
+    state.dirty |= next->tags.drop(line).state.dirty;
   set_associative_cache::victim gone = cache.tags.fill(line, state);
   if (!gone.exists()) return;
   if (!cache.inner.empty()) gone.state.dirty |= drop_inner(cache, gone.line);
@@ -380,6 +388,7 @@ time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t ad
   const path way = c.data_path;
   for (std::size_t level = 1; level < way.size(); ++level) {
     cache_state& cache = *way[level];
+    if (cache.victims_of != nullptr) continue;  // its line is written on the way
     const std::uint64_t line = cache.tags.line_of(address);
     const bool there = cache.tags.hit(line);
     ++(there ? cache.hits : cache.misses);

@@ -52,6 +52,7 @@ class spec_maker {
   }
 
  private:
+  static constexpr std::uint32_t most_victims = 256;
   static constexpr std::string_view add_adapter =
       "add a [[node]] in its group with kind = \"device\" and device = \"network_adapter\"";
 
@@ -200,6 +201,31 @@ class spec_maker {
                             .prefetch_lines = n.prefetch_lines,
                             .prefetch_page = std::max<std::uint64_t>(n.prefetch_page_bytes, 4096),
                             .cores = {}});
+    if (n.victim_lines > 0) add_victim_buffer(id);
+  }
+
+  // A victim buffer is an exclusive cache of one set behind its cache, which answers in another hit time.
+  void add_victim_buffer(node_id id) {
+    const std::uint32_t index = cache_of_[id];
+    cache_spec& of = spec_.caches[index];
+    cache_spec buffer{.name = of.name + "'s victim buffer",
+                      .tile = of.tile,
+                      .level = of.level,
+                      .kind = of.kind,
+                      .sets = 1,
+                      .ways = tree_.at(id).victim_lines,
+                      .line_bytes = of.line_bytes,
+                      .hit_time = 2 * of.hit_time,
+                      .write_through = of.write_through,
+                      .inclusion = inclusion::exclusive,
+                      .victims_of = index,
+                      .cores = {}};
+    if (buffer.ways > most_victims)
+      fail(id, fmt::format("victim_lines = {} cannot be; its lines are searched all at once: write {} at most",
+                           buffer.ways, most_victims));
+    of.victim_buffer = index + 1;
+    spec_.tiles[of.tile].caches.push_back(index + 1);
+    spec_.caches.push_back(std::move(buffer));
   }
 
   [[nodiscard]] replacement_spec read_replacement(node_id id) const {
@@ -254,10 +280,17 @@ class spec_maker {
         if (n.store_buffer > 0 && core.store_buffer == 1) core.store_buffer = n.store_buffer;
       }
       if (cache_of_[up] == none) continue;
-      spec_.caches[cache_of_[up]].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
-      if (n.cache != cache_kind::instruction) core.data_path.push_back(cache_of_[up]);
-      if (n.cache != cache_kind::data) core.fetch_path.push_back(cache_of_[up]);
+      for (std::uint32_t cache = cache_of_[up]; cache != none; cache = spec_.caches[cache].victim_buffer) {
+        spec_.caches[cache].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
+        if (n.cache != cache_kind::instruction) core.data_path.push_back(cache);
+        if (n.cache != cache_kind::data) core.fetch_path.push_back(cache);
+      }
     }
+    for (const std::vector<std::uint32_t>* path : {&core.data_path, &core.fetch_path})
+      if (!path->empty() && spec_.caches[path->back()].victims_of != none)
+        fail(static_cast<node_id>(std::ranges::find(cache_of_, spec_.caches[path->back()].victims_of) -
+                                  cache_of_.begin()),
+             "a victim buffer is between its cache and the next one; remove victim_lines of the outermost cache");
     if (hertz == 0) fail(id, "a core needs a clock");
     const machine::instruction_cycles& c = core.cycles;
     if (std::ranges::min({c.integer, c.multiply, c.divide, c.floating, c.branch, c.call}) <= 0)

@@ -69,6 +69,8 @@ struct cache_spec {
   std::uint32_t prefetch_streams = 0;      // streams that the prefetcher follows; 0: no prefetcher
   std::uint32_t prefetch_lines = 0;        // lines that it fetches ahead
   std::uint64_t prefetch_page = 0;         // page size in bytes; the prefetcher stops at the end of a page
+  std::uint32_t victim_buffer = none;      // the cache that is its victim buffer, the next one of each path
+  std::uint32_t victims_of = none;         // of a victim buffer: the cache whose victims it takes
   std::vector<std::uint32_t> cores;        // cores whose path includes the cache
 };
 

@@ -64,6 +64,7 @@ struct modelled_machine::impl {
     bool is_met_ahead = false;               // whether this is such a first cache
     bool is_exclusive = false;               // holds what the caches in front of it evict, and loses what they fetch
     bool feeds_exclusive = false;            // the next cache is exclusive
+    cache_state* victims_of = nullptr;       // of a victim buffer: the cache whose victims it takes
     bool fills_by_keys = false;              // one of these, inclusive, or with another replacement than the default
     std::vector<cache_state*> inner;         // of an inclusive cache: those in front of it, which hold no other lines
     bool is_used = false;                    // has ever held a line; caches of idle cores are not asked for lines

@@ -65,6 +65,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
 // Connects caches that hold all lines of those in front of them, or none.
 void modelled_machine::impl::connect_inclusion() {
   for (cache_state& each : caches) {
+    if (const std::uint32_t of = spec.caches[each.index].victims_of; of != none) each.victims_of = &caches[of];
     each.feeds_exclusive = each.next != nullptr && each.next->is_exclusive;
     for (cache_state* outer = each.next; outer != nullptr; outer = outer->next)
       if (spec.caches[outer->index].inclusion == machine::inclusion::inclusive) outer->inner.push_back(&each);
@@ -215,6 +216,7 @@ void modelled_machine::count_fetch_hits(std::uint32_t core, std::uint64_t lines)
 
 camat_figures modelled_machine::camat(std::uint32_t cache) const {
   const impl::cache_state& state = impl_->caches[cache];
+  if (state.victims_of != nullptr) return {};  // its hits are misses of its cache
   if (impl_->spec.caches[cache].level > 1 || state.is_met_ahead) return state.meter.figures();
   // A core waits for its misses, so nothing overlaps in a first cache.
   camat_figures f;
@@ -241,19 +243,25 @@ std::vector<part_counters> modelled_machine::counters() const {
   }
   for (std::size_t i = 0; i < m.caches.size(); ++i) {
     const impl::cache_state& c = m.caches[i];
+    if (c.victims_of != nullptr) continue;
+    // What leaves a cache with a victim buffer leaves it by the buffer.
+    const std::uint32_t buffer = m.spec.caches[i].victim_buffer;
+    const impl::cache_state& out = buffer == none ? c : m.caches[buffer];
+    const std::uint64_t invalidations = c.invalidations + (buffer == none ? 0 : out.invalidations);
     const camat_figures f = camat(static_cast<std::uint32_t>(i));
     part_counters& counted = all.emplace_back(part_counters{m.spec.caches[i].name,
                                                             "cache",
                                                             {{"hits", c.hits},
                                                              {"misses", c.misses},
-                                                             {"evictions", c.evictions},
-                                                             {"write_backs", c.write_backs},
-                                                             {"invalidations", c.invalidations},
+                                                             {"evictions", out.evictions},
+                                                             {"write_backs", out.write_backs},
+                                                             {"invalidations", invalidations},
                                                              {"active_ps", f.active},
                                                              {"hit_active_ps", f.hit_active},
                                                              {"pure_misses", f.pure_misses},
                                                              {"pure_miss_ps", f.pure_time},
                                                              {"pure_active_ps", f.pure_active}}});
+    if (buffer != none) counted.values.emplace_back("victim_hits", out.hits);
     if (c.prefetcher.exists()) counted.values.emplace_back("prefetches", c.prefetches);
   }
   for (std::size_t i = 0; i < m.cores.size(); ++i) {
