@@ -12,13 +12,14 @@ void put_known(ordered_json& to, const char* key, T value) {
   if (value != T{}) to[key] = value;
 }
 
-void put_tlb(ordered_json& out, const char* key, const tlb& of) {
+void put_tlb(ordered_json& out, std::string_view key, const tlb& of) {
   if (of == tlb{}) return;
-  ordered_json& made = out[key];
+  ordered_json& made = out[std::string{key}];
   put_known(made, "entries", of.entries);
   put_known(made, "ways", of.ways);
   put_known(made, "page_bytes", of.page_bytes);
   put_known(made, "walk_cycles", of.walk_cycles);
+  put_known(made, "hit_cycles", of.hit_cycles);
 }
 
 void put_banks(ordered_json& out, const dram_banks& of) {
@@ -58,8 +59,10 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "prefetch_streams", n.prefetch_streams);
   put_known(out, "prefetch_lines", n.prefetch_lines);
   put_known(out, "prefetch_page_bytes", n.prefetch_page_bytes);
-  put_tlb(out, "itlb", n.itlb);
-  put_tlb(out, "dtlb", n.dtlb);
+  for (const auto& [key, of] : tlb_keys) put_tlb(out, key, n.*of);
+  if (n.walks != page_walks::unknown) out["page_walks"] = name(n.walks);
+  put_known(out, "walk_cache", n.walk_cache);
+  put_known(out, "page_size_bytes", n.page_size_bytes);
   if (n.cycles == instruction_cycles{}) return;
   ordered_json& cycles = out["cycles"];
   put_known(cycles, "integer", n.cycles.integer);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace situ::machine {
@@ -17,6 +18,7 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"density", form::bytes},
     {"prefetch_page", form::bytes},
     {"page", form::bytes},
+    {"page_size", form::bytes},
     {"bandwidth", form::bandwidth},
     {"read_bandwidth", form::bandwidth},
     {"write_bandwidth", form::bandwidth},
@@ -35,6 +37,7 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"address_mapping", form::word},
     {"write_policy", form::word},
     {"allocates_on", form::word},
+    {"page_walks", form::word},
     {"coherence", form::word},
     {"topology", form::word},
     {"line_bytes", form::number},
@@ -61,10 +64,15 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"call", form::number},
     {"mispredict", form::number},
     {"walk", form::number},
+    {"hit", form::number},
+    {"walk_cache", form::number},
 };
 
 // Tables of figures, which have marks of their own: assumed.cycles.floating.
-constexpr std::string_view tables_of_figures[] = {"cycles", "itlb", "dtlb"};
+bool is_table_of_figures(std::string_view key) {
+  return key == "cycles" ||
+         std::ranges::find(tlb_keys, key, [](const auto& each) { return each.first; }) != std::end(tlb_keys);
+}
 
 double number_of(const spec_table& table, std::string_view key, form as) {
   switch (as) {
@@ -131,7 +139,7 @@ void read_assumed(const spec_table& table, std::string_view owner, std::vector<a
   if (!table.has("assumed")) return;
   const spec_table marks = table.table("assumed");
   for (const std::string& key : marks.keys()) {
-    if (std::ranges::find(tables_of_figures, key) == std::end(tables_of_figures)) {
+    if (!is_table_of_figures(key)) {
       read_mark(table, marks, key, owner, to);
       continue;
     }

@@ -52,6 +52,7 @@ constexpr inclusion inclusions[] = {inclusion::unknown, inclusion::none, inclusi
 constexpr page_policy page_policies[] = {page_policy::unknown, page_policy::open, page_policy::closed};
 constexpr address_mapping mappings[] = {address_mapping::unknown, address_mapping::row_bank_column,
                                         address_mapping::row_column_bank, address_mapping::permutation};
+constexpr page_walks walks_of_pages[] = {page_walks::unknown, page_walks::fixed, page_walks::through_caches};
 constexpr coherence coherences[] = {coherence::unknown, coherence::none, coherence::snooping, coherence::directory};
 // Keys that only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
@@ -94,7 +95,15 @@ const model_key model_keys[] = {
     {"entries", {node_kind::device}},
     {"cycles", {node_kind::core}},
     {"itlb", {node_kind::core}},
+    {"itlb_2m", {node_kind::core}},
+    {"itlb_1g", {node_kind::core}},
     {"dtlb", {node_kind::core}},
+    {"dtlb_2m", {node_kind::core}},
+    {"dtlb_1g", {node_kind::core}},
+    {"stlb", {node_kind::core}},
+    {"page_walks", {node_kind::core}},
+    {"walk_cache", {node_kind::core}},
+    {"page_size", {node_kind::core}},
     {"width", {node_kind::core}},
     {"window", {node_kind::core}},
     {"store_buffer", {node_kind::core}},
@@ -272,7 +281,15 @@ class reader {
                       "entries",
                       "cycles",
                       "itlb",
+                      "itlb_2m",
+                      "itlb_1g",
                       "dtlb",
+                      "dtlb_2m",
+                      "dtlb_1g",
+                      "stlb",
+                      "page_walks",
+                      "walk_cache",
+                      "page_size",
                       "width",
                       "window",
                       "store_buffer",
@@ -396,8 +413,11 @@ class reader {
     facts.prefetch_lines = small(table, "prefetch_lines");
     facts.prefetch_page_bytes = table.bytes("prefetch_page", 0);
     if (table.has("cycles")) read_cycles(table.table("cycles"), facts.cycles);
-    if (table.has("itlb")) facts.itlb = read_tlb(table.table("itlb"));
-    if (table.has("dtlb")) facts.dtlb = read_tlb(table.table("dtlb"));
+    for (const auto& [key, of] : tlb_keys)
+      if (table.has(key)) facts.*of = read_tlb(table.table(key), key);
+    facts.walks = parse_kind(table, "page_walks", "unknown", walks_of_pages);
+    facts.walk_cache = small(table, "walk_cache");
+    facts.page_size_bytes = table.bytes("page_size", 0);
   }
 
   // The keys that a memory-side cache shares with memories are no other cache's.
@@ -429,12 +449,18 @@ class reader {
     return value;
   }
 
-  static tlb read_tlb(const spec_table& table) {
-    table.allow_only({"entries", "ways", "page", "walk"});
+  static tlb read_tlb(const spec_table& table, std::string_view which) {
+    if (which == "itlb" || which == "dtlb")
+      table.allow_only({"entries", "ways", "page", "walk"});
+    else if (which == "stlb")
+      table.allow_only({"entries", "ways", "hit"});
+    else
+      table.allow_only({"entries", "ways"});
     return {.entries = small(table, "entries"),
             .ways = small(table, "ways"),
             .page_bytes = table.bytes("page", 0),
-            .walk_cycles = cycles_in(table, "walk")};
+            .walk_cycles = cycles_in(table, "walk"),
+            .hit_cycles = cycles_in(table, "hit")};
   }
 
   static void read_cycles(const spec_table& table, instruction_cycles& cycles) {

@@ -196,8 +196,10 @@ class writer {
     count("victim_lines", n.victim_lines);
     count("entries", n.entries);
     cycles(n.cycles);
-    put_tlb("itlb", n.itlb);
-    put_tlb("dtlb", n.dtlb);
+    for (const auto& [key, of] : tlb_keys) put_tlb(key, n.*of);
+    word("page_walks", n.walks);
+    count("walk_cache", n.walk_cache);
+    if (n.page_size_bytes > 0) out_ += fmt::format("page_size = \"{}\"\n", exact_bytes(n.page_size_bytes));
     if (n.width > 0) out_ += fmt::format("width = {}\n", n.width);
     count("window", n.window);
     count("store_buffer", n.store_buffer);
@@ -227,12 +229,13 @@ class writer {
     if (!parts.empty()) out_ += fmt::format("cycles = {{ {} }}\n", fmt::join(parts, ", "));
   }
 
-  void put_tlb(const char* key, const tlb& of) {
+  void put_tlb(std::string_view key, const tlb& of) {
     std::vector<std::string> parts;
     if (of.entries > 0) parts.push_back(fmt::format("entries = {}", of.entries));
     if (of.ways > 0) parts.push_back(fmt::format("ways = {}", of.ways));
     if (of.page_bytes > 0) parts.push_back(fmt::format("page = \"{}\"", exact_bytes(of.page_bytes)));
     if (of.walk_cycles > 0) parts.push_back(fmt::format("walk = {}", of.walk_cycles));
+    if (of.hit_cycles > 0) parts.push_back(fmt::format("hit = {}", of.hit_cycles));
     if (!parts.empty()) out_ += fmt::format("{} = {{ {} }}\n", key, fmt::join(parts, ", "));
   }
 

@@ -81,6 +81,11 @@ std::string_view name(address_mapping how) noexcept {
   return names[static_cast<std::size_t>(how)];
 }
 
+std::string_view name(page_walks how) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "fixed", "through_caches"};
+  return names[static_cast<std::size_t>(how)];
+}
+
 std::string_view name(coherence how) noexcept {
   static constexpr std::string_view names[] = {"unknown", "none", "snooping", "directory"};
   return names[static_cast<std::size_t>(how)];
@@ -277,14 +282,21 @@ bool has_memory_figures(const node_facts& facts) {
 
 namespace {
 
+void check_figure(double figure) {
+  if (!(figure >= 0) || !std::isfinite(figure))
+    throw_error(errc::bad_argument, "times and cycles are finite numbers, not below zero");
+}
+
 void check_model_figures(const node_facts& facts) {
   for (const double figure :
        {facts.access_ns, facts.occupancy_ns, facts.width, facts.cycles.integer, facts.cycles.multiply,
         facts.cycles.divide, facts.cycles.floating, facts.cycles.branch, facts.cycles.call, facts.cycles.mispredict,
-        facts.itlb.walk_cycles, facts.dtlb.walk_cycles, facts.rows.trcd_ns, facts.rows.trp_ns, facts.rows.tras_ns,
-        facts.rows.trefi_ns, facts.rows.trfc_ns})
-    if (!(figure >= 0) || !std::isfinite(figure))
-      throw_error(errc::bad_argument, "times and cycles are finite numbers, not below zero");
+        facts.rows.trcd_ns, facts.rows.trp_ns, facts.rows.tras_ns, facts.rows.trefi_ns, facts.rows.trfc_ns})
+    check_figure(figure);
+  for (const auto& [key, of] : tlb_keys) {
+    check_figure((facts.*of).walk_cycles);
+    check_figure((facts.*of).hit_cycles);
+  }
   if ((facts.x == no_index) != (facts.y == no_index))
     throw_error(errc::bad_argument, "a position has a column and a row");
 }

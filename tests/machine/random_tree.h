@@ -78,6 +78,12 @@ class random_tree {
           facts.cycles.mispredict = below(3);
           facts.itlb = {.entries = below(3), .ways = below(3), .page_bytes = 4096ULL * below(3), .walk_cycles = 30.5};
           facts.dtlb.entries = below(3);
+          facts.dtlb_2m.entries = below(3);
+          facts.itlb_1g.ways = below(3);
+          facts.stlb = {.entries = below(3), .ways = below(3), .hit_cycles = 0.5 * below(3)};
+          facts.walks = static_cast<page_walks>(below(3));
+          facts.walk_cache = below(3);
+          facts.page_size_bytes = 4096ULL * below(3);
           facts.store_buffer = below(3);
           facts.os_index = 100000 + next_pu++;
           break;

@@ -221,20 +221,23 @@ TEST(NetworkAdapter, AsManyAtATimeAsItHas) {
 // The example at the head of tlb.h.
 TEST(Tlb, IsLookedIntoWhereThePageIsAnother) {
   tlb buffer{{.sets = 1, .ways = 2, .page_bytes = 4096, .walk_time = 30}};
-  std::vector<time_ps> took;
-  for (const std::uint64_t page : {1, 1, 2, 1, 3, 2})
-    took.push_back(buffer.translate(page * 4096 + 8 * page, 100) - 100);
-  EXPECT_EQ(took, (std::vector<time_ps>{30, 0, 30, 0, 30, 30}));
+  std::vector<int> found;
+  for (const std::uint64_t page : {1, 1, 2, 1, 3, 2}) {
+    const std::uint64_t address = page * 4096 + 8 * page;
+    found.push_back(buffer.is_last(address) ? 2 : buffer.look_up(address, buffer.shift_of(0)) ? 1 : 0);
+  }
+  EXPECT_EQ(found, (std::vector<int>{0, 2, 0, 1, 0, 0}));
   const part_counters counted = buffer.counters("DTLB 0");
   EXPECT_EQ(counted["hits"], 1u);
   EXPECT_EQ(counted["misses"], 4u);
-  EXPECT_EQ(counted["walk_ps"], 120u);
 }
 
-TEST(Tlb, OfAMachineWithoutOneTakesNoTime) {
+TEST(Tlb, OfAMachineWithoutOneNeedsNoLookUp) {
   tlb buffer{tlb_spec{}};
   EXPECT_FALSE(buffer.exists());
-  EXPECT_EQ(buffer.translate(4096, 100), 100u);
+  EXPECT_TRUE(buffer.is_last(4096));
+  buffer.forget_last();
+  EXPECT_TRUE(buffer.is_last(4096));
 }
 
 TEST(Counters, AsTextAndJson) {

@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace situ::machine {
@@ -95,6 +96,9 @@ enum class page_policy : std::uint8_t { unknown, open, closed };
 // the order is that of row_bank_column, and the bank's number is the exclusive or with the row's (Zhang, Zhu and Zhang,
 // MICRO 2000).
 enum class address_mapping : std::uint8_t { unknown, row_bank_column, row_column_bank, permutation };
+// The time of a page walk: a fixed one, which unknown means to a model, or that of reads of the page table through the
+// core's caches.
+enum class page_walks : std::uint8_t { unknown, fixed, through_caches };
 // The mechanism that keeps the caches under a node coherent with each other. For the machine, `none` says that the
 // groups that have a mechanism inside are not coherent with each other: the tiles of a non-coherent machine. For a
 // group with a network adapter it says that the group is such a tile, and that its own caches are not kept coherent,
@@ -127,6 +131,7 @@ enum class traffic : std::uint8_t { all, messages };
 [[nodiscard]] std::string_view name(inclusion how) noexcept;
 [[nodiscard]] std::string_view name(page_policy how) noexcept;
 [[nodiscard]] std::string_view name(address_mapping how) noexcept;
+[[nodiscard]] std::string_view name(page_walks how) noexcept;
 [[nodiscard]] std::string_view name(coherence how) noexcept;
 [[nodiscard]] std::string_view name(topology shape) noexcept;
 [[nodiscard]] std::string_view name(traffic what) noexcept;
@@ -151,12 +156,13 @@ struct instruction_cycles {
   friend bool operator==(const instruction_cycles&, const instruction_cycles&) = default;
 };
 
-// A core's translation lookaside buffer. Zero entries: it is not modelled.
+// A core's translation lookaside buffer, or its entries for one size of pages. Zero entries: it is not modelled.
 struct tlb {
   std::uint32_t entries = 0;
   std::uint32_t ways = 0;        // if equal to entries: fully associative
-  std::uint64_t page_bytes = 0;  // page size that an entry translates
-  double walk_cycles = 0;        // core cycles of a miss
+  std::uint64_t page_bytes = 0;  // of a first level: page size that an entry translates
+  double walk_cycles = 0;        // of a first level: core cycles of a page walk
+  double hit_cycles = 0;         // of a second level: core cycles after a miss of the first one
 
   friend bool operator==(const tlb&, const tlb&) = default;
 };
@@ -213,17 +219,25 @@ struct node_facts {
   coherence coherent_by = coherence::unknown;               // of the machine, a package or a group
   std::uint32_t x = no_index;                               // of a package, group or device: its column on a grid
   std::uint32_t y = no_index;                               // and its row
-  std::uint32_t width_bits = 0;            // of a group: bits that its bus carries in a cycle of its clock
-  double access_ns = 0;                    // of a memory: from its controller's side, without the time to reach it
-  double occupancy_ns = 0;                 // of a memory: time that a burst occupies a channel
-  std::uint32_t burst_bytes = 0;           // of a memory: bytes that one access reads or writes
-  std::uint32_t channels = 0;              // of a memory
-  dram_banks rows;                         // of a memory or a memory-side cache
-  std::uint32_t victim_lines = 0;          // of a cache: lines of its victim buffer
-  std::uint32_t entries = 0;               // of a device: entries that it holds, or operations under way at a time
-  instruction_cycles cycles;               // of a core
-  tlb itlb;                                // of a core: for its instructions
-  tlb dtlb;                                // of a core: for its data
+  std::uint32_t width_bits = 0;    // of a group: bits that its bus carries in a cycle of its clock
+  double access_ns = 0;            // of a memory: from its controller's side, without the time to reach it
+  double occupancy_ns = 0;         // of a memory: time that a burst occupies a channel
+  std::uint32_t burst_bytes = 0;   // of a memory: bytes that one access reads or writes
+  std::uint32_t channels = 0;      // of a memory
+  dram_banks rows;                 // of a memory or a memory-side cache
+  std::uint32_t victim_lines = 0;  // of a cache: lines of its victim buffer
+  std::uint32_t entries = 0;       // of a device: entries that it holds, or operations under way at a time
+  instruction_cycles cycles;       // of a core
+  tlb itlb;                        // of a core: for its instructions
+  tlb dtlb;                        // of a core: for its data
+  tlb itlb_2m;                     // of a core: its ITLB's entries for pages of 2 MiB
+  tlb itlb_1g;                     // and of 1 GiB
+  tlb dtlb_2m;                     // the same of its DTLB
+  tlb dtlb_1g;
+  tlb stlb;                                // of a core: its second level, for instructions and data
+  page_walks walks = page_walks::unknown;  // of a core
+  std::uint32_t walk_cache = 0;            // of a core: entries of its page-walk cache
+  std::uint64_t page_size_bytes = 0;       // of a core: its program's data pages; 0: those of its DTLB
   double width = 0;                        // of a core: instructions of several classes a cycle; 0: they add up
   std::uint32_t window = 0;                // of a core: instructions under way, so that it continues past a miss
   std::uint32_t store_buffer = 0;          // of a core with a window: stores that wait for their lines
@@ -235,6 +249,12 @@ struct node_facts {
 
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };
+
+// The TLBs of a core, by their keys in machine files.
+inline constexpr std::pair<std::string_view, tlb node_facts::*> tlb_keys[] = {
+    {"itlb", &node_facts::itlb}, {"itlb_2m", &node_facts::itlb_2m}, {"itlb_1g", &node_facts::itlb_1g},
+    {"dtlb", &node_facts::dtlb}, {"dtlb_2m", &node_facts::dtlb_2m}, {"dtlb_1g", &node_facts::dtlb_1g},
+    {"stlb", &node_facts::stlb}};
 
 // A node of a tree: the facts from its source, and its position in the tree.
 struct node : node_facts {

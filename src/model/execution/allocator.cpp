@@ -1,6 +1,6 @@
-// malloc and mmap at addresses that are the same in each run. Each tile has memory of its own, and so do the executor
-// and the program outside of modelled time (before main). The block of an allocation depends only on earlier
-// allocations and frees, in time order.
+// malloc and mmap at addresses that are the same in each run, and madvise. Each tile has memory of its own, and so do
+// the executor and the program outside of modelled time (before main). The block of an allocation depends only on
+// earlier allocations and frees, in time order.
 //
 //   header (16 bytes): bytes of the block | tile << 8 | class        block, aligned to 16
 //   a block with a larger alignment has a second header before it, which points to the first
@@ -282,27 +282,62 @@ static bool is_refused(std::size_t bytes, int protection, int flags) noexcept {
   return !the_engine->machine().has_room(tile, bytes);
 }
 
+// Returns the shift of the pages that MAP_HUGETLB asks for; 0: the usual ones.
+static std::uint32_t page_shift_of(int flags) noexcept {
+  if ((flags & MAP_HUGETLB) == 0) return 0;
+  const auto shift = static_cast<std::uint32_t>(flags) >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
+  return shift == 0 ? 21 : shift;
+}
+
+static void set_page_size(std::uintptr_t begin, std::uintptr_t end, std::uint32_t shift) noexcept {
+  if (the_engine == nullptr) return;
+  const outside_time scope;
+  the_engine->machine().set_page_size(begin, end, shift);
+}
+
+// Large pages are the machine's: the host's need not have any.
 void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  const std::uint32_t shift = page_shift_of(flags);
+  if (shift != 0 && shift != 21 && shift != 30) return errno = EINVAL, MAP_FAILED;
+  const std::size_t beyond = shift == 0 ? 0 : (std::size_t{1} << shift) - 1;
+  if (shift != 0) {
+    flags &= static_cast<int>(~(unsigned{MAP_HUGETLB} | unsigned{MAP_HUGE_MASK} << MAP_HUGE_SHIFT));
+    if (__builtin_add_overflow(bytes, beyond, &bytes)) return errno = ENOMEM, MAP_FAILED;
+    bytes &= ~beyond;
+  }
   if (is_refused(bytes, protection, flags)) return errno = ENOMEM, MAP_FAILED;
   const bool anywhere = wanted == nullptr && bytes != 0 && running != &nobody;
   if (anywhere) flags |= MAP_FIXED_NOREPLACE;
   long got = -EEXIST;
   // A mapping at an address of the program's own choice (a segment) may be in the way: continues after it.
   for (int tries = 0; got == -EEXIST && tries < most_mappings_ahead; ++tries) {
-    if (anywhere) wanted = reinterpret_cast<void*>(fixed_address(tries == 0 ? bytes : std::max(bytes, passed_bytes)));
+    if (anywhere) {
+      const std::size_t passes = beyond + (tries == 0 ? bytes : std::max(bytes, passed_bytes));
+      wanted = reinterpret_cast<void*>((fixed_address(passes) + beyond) & ~beyond);
+    }
     got =
         host_call(SYS_mmap, reinterpret_cast<long>(wanted), static_cast<long>(bytes), protection, flags, file, offset);
     if (!anywhere) break;
   }
-  if (got >= 0 || got < -4095) return reinterpret_cast<void*>(got);
-  errno = static_cast<int>(-got);
-  return MAP_FAILED;
+  if (got < 0 && got >= -4095) return errno = static_cast<int>(-got), MAP_FAILED;
+  set_page_size(static_cast<std::uintptr_t>(got), static_cast<std::uintptr_t>(got) + bytes, shift);
+  return reinterpret_cast<void*>(got);
 }
 int munmap(void* at, std::size_t bytes) noexcept {
   const long failed = host_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
   if (failed != 0) return errno = static_cast<int>(-failed), -1;
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   give_room_back(begin, page_after(begin + bytes));
+  set_page_size(begin, page_after(begin + bytes), 0);
+  return 0;
+}
+// Also a host without large pages takes the advice.
+int madvise(void* at, std::size_t bytes, int advice) noexcept {
+  const long failed = host_call(SYS_madvise, reinterpret_cast<long>(at), static_cast<long>(bytes), advice);
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  const bool is_of_size = (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE) && begin == page_after(begin);
+  if (failed != 0 && !(is_of_size && failed == -EINVAL)) return errno = static_cast<int>(-failed), -1;
+  if (is_of_size) set_page_size(begin, page_after(begin + bytes), advice == MADV_HUGEPAGE ? 21 : 0);
   return 0;
 }
 void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {

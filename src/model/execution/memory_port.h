@@ -94,6 +94,8 @@ class memory_port {
   [[nodiscard]] virtual bool take_room(std::uint32_t, std::uintptr_t, std::uintptr_t) { return true; }
   [[nodiscard]] virtual bool has_room(std::uint32_t, std::size_t) { return true; }
   virtual void give_room_back(std::uintptr_t, std::uintptr_t) {}
+  // Makes pages of 2^shift bytes of [begin, end): modelled_machine::set_page_size().
+  virtual void set_page_size(std::uintptr_t, std::uintptr_t, std::uint32_t /*shift*/) {}
   // Returns the size of the memories that hold places' heaps; 0 if it is not known.
   [[nodiscard]] virtual std::uint64_t bytes_for_places() const { return 0; }
   // Returns the use of the machine's memories; nullptr if they have no sizes.

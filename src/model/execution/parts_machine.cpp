@@ -65,7 +65,7 @@ class parts_machine final : public memory_port {
             .ways = cache.stride(),
             .line_bytes = cache.line_bytes(),
             .hit_ps = machine_.first_hit_time(core),
-            .page_bytes = machine_.spec().cores[core].dtlb.page_bytes};
+            .page_bytes = machine_.spec().cores[core].page_bytes};
   }
 
   [[nodiscard]] front_cache fetch_front(std::uint32_t core) const override {
@@ -178,6 +178,9 @@ class parts_machine final : public memory_port {
   }
   [[nodiscard]] bool has_room(std::uint32_t tile, std::size_t bytes) override { return rooms_->has_room(tile, bytes); }
   void give_room_back(std::uintptr_t begin, std::uintptr_t end) override { rooms_->give_back(begin, end); }
+  void set_page_size(std::uintptr_t begin, std::uintptr_t end, std::uint32_t shift) override {
+    machine_.set_page_size(begin, end, shift);
+  }
   [[nodiscard]] std::uint64_t bytes_for_places() const override {
     std::uint64_t sum = 0;
     for (const std::uint32_t each : shared_) {

@@ -34,9 +34,11 @@ namespace situ::model {
                                                                           std::uint32_t bytes, access_kind kind,
                                                                           time_ps now) {
   core_state& c = cores[core];
-  const time_ps asked = now;
-  now = (kind == access_kind::fetch ? c.itlb : c.dtlb).translate(address, now);
-  c.waited += now - asked;
+  if (tlb& buffer = kind == access_kind::fetch ? c.itlb : c.dtlb; !buffer.is_last(address)) [[unlikely]] {
+    const time_ps asked = now;
+    now = translate(core, buffer, address, now);
+    c.waited += now - asked;
+  }
   switch (kind) {
     case access_kind::read: ++c.reads; return read(core, c.first_data, c.data_path, address, bytes, now);
     case access_kind::fetch: ++c.fetches; return read(core, c.first_fetch, c.fetch_path, address, bytes, now);
@@ -155,6 +157,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
                                                             std::uint64_t address, time_ps asked, time_ps done) {
   const core_state& c = cores[core];
   keep_under_way(core, way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
+  if (is_walking) return;
   for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);
 }
 
@@ -167,14 +170,17 @@ void modelled_machine::impl::keep_under_way(std::uint32_t core, path missed, std
 
 // Returns the first level after the first cache that has the line, or the size of the way; counts hits and misses.
 std::size_t modelled_machine::impl::look_outwards(path way, std::uint64_t address) {
-  ++way.front()->misses;
+  const auto count = [walks = is_walking](std::uint64_t& usual, std::uint64_t& of_walks) {
+    ++(walks ? of_walks : usual);
+  };
+  count(way.front()->misses, way.front()->walk_misses);
   for (std::size_t level = 1; level < way.size(); ++level) {
     cache_state& cache = *way[level];
     if (cache.tags.hit(cache.tags.line_of(address))) {
-      ++cache.hits;
+      count(cache.hits, cache.walk_hits);
       return level;
     }
-    ++cache.misses;
+    count(cache.misses, cache.walk_misses);
   }
   return way.size();
 }

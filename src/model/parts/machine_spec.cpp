@@ -1,5 +1,7 @@
 #include "model/parts/machine_spec.h"
 
+#include "model/parts/translation_spec.h"
+
 #include <situ/base/error_code.h>
 #include <situ/machine/toml.h>
 
@@ -266,16 +268,14 @@ class spec_maker {
     core.name = tree_.label(id);
     core.tile = tile_of(id);
     std::uint64_t hertz = 0;
-    machine::tlb itlb;
-    machine::tlb dtlb;
+    machine::node_facts translation;
     for (node_id up = id; up != machine::no_node; up = tree_.at(up).parent) {
       const node& n = tree_.at(up);
       if (n.kind == node_kind::core || n.kind == node_kind::processing_unit) {
         if (hertz == 0) hertz = n.hertz;
         if (core.cycles == machine::instruction_cycles{}) core.cycles = n.cycles;
         if (core.width == 0) core.width = n.width;
-        if (itlb == machine::tlb{}) itlb = n.itlb;
-        if (dtlb == machine::tlb{}) dtlb = n.dtlb;
+        add_translation(translation, n);
         if (core.window == 0) core.window = n.window;
         if (n.store_buffer > 0 && core.store_buffer == 1) core.store_buffer = n.store_buffer;
       }
@@ -298,11 +298,7 @@ class spec_maker {
            "a core needs cycles of each class: { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, "
            "call = 3 }");
     core.period = period_of(hertz);
-    core.itlb = read_tlb(id, "itlb", itlb, core.period, core.fetch_path);
-    core.dtlb = read_tlb(id, "dtlb", dtlb, core.period, core.data_path);
-    if (itlb.entries > 0 &&
-        (core.fetch_path.empty() || spec_.caches[core.fetch_path.front()].kind != cache_kind::instruction))
-      fail(id, "a core with an itlb fetches through an instruction cache; give it one, or remove itlb");
+    read_translation(translation, spec_.caches, core, [&](const std::string& message) { fail(id, message); });
     if (c.mispredict > 0 && core.window == 0)
       fail(id, "mispredict is of a core that goes on past a branch; give it a window, or remove mispredict");
     if (core.width > 0 && core.window == 0)
@@ -310,24 +306,6 @@ class spec_maker {
     if (core.window > 0) check_window(id, core);
     spec_.tiles[core.tile].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
     spec_.cores.push_back(std::move(core));
-  }
-
-  [[nodiscard]] tlb_spec read_tlb(node_id id, std::string_view key, const machine::tlb& of, time_ps period,
-                                  const std::vector<std::uint32_t>& path) const {
-    if (of == machine::tlb{}) return {};
-    if (of.entries == 0 || of.ways == 0 || of.page_bytes == 0 || of.walk_cycles <= 0)
-      fail(id, fmt::format("{} needs all of {{ entries = 32, ways = 4, page = \"4 KiB\", walk = 30 }}", key));
-    const std::uint32_t sets = of.entries / of.ways;
-    if (of.entries % of.ways != 0 || !std::has_single_bit(sets))
-      fail(id, fmt::format("{}: {} entries in {} ways are {:.6g} sets; a power of two of them is allowed", key,
-                           of.entries, of.ways, static_cast<double>(of.entries) / of.ways));
-    const std::uint64_t least = path.empty() ? 64 : spec_.caches[path.front()].line_bytes;
-    if (!std::has_single_bit(of.page_bytes) || of.page_bytes < least || of.page_bytes > 1U << 31)
-      fail(id, fmt::format("{}: page is a power of two from {} bytes, a line, to 2 GiB", key, least));
-    return {.sets = sets,
-            .ways = of.ways,
-            .page_bytes = static_cast<std::uint32_t>(of.page_bytes),
-            .walk_time = static_cast<time_ps>(std::llround(of.walk_cycles * static_cast<double>(period)))};
   }
 
   // Checks that a core with a window has a first cache that writes back: only such a cache has stores that wait for

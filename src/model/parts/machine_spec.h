@@ -27,12 +27,21 @@ namespace situ::model {
 
 inline constexpr std::uint32_t none = ~std::uint32_t{0};  // no such part
 
-// A translation lookaside buffer.
+// Entries of a translation lookaside buffer.
+struct tlb_entries {
+  std::uint32_t sets = 0;  // 0: there are none
+  std::uint32_t ways = 0;
+};
+
+// A translation lookaside buffer: of a first level, or the second one.
 struct tlb_spec {
   std::uint32_t sets = 0;  // 0: there is none
   std::uint32_t ways = 0;
   std::uint32_t page_bytes = 0;
-  time_ps walk_time = 0;
+  time_ps walk_time = 0;  // of a first level; 0: walks go through the caches
+  time_ps hit_time = 0;   // of the second level, after a miss of the first one
+  tlb_entries of_2m;      // of a first level: its own ones for larger pages; none: all entries hold all sizes
+  tlb_entries of_1g;
 };
 
 // A core's clock, and the cost of its instructions without their accesses.
@@ -46,6 +55,10 @@ struct core_spec {
   std::uint32_t store_buffer = 1;         // for a core with a window: stores that wait for their lines
   tlb_spec itlb;                          // for instructions
   tlb_spec dtlb;                          // for other accesses
+  tlb_spec stlb;                          // the second level, for both
+  bool walks_through_caches = false;      // page walks read the page table through the data caches
+  std::uint32_t walk_cache = 0;           // entries of its page-walk cache
+  std::uint64_t page_bytes = 0;           // usual size of its program's data pages; 0: no DTLB
   std::vector<std::uint32_t> data_path;   // caches from the nearest on
   std::vector<std::uint32_t> fetch_path;  // the same for instructions
 };

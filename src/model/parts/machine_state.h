@@ -9,6 +9,8 @@
 #include "model/parts/miss_registers.h"
 #include "model/parts/modelled_machine.h"
 #include "model/parts/network_adapter.h"
+#include "model/parts/page_sizes.h"
+#include "model/parts/page_tables.h"
 #include "model/parts/stream_prefetcher.h"
 #include "model/parts/tile_bus.h"
 #include "model/parts/tlb.h"
@@ -60,6 +62,8 @@ struct modelled_machine::impl {
     time_ps miss_time = 0;            // for a first cache: time that the core waited for read misses
     std::uint64_t waited_misses = 0;  // number of these misses
     std::uint64_t prefetches = 0;
+    std::uint64_t walk_hits = 0;  // of reads of the page table, which are not among the others
+    std::uint64_t walk_misses = 0;
     camat_meter meter;                       // for other caches, and for a first cache whose core continues past a miss
     bool is_met_ahead = false;               // whether this is such a first cache
     bool is_exclusive = false;               // holds what the caches in front of it evict, and loses what they fetch
@@ -70,6 +74,11 @@ struct modelled_machine::impl {
     bool is_used = false;                    // has ever held a line; caches of idle cores are not asked for lines
     std::vector<std::uint32_t> first_of;     // cores whose first data cache this is
     std::unordered_set<std::uint64_t> lost;  // for such a cache: lines lost to other cores, not held since
+  };
+  // What a core has behind its first TLBs, if it has any of this.
+  struct further_translation {
+    tlb stlb;
+    page_walk_cache walk_cache;
   };
   // An index of a core becomes an address by two instructions if the size is a small multiple of a power of two.
   struct alignas(64) core_state {
@@ -89,7 +98,8 @@ struct modelled_machine::impl {
     std::vector<cache_state*> peers;  // used data caches of the tile that are not on the core's path
     tlb itlb;
     tlb dtlb;
-    std::unique_ptr<ahead> past_misses;  // null if the core waits for each read
+    std::unique_ptr<further_translation> further;  // null: walks of a fixed time behind the first TLBs
+    std::unique_ptr<ahead> past_misses;            // null if the core waits for each read
   };
   struct range {
     std::uint64_t begin;
@@ -126,6 +136,7 @@ struct modelled_machine::impl {
 
   explicit impl(machine_spec from);
   void connect_inclusion();
+  void map_page_tables();
 
   // access.cpp
   time_ps access_here(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
@@ -148,6 +159,11 @@ struct modelled_machine::impl {
                     time_ps done);
   void keep_under_way(std::uint32_t core, path missed, std::uint64_t address, time_ps begin, time_ps end,
                       time_ps settled);
+
+  // page_walks.cpp
+  time_ps translate(std::uint32_t core, tlb& first, std::uint64_t address, time_ps now);
+  time_ps walk(std::uint32_t core, tlb& first, std::uint64_t address, std::uint32_t shift, time_ps now);
+  time_ps read_entry(std::uint32_t core, std::uint64_t address, time_ps now);
 
   // access_ahead.cpp
   time_ps load_ahead(std::uint32_t core, const window_access& of, time_ps now);
@@ -208,6 +224,9 @@ struct modelled_machine::impl {
   std::optional<mesh> network;
   std::optional<mesh> control;  // for messages, if they do not use `network`
   std::vector<range> ranges;    // sorted, disjoint
+  page_sizes pages;
+  bool walks_through_caches = false;  // of a core of the machine
+  bool is_walking = false;            // the caches are asked for an entry of the page table
   std::function<page_home(std::uint64_t address, std::uint32_t tile)> finder;
   line_observer* observer = nullptr;
   sharing_observer* sharing = nullptr;

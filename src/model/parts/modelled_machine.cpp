@@ -53,13 +53,26 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
       for (const cache_state* cache : each)
         state.has_registers |= cache->under_way.exist() || cache->prefetcher.exists();
     state.itlb = tlb{core.itlb};
-    state.dtlb = tlb{core.dtlb};
+    state.dtlb = tlb{core.dtlb, core.page_bytes};
+    if (core.stlb.sets > 0 || core.walks_through_caches)
+      state.further = std::make_unique<further_translation>(tlb{core.stlb}, page_walk_cache{core.walk_cache});
     if (core.window > 0)
       state.past_misses =
           std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer}, load_dependence{});
     if (core.window > 0) caches[core.data_path.front()].is_met_ahead = true;
   }
+  walks_through_caches = std::ranges::any_of(spec.cores, &core_spec::walks_through_caches);
+  if (walks_through_caches) map_page_tables();
   connect_inclusion();
+}
+
+// Puts the page tables into the first memory of all tiles. A caller that maps all addresses puts them elsewhere.
+void modelled_machine::impl::map_page_tables() {
+  const auto shared = std::ranges::find(spec.memories, none, &memory_spec::tile);
+  const auto first = shared == spec.memories.end() ? spec.memories.begin() : shared;
+  if (first == spec.memories.end()) return;
+  ranges.push_back(
+      {page_tables::begin, page_tables::end, static_cast<std::uint32_t>(first - spec.memories.begin()), true});
 }
 
 // Connects caches that hold all lines of those in front of them, or none.
@@ -201,9 +214,10 @@ time_ps modelled_machine::first_fetch_time(std::uint32_t core) const noexcept {
   return impl_->caches[impl_->spec.cores[core].fetch_path.front()].hit_time;
 }
 
-time_ps modelled_machine::translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) noexcept {
+time_ps modelled_machine::translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) {
   impl::core_state& c = impl_->cores[core];
-  const time_ps translated = c.itlb.translate(address, now);
+  if (c.itlb.is_last(address)) return now;
+  const time_ps translated = impl_->translate(core, c.itlb, address, now);
   c.waited += translated - now;
   return translated;
 }
@@ -263,10 +277,20 @@ std::vector<part_counters> modelled_machine::counters() const {
                                                              {"pure_active_ps", f.pure_active}}});
     if (buffer != none) counted.values.emplace_back("victim_hits", out.hits);
     if (c.prefetcher.exists()) counted.values.emplace_back("prefetches", c.prefetches);
+    if (m.walks_through_caches) {
+      counted.values.emplace_back("walk_hits", c.walk_hits);
+      counted.values.emplace_back("walk_misses", c.walk_misses);
+    }
   }
   for (std::size_t i = 0; i < m.cores.size(); ++i) {
-    if (m.cores[i].itlb.exists()) all.push_back(m.cores[i].itlb.counters(fmt::format("ITLB {}", i)));
-    if (m.cores[i].dtlb.exists()) all.push_back(m.cores[i].dtlb.counters(fmt::format("DTLB {}", i)));
+    const impl::core_state& c = m.cores[i];
+    const bool has_further = c.further != nullptr;
+    if (c.itlb.exists()) all.push_back(c.itlb.counters(fmt::format("ITLB {}", i), has_further));
+    if (c.dtlb.exists()) all.push_back(c.dtlb.counters(fmt::format("DTLB {}", i), has_further));
+    if (!has_further) continue;
+    if (c.further->stlb.exists()) all.push_back(c.further->stlb.counters(fmt::format("STLB {}", i)));
+    if (const page_walk_cache& held = c.further->walk_cache; held.exists())
+      all.push_back({fmt::format("page-walk cache {}", i), "tlb", {{"hits", held.hits()}, {"misses", held.misses()}}});
   }
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.bus.counters());
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.adapter.counters());
@@ -284,10 +308,13 @@ void modelled_machine::reset_counters() noexcept {
     c.shared = {};
     c.itlb.reset_counters();
     c.dtlb.reset_counters();
+    if (!c.further) continue;
+    c.further->stlb.reset_counters();
+    c.further->walk_cache.reset_counters();
   }
   for (impl::cache_state& c : m.caches) {
     c.hits = c.misses = c.evictions = c.write_backs = c.invalidations = c.miss_time = c.waited_misses = 0;
-    c.prefetches = 0;
+    c.prefetches = c.walk_hits = c.walk_misses = 0;
     c.meter.reset();
   }
   for (impl::tile_state& tile : m.tiles) {

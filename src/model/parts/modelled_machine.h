@@ -73,6 +73,9 @@ class modelled_machine {
   // throw. The machine asks once for the range that the finder returns, until another one is used or pages_changed().
   void find_pages_by(std::function<page_home(std::uint64_t address, std::uint32_t tile)> finder);
   void pages_changed() noexcept;
+  // Makes the pages of [begin, end) pages of 2^shift bytes (21 or 30), as far as whole ones lie in it; 0: pages of the
+  // machine's usual size. A machine without TLBs takes no notice.
+  void set_page_size(std::uint64_t begin, std::uint64_t end, std::uint32_t shift);
 
   // Models one access of a core that begins at `now`. Returns when the core may continue. An access across lines is
   // several accesses, one after the other. Throws bad_argument for an address outside all ranges. pre: bytes > 0.
@@ -105,7 +108,7 @@ class modelled_machine {
   void count_fetch_hits(std::uint32_t core, std::uint64_t lines) noexcept;
   // Returns when the core's ITLB has translated the address of a fetch. Only an executor that looks into the
   // instruction cache itself calls it; access() translates addresses itself.
-  time_ps translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) noexcept;
+  time_ps translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now);
 
   // Operate on all caches of the core's tile for the bytes [begin, end): write_back() writes dirty lines to memory and
   // keeps them, invalidate() drops lines with their dirty bytes, flush() writes lines back and drops them. The core
