@@ -30,17 +30,8 @@ std::string_view short_line(std::string_view line) {
   return line.starts_with("??") || line.ends_with(":?") || line.ends_with(":0") ? std::string_view{} : line;
 }
 
-}  // namespace
-
-std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintptr_t>& code) {
-  std::map<std::uintptr_t, std::string> found;
-  std::error_code ignored;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-  if (code.empty() || program.find('\'') != std::string::npos) return found;
-  std::string command = fmt::format("addr2line -a -i -e '{}'", program);
-  for (const std::uintptr_t each : std::set<std::uintptr_t>{code.begin(), code.end()})  // each once
-    command += fmt::format(" {:#x}", each);
-  const std::string text = output_of(command + " 2>/dev/null");
+// Adds the lines that addr2line has printed.
+void add_lines(std::map<std::uintptr_t, std::string>& found, const std::string& text, bool own_only) {
   // The output has for each address: the address, its line, then the lines that it was inlined at.
   std::string* now = nullptr;
   for (std::size_t at = 0; at < text.size();) {
@@ -48,9 +39,27 @@ std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintpt
     at += line.size() + 1;
     if (line.starts_with("0x")) {
       now = &found[std::stoull(std::string{line}, nullptr, 16)];
-    } else if (const std::string_view place = short_line(line); now != nullptr && !place.empty()) {
+    } else if (const std::string_view place = short_line(line);
+               now != nullptr && !place.empty() && !(own_only && line.starts_with("/usr/"))) {
       *now += now->empty() ? std::string{place} : fmt::format(", from {}", place);
     }
+  }
+}
+
+}  // namespace
+
+std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintptr_t>& code, bool own_only) {
+  constexpr std::size_t most_addresses = 2000;  // of a command
+  std::map<std::uintptr_t, std::string> found;
+  std::error_code ignored;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  if (code.empty() || program.find('\'') != std::string::npos) return found;
+  const std::set<std::uintptr_t> each_once{code.begin(), code.end()};
+  for (auto each = each_once.begin(); each != each_once.end();) {
+    std::string command = fmt::format("addr2line -a -i -e '{}'", program);
+    for (std::size_t i = 0; i < most_addresses && each != each_once.end(); ++i, ++each)
+      command += fmt::format(" {:#x}", *each);
+    add_lines(found, output_of(command + " 2>/dev/null"), own_only);
   }
   std::erase_if(found, [](const auto& each) { return each.second.empty(); });
   return found;

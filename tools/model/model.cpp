@@ -37,6 +37,7 @@ struct model_run_options {
   std::uint64_t quantum_ns = 1000;
   bool strict = false;
   bool profile = false;
+  bool objects = false;
   bool quiet = false;
   bool check_coherence = false;
   std::string fast_forward;
@@ -94,6 +95,7 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   set("SITU_MODEL_QUANTUM", std::to_string(options.quantum_ns));
   set("SITU_MODEL_STRICT", options.strict ? "1" : "0");
   set("SITU_MODEL_PROFILE", options.profile ? "1" : "0");
+  set("SITU_MODEL_OBJECTS", options.objects ? "1" : "0");
   set("SITU_MODEL_QUIET", options.quiet ? "1" : "0");
   set("SITU_MODEL_COHERENCE", options.check_coherence ? "1" : "0");
   if (!options.fast_forward.empty()) set("SITU_MODEL_FAST_FORWARD", options.fast_forward);
@@ -219,6 +221,9 @@ void add_model_command(CLI::App& app) {
                    "Until this region of the program begins (situ/model/region.h), accesses are not priced")
       ->type_name("REGION");
   command->add_flag("--profile", options->profile, "The report says where the modelled time went, by function");
+  command->add_flag("--objects", options->objects,
+                    "The report says what the accesses to each object cost (blocks by the line that allocated them, "
+                    "variables, stacks), and which lines cores share falsely (slow)");
   command->add_option("--json", options->json, "Write the report as JSON, too")->type_name("FILE");
   command
       ->add_option("--report", options->report,

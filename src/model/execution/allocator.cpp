@@ -24,6 +24,7 @@
 
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/object_log.h"
 #include "model/parts/named_machine.h"
 
 namespace situ::model {
@@ -203,23 +204,39 @@ void charge(const void* block, access_kind kind) {
   the_engine->release_others();
 }
 
-void* allocate(std::size_t bytes) noexcept {
+// Tell the log of objects, if there is one.
+void note_block(const void* first, const void* block, std::size_t bytes, const void* caller) noexcept {
+  if (the_objects == nullptr || running == &nobody) return;
+  const outside_time scope;
+  the_objects->add_block(static_cast<const char*>(first) - sizeof(header), block, bytes, caller);
+}
+void note_end(const void* block) noexcept {
+  if (the_objects == nullptr || running == &nobody) return;
+  const outside_time scope;
+  the_objects->remove(block);
+}
+
+// `caller`: the return address of the function that the program has called.
+void* allocate(std::size_t bytes, const void* caller) noexcept {
   void* const block = take(bytes);
   if (block == nullptr) {
     errno = ENOMEM;
     return nullptr;
   }
+  note_block(block, block, bytes, caller);
   charge(block, access_kind::write);
   return block;
 }
 
-void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
+void* allocate_aligned(std::size_t alignment, std::size_t bytes, const void* caller) noexcept {
   if (!std::has_single_bit(alignment)) return errno = EINVAL, nullptr;
-  if (alignment <= 16) return allocate(bytes);
+  if (alignment <= 16) return allocate(bytes, caller);
   if (bytes > arena_bytes || alignment > arena_bytes) return errno = ENOMEM, nullptr;
-  auto* const first = static_cast<char*>(allocate(bytes + alignment));
-  if (first == nullptr) return nullptr;
+  auto* const first = static_cast<char*>(take(bytes + alignment));
+  if (first == nullptr) return errno = ENOMEM, nullptr;
   const std::uintptr_t at = (reinterpret_cast<std::uintptr_t>(first) + alignment) & ~(alignment - 1);
+  note_block(first, reinterpret_cast<const void*>(at), bytes, caller);
+  charge(first, access_kind::write);
   void* const block = reinterpret_cast<void*>(at);
   header_of(block) = {reinterpret_cast<std::uint64_t>(first), aligned_class};
   return block;
@@ -230,45 +247,55 @@ void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
 
 using namespace situ::model;
 
+#define CALLER __builtin_return_address(0)
+
 extern "C" {
-void* malloc(std::size_t bytes) noexcept { return allocate(bytes); }
+void* malloc(std::size_t bytes) noexcept { return allocate(bytes, CALLER); }
 
 void free(void* block) noexcept {
   if (block == nullptr) return;
   charge(block, access_kind::read);
+  note_end(block);
   give_back(block);
 }
 
 void* calloc(std::size_t count, std::size_t bytes) noexcept {
   std::size_t all = 0;
-  void* const block = __builtin_mul_overflow(count, bytes, &all) ? nullptr : allocate(all);
+  void* const block = __builtin_mul_overflow(count, bytes, &all) ? nullptr : allocate(all, CALLER);
   if (block != nullptr) std::memset(block, 0, all);
   return block;
 }
 
 void* realloc(void* before, std::size_t bytes) noexcept {
-  if (before == nullptr) return allocate(bytes);
-  if (bytes != 0 && bytes <= most_room_of(before) && bytes * 2 >= most_room_of(before) && grow(before, bytes))
+  if (before == nullptr) return allocate(bytes, CALLER);
+  if (bytes != 0 && bytes <= most_room_of(before) && bytes * 2 >= most_room_of(before) && grow(before, bytes)) {
+    if (the_objects != nullptr && running != &nobody) {
+      const outside_time scope;
+      the_objects->resize(before, bytes);
+    }
     return before;
-  void* const block = allocate(bytes);
+  }
+  void* const block = allocate(bytes, CALLER);
   if (block == nullptr) return nullptr;
   std::memcpy(block, before, std::min(bytes, room_of(before)));
   free(before);
   return block;
 }
 
-void* memalign(std::size_t alignment, std::size_t bytes) noexcept { return allocate_aligned(alignment, bytes); }
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept { return allocate_aligned(alignment, bytes); }
+void* memalign(std::size_t alignment, std::size_t bytes) noexcept { return allocate_aligned(alignment, bytes, CALLER); }
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  return allocate_aligned(alignment, bytes, CALLER);
+}
 int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
   if (!std::has_single_bit(alignment) || alignment < sizeof(void*)) return EINVAL;
-  void* const made = allocate_aligned(alignment, bytes);
+  void* const made = allocate_aligned(alignment, bytes, CALLER);
   if (made == nullptr) return ENOMEM;
   *block = made;
   return 0;
 }
-void* valloc(std::size_t bytes) noexcept { return allocate_aligned(4096, bytes); }
+void* valloc(std::size_t bytes) noexcept { return allocate_aligned(4096, bytes, CALLER); }
 void* pvalloc(std::size_t bytes) noexcept {
-  return bytes > arena_bytes ? nullptr : allocate_aligned(4096, (bytes + 4095) & ~std::size_t{4095});
+  return bytes > arena_bytes ? nullptr : allocate_aligned(4096, (bytes + 4095) & ~std::size_t{4095}, CALLER);
 }
 std::size_t malloc_usable_size(void* block) noexcept { return block == nullptr ? 0 : room_of(block); }
 
@@ -296,7 +323,8 @@ static void set_page_size(std::uintptr_t begin, std::uintptr_t end, std::uint32_
 }
 
 // Large pages are the machine's: the host's need not have any.
-void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+static void* map(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset,
+                 const void* caller) noexcept {
   const std::uint32_t shift = page_shift_of(flags);
   if (shift != 0 && shift != 21 && shift != 30) return errno = EINVAL, MAP_FAILED;
   const std::size_t beyond = shift == 0 ? 0 : (std::size_t{1} << shift) - 1;
@@ -321,7 +349,14 @@ void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
   }
   if (got < 0 && got >= -4095) return errno = static_cast<int>(-got), MAP_FAILED;
   set_page_size(static_cast<std::uintptr_t>(got), static_cast<std::uintptr_t>(got) + bytes, shift);
+  if (the_objects != nullptr && running != &nobody) {
+    const outside_time scope;
+    the_objects->add_mapping(reinterpret_cast<const void*>(got), bytes, caller);
+  }
   return reinterpret_cast<void*>(got);
+}
+void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  return map(wanted, bytes, protection, flags, file, offset, CALLER);
 }
 int munmap(void* at, std::size_t bytes) noexcept {
   const long failed = host_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
@@ -329,6 +364,10 @@ int munmap(void* at, std::size_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   give_room_back(begin, page_after(begin + bytes));
   set_page_size(begin, page_after(begin + bytes), 0);
+  if (the_objects != nullptr && running != &nobody) {
+    const outside_time scope;
+    the_objects->remove_mappings(at, bytes);
+  }
   return 0;
 }
 // Also a host without large pages takes the advice.
@@ -341,6 +380,6 @@ int madvise(void* at, std::size_t bytes, int advice) noexcept {
   return 0;
 }
 void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
-  return mmap(wanted, bytes, protection, flags, file, offset);
+  return map(wanted, bytes, protection, flags, file, offset, CALLER);
 }
 }

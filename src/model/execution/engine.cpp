@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "model/execution/object_log.h"
 #include "model/execution/time_profile.h"
 #include "model/parts/branch_predictor.h"
 
@@ -48,6 +49,8 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     if (shape.entries != nullptr) {
       c.front = shape.entries;
       c.set_mask = shape.sets - 1;
+      c.own_front = c.front;
+      c.own_set_mask = c.set_mask;
       c.ways = shape.ways;
       if (shape.line_bytes >= 16) {
         c.aligned_front = c.front;
@@ -70,6 +73,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
   give_block_costs();
   give_branch_predictors();
   if (options_.profiles) profile_ = std::make_unique<time_profile>(cores_.size());
+  if (options_.sees_objects) see_hits();
 }
 
 engine::~engine() = default;
@@ -80,6 +84,8 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   core* c = running;
   if (c == &nobody || bytes == 0) return;
   if (fast_forward_) return pass_by(*c, kind);
+  if (objects_ && at != 0 && hit_in_own_front(address, bytes, kind)) [[unlikely]]
+    return;
   if (watched.holds(address) || watched.holds(address + bytes - 1)) return access_watched(address, bytes, kind, at);
   if (is_atomic(kind)) self_->last_read = {};
   if ((address ^ (address + bytes - 1)) >> c->line_shift == 0) [[likely]] {
@@ -97,13 +103,13 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   }
 }
 
-bool engine::hit(std::uintptr_t address, bool writes) {
+bool engine::hit(std::uintptr_t address, bool writes, std::size_t bytes) {
   core* c = running;
   if (options_.is_strict || shared_lines_.keeps(address)) {
     const bool is_ahead = c->clock > c->horizon;
     take_turn();
     c = running;
-    if (!c->hits_front(address >> c->line_shift, writes)) {
+    if (!c->hits_own_front(address >> c->line_shift, writes)) {
       if (is_ahead) shared_lines_.lost_in_order(address);
       return false;
     }
@@ -113,11 +119,53 @@ bool engine::hit(std::uintptr_t address, bool writes) {
   }
   ++c->hits[writes ? 1 : 0];
   c->clock += c->hit_ps;
+  note_hit(address, bytes, writes);
   return true;
+}
+
+// Takes the cores' first caches away from the hooks, which then tell the engine of each access, with its bytes.
+void engine::see_hits() {
+  std::uint32_t longest = 6;
+  for (core& c : cores_) {
+    if (c.own_front != &no_front) longest = std::max(longest, c.line_shift);
+    c.front = &no_front;
+    c.set_mask = 0;
+  }
+  objects_ = std::make_unique<object_log>(longest);
+  the_objects = objects_.get();
+}
+
+// Does what a hook does itself if the front has the line. Returns false if it does not, or if the access is none that a
+// hook makes.
+bool engine::hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind) {
+  core& c = *running;
+  const bool writes = kind == access_kind::write;
+  const std::uintptr_t line = address >> c.line_shift;
+  if ((!writes && kind != access_kind::read) || (address + bytes - 1) >> c.line_shift != line) return false;
+  if (!c.hits_own_front(line, writes) || !c.is_in_page(address) || watched.holds(address)) return false;
+  if (last_touch_of(line) == in_order) {
+    if (!hit(address, writes, bytes)) return false;
+  } else {
+    ++c.hits[writes ? 1 : 0];
+    c.clock += c.hit_ps;
+    last_touch_of(line) = c.clock;
+    note_hit(address, bytes, writes);
+  }
+  if (running->clock > running->quantum_end) end_quantum();
+  return true;
+}
+
+void engine::note_object(const core& c, std::uintptr_t address, std::size_t bytes, access_kind kind, bool is_miss,
+                         const sharing_counts& added, time_ps waited) {
+  const outside_time scope;
+  objects_->note(
+      c, threads_,
+      {.address = address, .bytes = bytes, .kind = kind, .is_miss = is_miss, .sharing = added, .waited = waited});
 }
 
 void engine::on_taken(std::uint32_t core, std::uint64_t address) {
   if (handles_event_ || address >= first_library_address) return;
+  if (objects_) objects_->take(address);
   const time_ps now = self_->on->clock;  // the core that accesses the line; its clock moves when the machine answers
   if (shared_lines_.take(cores_[core], address, now, machine_->transfer_ps(core))) found_at_ = now;
 }
@@ -185,6 +233,9 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   const bool is_library = address >= first_library_address;
   // for library addresses only the offset within a page is the same in each run
   const std::uintptr_t seen = is_library ? first_library_address + (address & 4095) : address;
+  const bool is_noted = objects_ && !c.is_device;
+  const bool is_miss = is_noted && !machine_->first_cache_holds(c.index, seen);
+  const sharing_counts before = is_noted ? sharing_of(c) : sharing_counts{};
   if (c.is_device) {  // past all caches
     if (watched.holds(address)) machine_->see_memory(address, bytes, changes(kind));
   } else {
@@ -197,12 +248,20 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.clock - begin;
   if (profile_) profile_->note(c, at, c.clock - begin, sharing_of(c));
+  if (is_noted) {
+    const sharing_counts now = sharing_of(c);
+    note_object(c, address, bytes, kind, is_miss,
+                {.coherence_misses = now.coherence_misses - before.coherence_misses,
+                 .upgrades = now.upgrades - before.upgrades},
+                c.clock - begin - std::min(c.clock - begin, c.hit_ps));
+  }
   mix(c.clock);
   mix(seen << 3 | static_cast<std::uint64_t>(kind));
 }
 
 void engine::map_slice(std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap, std::uintptr_t end) {
   machine_->map_slice(tile_of_place(place), place, begin, heap, end);
+  if (objects_) objects_->add_segment(place, begin, end);
   if (!checks_coherence_) return;
   watched.add(begin, end);
   shared_lines_.ask_for_all();

@@ -43,6 +43,7 @@ namespace situ::model {
 
 struct thread;
 class branch_predictor;
+class object_log;
 class time_profile;
 
 inline constexpr time_ps never = no_time;
@@ -72,6 +73,11 @@ struct core {
   // for nothing.
   [[nodiscard]] bool fetches_from_front(std::uint32_t line) const noexcept {
     return fetch_front[(line & fetch_set_mask) * fetch_ways] >> 2 == line;
+  }
+  // Does what hits_front() does, also while the engine sees all hits.
+  [[nodiscard]] bool hits_own_front(std::uintptr_t line, bool writes) const noexcept {
+    const std::uint64_t entry = own_front[(line & own_set_mask) * ways];
+    return writes ? entry == (line << 2 | front_cache::dirty_and_writable) : entry >> 2 == line;
   }
 
   [[nodiscard]] std::uint64_t atomics() const noexcept {
@@ -137,6 +143,8 @@ struct core {
   time_ps idle_ps = 0;
   std::uint64_t switches = 0;
   std::uint32_t threads_here = 0;
+  const std::uint64_t* own_front = &no_front;  // `front` and `set_mask`, unless the engine sees all hits
+  std::uintptr_t own_set_mask = 0;
 };
 
 extern constinit core nobody;
@@ -177,8 +185,9 @@ struct thread {
 struct engine_options {
   time_ps quantum_ps = 1'000'000;
   bool is_strict = false;
-  bool profiles = false;     // records each function's time
-  std::string fast_forward;  // accesses are not priced until this region begins; empty: all accesses are priced
+  bool profiles = false;      // records each function's time
+  bool sees_objects = false;  // records what the accesses to each object cost
+  std::string fast_forward;   // accesses are not priced until this region begins; empty: all accesses are priced
 };
 
 // Addresses whose bytes may differ between tiles: each access to them goes to the machine. The range is empty unless
@@ -234,7 +243,12 @@ class engine final : private sharing_observer {
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
   // Handles a hit in the front, within one line, whose slot in last_touch holds `in_order`. If the line is kept in
   // order, the core waits for its turn. Returns false if the line was lost in the meantime: the caller makes an access.
-  bool hit(std::uintptr_t address, bool writes);
+  bool hit(std::uintptr_t address, bool writes, std::size_t bytes = 1);
+  // Tells the log of objects, if there is one, of a hit that the caller has counted.
+  void note_hit(std::uintptr_t address, std::size_t bytes, bool writes) {
+    if (objects_) [[unlikely]]
+      note_object(*running, address, bytes, writes ? access_kind::write : access_kind::read, false, {}, 0);
+  }
   // Begins a block whose cost the core's table does not have yet. `code`: the address after the call of the block's
   // hook.
   void begin_new_block(std::uintptr_t code);
@@ -267,6 +281,7 @@ class engine final : private sharing_observer {
   [[nodiscard]] sharing_figures sharing() const noexcept { return shared_lines_.figures(); }
   [[nodiscard]] thread& self() noexcept { return *self_; }
   [[nodiscard]] const time_profile* profile() const noexcept { return profile_.get(); }  // null unless requested
+  [[nodiscard]] object_log* objects() const noexcept { return objects_.get(); }          // null unless requested
   [[nodiscard]] thread* find(std::uintptr_t fs_base) noexcept;
   // Returns the tile of a place's threads: places take the tiles that have cores, in turn.
   [[nodiscard]] std::uint32_t tile_of_place(std::uint32_t place) const noexcept {
@@ -299,6 +314,10 @@ class engine final : private sharing_observer {
     return c.is_device ? sharing_counts{} : machine_->sharing(c.index);
   }
   void on_taken(std::uint32_t core, std::uint64_t address) override;
+  void see_hits();
+  [[nodiscard]] bool hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind);
+  void note_object(const core& c, std::uintptr_t address, std::size_t bytes, access_kind kind, bool is_miss,
+                   const sharing_counts& added, time_ps waited);
   void pass_by(core& c, access_kind kind);
   void access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   void access_at_once(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
@@ -336,6 +355,7 @@ class engine final : private sharing_observer {
 
   std::unique_ptr<memory_port> machine_;
   std::unique_ptr<time_profile> profile_;
+  std::unique_ptr<object_log> objects_;
   const engine_options options_;
   std::vector<core> cores_;
   shared_lines shared_lines_;

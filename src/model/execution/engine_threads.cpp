@@ -5,6 +5,7 @@
 
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/object_log.h"
 #include "model/execution/openmp.h"
 #include "model/execution/stacks.h"
 #include "model/execution/start.h"
@@ -42,6 +43,7 @@ thread& engine::make_thread(core& on, std::size_t stack_bytes) {
   made->host->prepare(&thread_entry);
   ++on.threads_here;
   threads_.push_back(made);
+  if (objects_) objects_->threads_changed();
   return *made;
 }
 

@@ -27,6 +27,9 @@ class lent_thread {
   void release();
 
   [[nodiscard]] std::uintptr_t fs_base() const noexcept { return fs_base_; }
+  // The memory that holds the stack, and the thread-local storage behind it.
+  [[nodiscard]] std::uintptr_t stack_begin() const noexcept { return reinterpret_cast<std::uintptr_t>(stack_); }
+  [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
   // Makes the first switch to the thread call entry(), which never returns.
   void prepare(void (*entry)()) noexcept;
 

@@ -26,6 +26,10 @@ class flat_machine final : public memory_port {
             .line_bytes = shape_.line_bytes,
             .hit_ps = shape_.hit_ps};
   }
+  [[nodiscard]] bool first_cache_holds(std::uint32_t core, std::uintptr_t address) const override {
+    const std::uintptr_t line = address / shape_.line_bytes;
+    return entries_[std::size_t{core} * shape_.sets + line % shape_.sets] >> 2 == line;
+  }
   time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
                  time_ps now) override;
   // The machine's memory is coherent, and a message takes two accesses.

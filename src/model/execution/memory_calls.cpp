@@ -21,12 +21,13 @@ constexpr std::size_t piece_bytes = 16;  // size of a vector register, as in the
     bytes = std::min(piece_bytes, end - at);
     core& c = *running;
     const std::uintptr_t line = at >> c.line_shift;
-    const bool hits = c.hits_front(line, writes) && !watched.holds(at);
+    const bool hits = c.hits_own_front(line, writes) && !watched.holds(at);
     if (hits && last_touch_of(line) != in_order) {
       ++c.hits[writes ? 1 : 0];
       c.clock += c.hit_ps;
       last_touch_of(line) = c.clock;
-    } else if (!hits || !the_engine->hit(at, writes)) {
+      the_engine->note_hit(at, bytes, writes);
+    } else if (!hits || !the_engine->hit(at, writes, bytes)) {
       the_engine->access(at, bytes, writes ? access_kind::write : access_kind::read);
     }
   }

@@ -60,6 +60,11 @@ class memory_port {
   // add_fetch_hits() does. Lines that miss are requested by access().
   [[nodiscard]] virtual bool fetch_hit(std::uint32_t /*core*/, std::uint64_t /*line*/) { return false; }
 
+  // Returns whether the core's first cache has the line of this address. Changes and counts nothing.
+  [[nodiscard]] virtual bool first_cache_holds(std::uint32_t /*core*/, std::uintptr_t /*address*/) const {
+    return false;
+  }
+
   // Returns when an access that begins at `now` is over. [address, address + bytes) lies in one line of the front.
   virtual time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
                          time_ps now) = 0;

@@ -68,6 +68,11 @@ class parts_machine final : public memory_port {
             .page_bytes = machine_.spec().cores[core].page_bytes};
   }
 
+  [[nodiscard]] bool first_cache_holds(std::uint32_t core, std::uintptr_t address) const override {
+    if (!machine_.has_data_cache(core)) return false;
+    const set_associative_cache& cache = machine_.first_data_cache(core);
+    return cache.holds(cache.line_of(address));
+  }
   [[nodiscard]] front_cache fetch_front(std::uint32_t core) const override {
     if (!machine_.has_instruction_cache(core)) return {};
     const set_associative_cache& cache = machine_.first_instruction_cache(core);

@@ -136,6 +136,7 @@ std::string report_json(engine& ran, const run_figures& figures, const report_ex
     fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", extras.mistakes->stale_reads(),
                    extras.mistakes->lost_writes());
   if (ran.profile() != nullptr) fmt::format_to(out, "\n  \"profile\": {},", ran.profile()->json());
+  if (!extras.objects.empty()) fmt::format_to(out, "\n  \"by_object\": {},", extras.objects);
   fmt::format_to(out, "\n  \"without_hooks\": {},\n  \"sharing\": {},", extras.without_hooks, sharing_json(ran));
   fmt::format_to(out, "\n  \"memories\": {},", memories_json(ran));
   fmt::format_to(out, "\n  \"imported\": {},", imported_json(host_samples()));

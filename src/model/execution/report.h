@@ -26,6 +26,7 @@ struct report_extras {
   const coherence_log* mistakes = nullptr;  // null unless coherence was checked
   const timeline* over_time = nullptr;      // null unless samples were taken
   std::string without_hooks = "[]";         // to_json(std::vector<code_without_hooks>)
+  std::string objects;                      // objects_report's JSON; empty unless requested
 };
 [[nodiscard]] std::string report_json(engine& ran, const run_figures& figures, const report_extras& extras);
 

@@ -23,16 +23,16 @@
 namespace situ::model {
 namespace {
 
-struct function {
+struct symbol {
   std::uintptr_t begin;
   std::uintptr_t end;
   const char* name;
 };
 
-// Reads the functions of the program's own symbol table. The program is not position-independent, so functions have the
-// addresses in its file.
-std::vector<function> read_functions() {
-  std::vector<function> found;
+// Reads the symbols of a type of the program's own symbol table. The program is not position-independent, so they have
+// the addresses in its file.
+std::vector<symbol> read_symbols(unsigned type) {
+  std::vector<symbol> found;
   const long file = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"), O_RDONLY | O_CLOEXEC);
   if (file < 0) return found;
   struct stat status{};
@@ -48,23 +48,29 @@ std::vector<function> read_functions() {
     const auto* const symbols = reinterpret_cast<const Elf64_Sym*>(bytes + sections[i].sh_offset);
     const char* const names = bytes + sections[sections[i].sh_link].sh_offset;
     for (std::size_t s = 0; s < sections[i].sh_size / sizeof(Elf64_Sym); ++s)
-      if (ELF64_ST_TYPE(symbols[s].st_info) == STT_FUNC && symbols[s].st_size != 0)
+      if (ELF64_ST_TYPE(symbols[s].st_info) == type && symbols[s].st_size != 0)
         found.push_back({symbols[s].st_value, symbols[s].st_value + symbols[s].st_size, names + symbols[s].st_name});
   }
-  std::sort(found.begin(), found.end(), [](const function& a, const function& b) { return a.begin < b.begin; });
+  std::sort(found.begin(), found.end(), [](const symbol& a, const symbol& b) { return a.begin < b.begin; });
   return found;
 }
 
-const std::vector<function>& functions() {
-  static const auto* const all = new std::vector<function>{read_functions()};
+const std::vector<symbol>& functions() {
+  static const auto* const all = new std::vector<symbol>{read_symbols(STT_FUNC)};
   return *all;
 }
 
-const function* find_function(std::uintptr_t address) {
-  const auto& all = functions();
-  const auto after = std::ranges::upper_bound(all, address, {}, &function::begin);
+const std::vector<symbol>& variables() {
+  static const auto* const all = new std::vector<symbol>{read_symbols(STT_OBJECT)};
+  return *all;
+}
+
+const symbol* find_in(const std::vector<symbol>& all, std::uintptr_t address) {
+  const auto after = std::ranges::upper_bound(all, address, {}, &symbol::begin);
   return after == all.begin() || address >= std::prev(after)->end ? nullptr : &*std::prev(after);
 }
+
+const symbol* find_function(std::uintptr_t address) { return find_in(functions(), address); }
 
 std::string demangled(const char* name) {
   int status = 0;
@@ -121,19 +127,25 @@ void on_crash(int signal, siginfo_t* info, void*) {
 }  // namespace
 
 std::string name_of_code(std::uintptr_t address) {
-  const function* const found = find_function(address);
+  const symbol* const found = find_function(address);
   if (found == nullptr) return fmt::format("{:#x}", address);
   return fmt::format("{} +{:#x}", demangled(found->name), address - found->begin);
 }
 
 std::string function_name(std::uintptr_t address) {
-  const function* const found = find_function(address);
+  const symbol* const found = find_function(address);
   return found == nullptr ? fmt::format("{:#x}", address) : demangled(found->name);
 }
 
 code_range function_around(std::uintptr_t address) {
-  const function* const found = find_function(address);
+  const symbol* const found = find_function(address);
   return found == nullptr ? code_range{} : code_range{found->begin, found->end};
+}
+
+named_range variable_around(std::uintptr_t address) {
+  const symbol* const found = find_in(variables(), address);
+  return found == nullptr ? named_range{}
+                          : named_range{.name = demangled(found->name), .begin = found->begin, .end = found->end};
 }
 
 void print_thread(const thread& t) {

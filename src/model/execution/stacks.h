@@ -18,6 +18,13 @@ struct code_range {
   std::uintptr_t end = 0;
 };
 [[nodiscard]] code_range function_around(std::uintptr_t address);
+// A static variable of the program, by its symbol; an empty name if there is none at the address.
+struct named_range {
+  std::string name;
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+[[nodiscard]] named_range variable_around(std::uintptr_t address);
 // Prints one line: number, place, core, time, and the thread's wait.
 void print_thread(const thread& t);
 // Prints the running stack, a line per frame, without its innermost `skip` frames and those of the executor.

@@ -9,6 +9,7 @@
 //   SITU_MODEL_STRICT    1: a core never runs ahead
 //   SITU_MODEL_COHERENCE 1: tiles see the bytes of their caches; stale reads and lost writes are reported
 //   SITU_MODEL_PROFILE   1: the report has the time of each function
+//   SITU_MODEL_OBJECTS   1: the report has what the accesses to each object cost
 //   SITU_MODEL_FAST_FORWARD  the region from whose begin on accesses are priced
 //   SITU_MODEL_GRAPH_UNITS auto, devices, copy-only or software: copies graphs of offloads; auto: devices, if any
 //   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
@@ -54,6 +55,7 @@
 #include "model/execution/regions.h"
 #include "model/execution/report.h"
 #include "model/execution/report_memories.h"
+#include "model/execution/report_objects.h"
 #include "model/execution/report_page.h"
 #include "model/execution/run_watch.h"
 #include "model/execution/stacks.h"
@@ -153,6 +155,7 @@ run_options read_options() {
   made.engine.quantum_ps = number_of("SITU_MODEL_QUANTUM", made.engine.quantum_ps / 1000) * 1000;
   made.engine.is_strict = number_of("SITU_MODEL_STRICT", 0) != 0;
   made.engine.profiles = number_of("SITU_MODEL_PROFILE", 0) != 0;
+  made.engine.sees_objects = number_of("SITU_MODEL_OBJECTS", 0) != 0;
   made.is_quiet = number_of("SITU_MODEL_QUIET", 0) != 0;
   made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
   if (const char* const region = std::getenv("SITU_MODEL_FAST_FORWARD")) made.engine.fast_forward = region;
@@ -218,6 +221,9 @@ void write_report(int code) {
     say(("situ model: region " + options.engine.fast_forward + " never began: no access was priced\n").c_str());
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
   if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
+  objects_report by_object;
+  if (the_engine->objects() != nullptr) by_object = report_objects(*the_engine->objects());
+  if (!options.is_quiet) say(by_object.text.c_str());
   print_mistakes();
   say(refusals_text(*the_engine).c_str());
   const std::vector<code_without_hooks> without_hooks = find_code_without_hooks();
@@ -229,7 +235,8 @@ void write_report(int code) {
                                         .is_complete = !was_ended() && !is_cut_short,
                                         .mistakes = mistakes,
                                         .over_time = over_time,
-                                        .without_hooks = to_json(without_hooks)});
+                                        .without_hooks = to_json(without_hooks),
+                                        .objects = by_object.json});
   if (json_file.descriptor >= 0) write(json_file, json);
   if (page_file.descriptor >= 0) write(page_file, report_page(json));
 }

@@ -334,7 +334,12 @@ table("regions", "Regions", "What happened between a region's begin and its end;
     misses: sum(region.parts.filter(p => p.kind === "cache").map(p => p.misses)), memory_bytes: sum(region.parts.filter(p => p.kind === "memory").map(p => (p.read_bytes ?? 0) + (p.written_bytes ?? 0))) })));
 table("cores", "Cores", "Those that made an access. To machine: accesses that the first cache has not answered by itself.",
   report.cores.map(c => ({ core: `core ${c.core}`, busy: percent(load("core", `core ${c.core}`, -1)), ...c, core: `core ${c.core}` })));
-table("profile", "Where the modelled time went", "Of all cores, by function: all since the access before counts for the function that makes an access (--profile).", (report.profile ?? []).map(f => ({ function: f.function, time_ps: f.ps, in_machine_ps: f.in_machine_ps, accesses: f.accesses })));
+table("profile", "Where the modelled time went", "Of all cores, by function: all since the access before counts for the function that makes an access (--profile).", (report.profile ?? []).map(f => ({ function: f.function, time_ps: f.ps, in_machine_ps: f.in_machine_ps, accesses: f.accesses, coherence_misses: f.coherence_misses, upgrades: f.upgrades, branches: f.branches, mispredicted: f.mispredicted })));
+table("objects", "Objects", "Blocks by the line of code that allocated them, variables, stacks (--objects). Falsely: coherence misses and upgrades although the cores access different bytes.", report.by_object?.objects ?? []);
+table("falsely-shared", "Lines that cores share falsely", "What each core reads and writes of an object on the line; the numbers are bytes of the object.",
+  (report.by_object?.falsely_shared ?? []).flatMap(l => l.parts.map((p, i) => ({ line: "0x" + l.line.toString(16), falsely: i === 0 ? l.falsely : undefined,
+    coherence_misses: i === 0 ? l.coherence_misses : undefined, upgrades: i === 0 ? l.upgrades : undefined, core: `core ${p.core}`, object: p.object,
+    reads: p.read.map(r => r.join("-")).join(", "), writes: p.written.map(r => r.join("-")).join(", ") }))));
 const camat = new Map(report.camat.map(c => [c.part, c]));
 table("caches", "Caches", "C-AMAT, the average time of an access where accesses overlap. With two parameters: time with an access outstanding, by accesses. With five: H / CH + pMR · pAMP / CM (hit time, hit concurrency, pure miss rate, pure miss penalty, pure miss concurrency).",
   ofKind("cache").map(row => {
