@@ -112,6 +112,31 @@ TEST(Sharing, FunctionsHaveTheirShare) {
   const json& first = made.report["profile"][0];
   EXPECT_THAT(first["function"].get<std::string>(), HasSubstr("false_sharing"));
   EXPECT_GE(first["coherence_misses"].get<std::uint64_t>(), 1850u);
+  // A jump a round of each core, most of them between its accesses to the shared line.
+  EXPECT_NEAR(first["branches"].get<double>(), 2000, 20);
+  EXPECT_EQ(first["mispredicted"], 0);  // these cores predict none
+  EXPECT_THAT(made.text, HasSubstr("branches  mispredicted  function"));
+}
+
+// The inner loop of the lock's pattern ends after 0 to 31 rounds, by luck: a misprediction or more for most.
+TEST(Sharing, FunctionsHaveTheirMispredictions) {
+  const situ::test::modelled_run made = situ::test::run_on(SITU_TEST_SOURCE_DIR "/model/measured_host.toml",
+                                                           {"--profile"}, "model_sharing_patterns", {"lock", "500"});
+  ASSERT_EQ(made.result.exit_code, 0) << made.result.err;
+  std::uint64_t of_cores = 0;
+  for (const json& core : made.report["cores"]) of_cores += core["mispredicted"].get<std::uint64_t>();
+  std::uint64_t of_functions = 0;
+  std::uint64_t of_lock = 0;
+  for (const json& each : made.report["profile"]) {
+    const auto mispredicted = each["mispredicted"].get<std::uint64_t>();
+    EXPECT_LE(mispredicted, each["branches"].get<std::uint64_t>()) << each["function"];
+    of_functions += mispredicted;
+    if (each["function"].get<std::string>().find("moving_lock") != std::string::npos) of_lock += mispredicted;
+  }
+  EXPECT_GE(of_lock, 500u);
+  EXPECT_GE(of_lock * 10, of_cores * 9);
+  EXPECT_LE(of_functions, of_cores);
+  EXPECT_GE(of_functions + 10, of_cores);  // those behind a core's last access belong to nobody
 }
 
 // Words on lines of their own: only the threads' beginnings and ends share lines, one of which a thread's first accesses

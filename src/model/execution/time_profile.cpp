@@ -33,22 +33,29 @@ void time_profile::note(const core& c, std::uintptr_t code, time_ps in_machine, 
   ++where.accesses;
   where.sharing.coherence_misses += shared.coherence_misses - its.shared.coherence_misses;
   where.sharing.upgrades += shared.upgrades - its.shared.upgrades;
+  where.branches += c.branches - its.branches;
+  where.mispredicted += c.mispredicted - its.mispredicted;
   its.until = c.clock;
   its.shared = shared;
+  its.branches = c.branches;
+  its.mispredicted = c.mispredicted;
+}
+
+void time_profile::share::add(const share& more) noexcept {
+  time += more.time;
+  in_machine += more.in_machine;
+  accesses += more.accesses;
+  sharing.coherence_misses += more.sharing.coherence_misses;
+  sharing.upgrades += more.sharing.upgrades;
+  branches += more.branches;
+  mispredicted += more.mispredicted;
 }
 
 time_profile::functions time_profile::by_function(const of_core* only) const {
   std::map<std::string, share> sums;
   for (const of_core& each : cores_) {
     if (only != nullptr && only != &each) continue;
-    for (const auto& [code, its] : each.by_code) {
-      share& sum = sums[function_of(code)];
-      sum.time += its.time;
-      sum.in_machine += its.in_machine;
-      sum.accesses += its.accesses;
-      sum.sharing.coherence_misses += its.sharing.coherence_misses;
-      sum.sharing.upgrades += its.sharing.upgrades;
-    }
+    for (const auto& [code, its] : each.by_code) sums[function_of(code)].add(its);
   }
   functions made{sums.begin(), sums.end()};
   std::ranges::stable_sort(made, [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
@@ -59,12 +66,12 @@ void time_profile::append(std::string& text, const functions& all) {
   const auto out = std::back_inserter(text);
   time_ps sum = 0;
   for (const auto& [name, its] : all) sum += its.time;
-  text += "  time %   machine %     accesses   coherence    upgrades  function\n";
+  text += "  time %   machine %     accesses   coherence    upgrades     branches  mispredicted  function\n";
   for (std::size_t i = 0; i < std::min(all.size(), most_lines); ++i) {
     const auto& [name, its] = all[i];
-    fmt::format_to(out, "{:>8.1f}  {:>10.1f}  {:>11}  {:>10}  {:>10}  {}\n", percent(its.time, sum),
+    fmt::format_to(out, "{:>8.1f}  {:>10.1f}  {:>11}  {:>10}  {:>10}  {:>11}  {:>12}  {}\n", percent(its.time, sum),
                    percent(its.in_machine, sum), its.accesses, its.sharing.coherence_misses, its.sharing.upgrades,
-                   name);
+                   its.branches, its.mispredicted, name);
   }
 }
 
@@ -94,9 +101,9 @@ std::string time_profile::json() const {
     }
     fmt::format_to(std::back_inserter(made),
                    "{}\n    {{\"function\": \"{}\", \"ps\": {}, \"in_machine_ps\": {}, \"accesses\": {}, "
-                   "\"coherence_misses\": {}, \"upgrades\": {}}}",
+                   "\"coherence_misses\": {}, \"upgrades\": {}, \"branches\": {}, \"mispredicted\": {}}}",
                    comma, quoted, its.time, its.in_machine, its.accesses, its.sharing.coherence_misses,
-                   its.sharing.upgrades);
+                   its.sharing.upgrades, its.branches, its.mispredicted);
     comma = ",";
   }
   return made += "\n  ]";

@@ -1,8 +1,9 @@
 // Attributes the modelled time of each core to functions (`situ model run --profile`).
 //
 // Each access that misses the first cache records the time since the previous such access for its own function. So the
-// time of a function's computation between two accesses counts for the function of the second. An inlined function
-// counts as the function that contains it.
+// time of a function's computation between two accesses counts for the function of the second, and so do the branches
+// in between. A core that predicts branches sends all its accesses to the machine, so its mispredicted branches count for
+// the function of the next access. An inlined function counts as the function that contains it.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ class time_profile {
   void begin(const core& c) { of(c).until = c.clock; }
   // Returns the functions that took most of all cores' time, and those that took most of the busiest core's time.
   [[nodiscard]] std::string text() const;
-  // [{"function": ..., "ps": ..., "in_machine_ps": ..., "accesses": ..., "coherence_misses": ..., "upgrades": ...}],
-  // the largest first.
+  // [{"function": ..., "ps": ..., "in_machine_ps": ..., "accesses": ..., "coherence_misses": ..., "upgrades": ...,
+  // "branches": ..., "mispredicted": ...}], the largest first.
   [[nodiscard]] std::string json() const;
 
  private:
@@ -35,11 +36,16 @@ class time_profile {
     time_ps in_machine = 0;
     std::uint64_t accesses = 0;
     sharing_counts sharing;
+    std::uint64_t branches = 0;
+    std::uint64_t mispredicted = 0;
+    void add(const share& more) noexcept;
   };
   struct of_core {
     std::unordered_map<std::uintptr_t, share> by_code;
     time_ps until = 0;
     sharing_counts shared;  // until then
+    std::uint64_t branches = 0;
+    std::uint64_t mispredicted = 0;
   };
   using functions = std::vector<std::pair<std::string, share>>;
   of_core& of(const core& c);
