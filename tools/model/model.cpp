@@ -41,6 +41,9 @@ struct model_run_options {
   bool quiet = false;
   bool check_coherence = false;
   std::string fast_forward;
+  std::string save;
+  std::string save_after;
+  std::string warm;
   std::string graph_units;
   std::string copy_map;
   bool no_dummies = false;
@@ -99,6 +102,9 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   set("SITU_MODEL_QUIET", options.quiet ? "1" : "0");
   set("SITU_MODEL_COHERENCE", options.check_coherence ? "1" : "0");
   if (!options.fast_forward.empty()) set("SITU_MODEL_FAST_FORWARD", options.fast_forward);
+  if (!options.save.empty()) set("SITU_MODEL_SAVE", options.save);
+  if (!options.save_after.empty()) set("SITU_MODEL_SAVE_AFTER", options.save_after);
+  if (!options.warm.empty()) set("SITU_MODEL_WARM", options.warm);
   set("SITU_MODEL_GRAPH_UNITS", options.graph_units);
   set("SITU_MODEL_COPY_MAP", options.copy_map);
   set("SITU_MODEL_DUMMIES", options.no_dummies ? "0" : "1");
@@ -220,6 +226,18 @@ void add_model_command(CLI::App& app) {
       ->add_option("--fast-forward", options->fast_forward,
                    "Until this region of the program begins (situ/model/region.h), accesses are not priced")
       ->type_name("REGION");
+  CLI::Option* const save =
+      command
+          ->add_option("--save", options->save,
+                       "Write the contents of caches, TLBs and predictors at the end of the run, for --warm")
+          ->type_name("FILE");
+  command->add_option("--save-after", options->save_after, "Write them when this region first ends")
+      ->needs(save)
+      ->type_name("REGION");
+  command
+      ->add_option("--warm", options->warm,
+                   "Begin with the contents that --save has written, or with --fast-forward begin the region with them")
+      ->type_name("FILE");
   command->add_flag("--profile", options->profile, "The report says where the modelled time went, by function");
   command->add_flag("--objects", options->objects,
                     "The report says what the accesses to each object cost (blocks by the line that allocated them, "
@@ -244,7 +262,8 @@ void add_model_command(CLI::App& app) {
               "reports. Given again: each value with each of the others'")
           ->type_name("KEY=VALUE,VALUE,...")
           ->allow_extra_args(false)
-          ->excludes("--report");
+          ->excludes("--report")
+          ->excludes(save);
   command->add_option("--jobs", options->jobs, "How many of a sweep's runs go at a time (as many as processors)")
       ->check(CLI::Range(1U, 4096U))
       ->needs(sweep)

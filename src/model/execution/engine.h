@@ -226,9 +226,16 @@ class engine final : private sharing_observer {
   // reaches no cache.
   [[nodiscard]] bool is_fast_forward() const noexcept { return fast_forward_; }
   // Ends the fast forward if this region is the one to wait for.
-  void stop_fast_forward(std::string_view region) noexcept {
-    fast_forward_ = fast_forward_ && region != options_.fast_forward;
+  void stop_fast_forward(std::string_view region) {
+    if (!fast_forward_ || region != options_.fast_forward) return;
+    fast_forward_ = false;
+    load_warm_state();
   }
+  // Those of the machine, with the cores' branch predictors (warm_start.h). begin_with() waits for the end of a fast
+  // forward.
+  [[nodiscard]] std::uint64_t state_hash() const;
+  void save_state(state_words& to) const;
+  void begin_with(state_words words);
 
   // --- for the running core
   // Waits until no other core has earlier work: invariant 2.
@@ -314,6 +321,7 @@ class engine final : private sharing_observer {
     return c.is_device ? sharing_counts{} : machine_->sharing(c.index);
   }
   void on_taken(std::uint32_t core, std::uint64_t address) override;
+  void load_warm_state();
   void see_hits();
   [[nodiscard]] bool hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind);
   void note_object(const core& c, std::uintptr_t address, std::size_t bytes, access_kind kind, bool is_miss,
@@ -381,6 +389,7 @@ class engine final : private sharing_observer {
   std::atomic<bool> watch_soon_ = false;
   bool checks_coherence_ = false;
   bool fast_forward_ = false;
+  state_words warm_;  // what a fast forward ends with; empty: cold caches
   std::uint32_t held_ = 0;
   std::uint64_t lonely_wakes_ = 0;  // timers that expired while all threads slept
   std::uint64_t progress_at_ = 0;   // lonely_wakes_ at the last change

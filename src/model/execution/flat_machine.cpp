@@ -25,4 +25,10 @@ std::vector<part_counters> flat_machine::counters() const {
   return {{.part = "memory", .kind = "memory", .values = {{"misses", misses_}, {"atomics", atomics_}}}};
 }
 
+std::uint64_t flat_machine::state_hash() const {
+  word_hash hash;
+  for (const std::uint64_t each : {core_count(), shape_.sets, shape_.line_bytes}) hash.add(each);
+  return hash.value();
+}
+
 }  // namespace situ::model

@@ -3,6 +3,7 @@
 // from specifications.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,9 @@ class flat_machine final : public memory_port {
   void see_memory(std::uintptr_t, std::size_t, bool) override {}
   void add_front_hits(std::uint32_t, std::uint64_t, std::uint64_t) override {}
   [[nodiscard]] std::vector<part_counters> counters() const override;
+  [[nodiscard]] std::uint64_t state_hash() const override;
+  void save_state(state_words& to) const override { to.insert(to.end(), entries_.begin(), entries_.end()); }
+  void load_state(state_reader& from) override { std::ranges::copy(from.next(entries_.size()), entries_.begin()); }
 
  private:
   flat_shape shape_;

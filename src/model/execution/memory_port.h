@@ -15,6 +15,7 @@
 #include "model/parts/counters.h"
 #include "model/parts/sharing.h"
 #include "model/parts/time.h"
+#include "model/parts/warm_state.h"
 
 namespace situ::model {
 
@@ -131,6 +132,10 @@ class memory_port {
   [[nodiscard]] virtual time_ps transfer_ps(std::uint32_t /*core*/) const { return 0; }
   // Sets the observer of lines that cores take from each other.
   virtual void observe_sharing(sharing_observer* /*observer*/) {}
+  // Are those of modelled_machine.
+  [[nodiscard]] virtual std::uint64_t state_hash() const = 0;
+  virtual void save_state(state_words& to) const = 0;
+  virtual void load_state(state_reader& from) = 0;
   virtual void add_counters(std::function<void(std::vector<part_counters>&)> /*more*/) {}
 };
 

@@ -174,6 +174,9 @@ class parts_machine final : public memory_port {
   [[nodiscard]] sharing_counts sharing(std::uint32_t core) const override { return machine_.sharing(core); }
   [[nodiscard]] time_ps transfer_ps(std::uint32_t core) const override { return machine_.transfer_time(core); }
   void observe_sharing(sharing_observer* observer) override { machine_.observe_sharing(observer); }
+  [[nodiscard]] std::uint64_t state_hash() const override { return machine_.state_hash(); }
+  void save_state(state_words& to) const override { machine_.save_state(to); }
+  void load_state(state_reader& from) override { machine_.load_state(from); }
   void add_counters(std::function<void(std::vector<part_counters>&)> more) override { more_ = std::move(more); }
 
   [[nodiscard]] bool take_room(std::uint32_t tile, std::uintptr_t begin, std::uintptr_t end) override {

@@ -127,6 +127,7 @@ void region_log::end_all(engine& in) {
 
 void region_log::close(engine& in, region_figures& which, time_ps when) {
   add(which.sum, difference(take_figures(in, when), which.at_begin));
+  if (at_end_ && which.name == awaited_) std::exchange(at_end_, nullptr)();
 }
 
 }  // namespace situ::model

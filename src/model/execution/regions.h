@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/execution/engine.h"
@@ -57,13 +59,20 @@ class region_log {
   void end(engine& in, std::string_view name, time_ps when);
   // Ends all regions that a thread is still in.
   void end_all(engine& in);
+  // Calls `what` at the first end of this region.
+  void at_end(std::string name, std::function<void()> what) {
+    awaited_ = std::move(name);
+    at_end_ = std::move(what);
+  }
   // Returns the regions in the order of their first begin.
   [[nodiscard]] const std::vector<region_figures>& regions() const noexcept { return regions_; }
 
  private:
   [[nodiscard]] region_figures& find(std::string_view name);
-  static void close(engine& in, region_figures& which, time_ps when);
+  void close(engine& in, region_figures& which, time_ps when);
   std::vector<region_figures> regions_;
+  std::string awaited_;
+  std::function<void()> at_end_;  // empty, or of the region `awaited_`
 };
 
 // Returns the region log of the running program.

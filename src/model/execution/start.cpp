@@ -11,6 +11,9 @@
 //   SITU_MODEL_PROFILE   1: the report has the time of each function
 //   SITU_MODEL_OBJECTS   1: the report has what the accesses to each object cost
 //   SITU_MODEL_FAST_FORWARD  the region from whose begin on accesses are priced
+//   SITU_MODEL_SAVE      file for the contents of caches, TLBs and predictors, at the end of the region SITU_MODEL_SAVE_AFTER
+//                        or of the run
+//   SITU_MODEL_WARM      such a file, with whose contents the run begins, or the region SITU_MODEL_FAST_FORWARD
 //   SITU_MODEL_GRAPH_UNITS auto, devices, copy-only or software: copies graphs of offloads; auto: devices, if any
 //   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
 //   SITU_MODEL_DUMMIES   0: makes no allocations that stand for those of a copy by software
@@ -60,6 +63,7 @@
 #include "model/execution/run_watch.h"
 #include "model/execution/stacks.h"
 #include "model/execution/timeline.h"
+#include "model/execution/warm_start.h"
 
 // The mark by which `situ model run` recognises a modelled program (tools/command/program_file.h).
 asm(".pushsection .note.situ_model, \"a\", @note\n"
@@ -82,6 +86,9 @@ struct run_options {
   std::vector<std::string> settings;  // settings of the machine
   std::string json;
   std::string page;
+  std::string save;        // file for the state of caches
+  std::string save_after;  // the region after which it is saved; empty: at the end
+  std::string warm;
   std::uint32_t places = 1;
   std::uint32_t memories = 0;  // 0: all
   std::optional<intent> wanted;
@@ -112,6 +119,7 @@ struct output_file {
 };
 output_file& json_file = *new output_file;  // never destroyed, too
 output_file& page_file = *new output_file;
+output_file& state_file = *new output_file;
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -170,6 +178,9 @@ run_options read_options() {
   made.graph.dummy_allocations = number_of("SITU_MODEL_DUMMIES", 1) != 0;
   if (const char* const json = std::getenv("SITU_MODEL_JSON")) made.json = json;
   if (const char* const page = std::getenv("SITU_MODEL_REPORT")) made.page = page;
+  if (const char* const save = std::getenv("SITU_MODEL_SAVE")) made.save = save;
+  if (const char* const region = std::getenv("SITU_MODEL_SAVE_AFTER")) made.save_after = region;
+  if (const char* const warm = std::getenv("SITU_MODEL_WARM")) made.warm = warm;
   return made;
 }
 
@@ -193,7 +204,7 @@ char** copy_texts(char** from) {
   return made;
 }
 
-void write(const output_file& to, std::string_view text) {
+void write(const output_file& to, std::string_view text, const char* what = "the report") {
   const situ::detail::file_size_signal_held held;
   long failed = 0;  // errno's value
   while (!text.empty() && failed == 0) {
@@ -209,7 +220,20 @@ void write(const output_file& to, std::string_view text) {
   if (failed == 0) return;
   std::fflush(nullptr);  // flushes the program's output
   const std::string why = situ::detail::write_failure(static_cast<int>(failed));
-  give_up(("cannot write the report to " + to.name + ": " + why).c_str());
+  give_up((std::string{"cannot write "} + what + " to " + to.name + ": " + why).c_str());
+}
+
+void save_state() {
+  write(state_file, saved_state(*the_engine), "the state of the caches");
+  state_file.descriptor = -1;
+}
+
+// Saves the state at the end of the run, unless a region has ended before.
+void save_at_end() {
+  if (state_file.descriptor < 0) return;
+  if (!options.save_after.empty())
+    return say(("situ model: region " + options.save_after + " never ended: " + options.save + " is empty\n").c_str());
+  save_state();
 }
 
 void write_report(int code) {
@@ -217,6 +241,7 @@ void write_report(int code) {
   running = &nobody;
   end_watch();
   the_regions().end_all(*the_engine);
+  save_at_end();
   if (the_engine->is_fast_forward())
     say(("situ model: region " + options.engine.fast_forward + " never began: no access was priced\n").c_str());
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
@@ -247,7 +272,7 @@ void open(output_file& made, const std::string& name) {
   made = {.name = name,
           .descriptor = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(name.c_str()),
                                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (made.descriptor < 0) give_up(("cannot write the report to " + name).c_str());
+  if (made.descriptor < 0) give_up(("cannot write " + name).c_str());
 }
 
 void make_graph_devices() {
@@ -269,9 +294,13 @@ void make_graph_devices() {
 void make_engine() {
   if (options.checks_coherence && !options.engine.fast_forward.empty())
     give_up("coherence is not checked before accesses are priced: leave out --fast-forward or --check-coherence");
+  if (options.checks_coherence && !options.warm.empty())
+    give_up("coherence is checked from cold caches on: leave out --warm or --check-coherence");
   the_engine =
       new engine{make_machine(options.machine, options.memories, options.settings, options.wanted), options.engine};
   make_graph_devices();
+  if (!options.warm.empty()) begin_with_state(*the_engine, options.warm);
+  if (!options.save_after.empty()) the_regions().at_end(options.save_after, &save_state);
   if (!options.checks_coherence) return;
   mistakes = new coherence_log;
   if (!the_engine->check_coherence([](const coherence_report& found) { mistakes->note(found); }))
@@ -335,6 +364,7 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   environ = copy_texts(environ);
   open(json_file, options.json);
   open(page_file, options.page);
+  open(state_file, options.save);
   install_crash_handler();
   begin_openmp();
   try {

@@ -16,9 +16,13 @@
 // Not thread-safe. cost: a lookup in four tables.
 #pragma once
 
+#include "model/parts/warm_state.h"
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace situ::model {
@@ -37,6 +41,32 @@ class branch_predictor {
     for (std::size_t t = 1; t < tables; ++t) paths_[t] = (paths_[t] << shifts[t]) ^ (mixed >> 40);
     last_ = block;
     return foreseen;
+  }
+
+  // Append what the tables know to words, and take it from such words.
+  void save(state_words& to) const {
+    to.push_back(last_);
+    to.insert(to.end(), paths_.begin(), paths_.end());
+    for (const std::vector<entry>& table : tables_) {
+      to.push_back(
+          static_cast<std::uint64_t>(std::ranges::count_if(table, [](const entry& each) { return each.tag != 0; })));
+      for (std::size_t i = 0; i < table.size(); ++i)
+        if (table[i].tag != 0)
+          to.insert(to.end(), {i, table[i].tag, table[i].next,
+                               static_cast<std::uint64_t>(static_cast<std::int64_t>(table[i].trust))});
+    }
+  }
+  void load(state_reader& from) {
+    last_ = from.next();
+    for (std::uint64_t& each : paths_) each = from.next();
+    for (std::vector<entry>& table : tables_) {
+      table.assign(entries, {});
+      for (std::uint64_t left = from.next(); left > 0; --left) {
+        const std::span<const std::uint64_t> words = from.next(4);
+        table[words[0] % entries] = {
+            .tag = words[1], .next = words[2], .trust = static_cast<std::int8_t>(static_cast<std::int64_t>(words[3]))};
+      }
+    }
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "model/parts/set_associative_cache.h"
 #include "model/parts/sharing.h"
 #include "model/parts/time.h"
+#include "model/parts/warm_state.h"
 
 #include <cstdint>
 #include <functional>
@@ -183,6 +184,12 @@ class modelled_machine {
   void observe(line_observer* observer) noexcept;
   // Sets the observer of lines that cores take from each other; nullptr removes it. The same holds for it.
   void observe_sharing(sharing_observer* observer) noexcept;
+
+  // Append the contents of all caches, TLBs and prefetchers to words, and take such contents over. state_hash() is equal
+  // for machines that can take over each other's contents. load_state() throws bad_file if there are too few words.
+  [[nodiscard]] std::uint64_t state_hash() const;
+  void save_state(state_words& to) const;
+  void load_state(state_reader& from);
 
   // Returns the counts of every part since the beginning or reset_counters().
   [[nodiscard]] std::vector<part_counters> counters() const;

@@ -25,6 +25,8 @@
 
 #include <bit>
 #include <cstddef>
+#include "model/parts/warm_state.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -76,6 +78,16 @@ class replacement_state {
       case machine::replacement::lru: break;
     }
     return ways_ - 1;  // by the order of the set's entries
+  }
+
+  // Append the order to words, and take it from such words.
+  void save(state_words& to) const {
+    to.push_back(random_);
+    to.insert(to.end(), of_way_.begin(), of_way_.end());
+  }
+  void load(state_reader& from) {
+    random_ = from.next();
+    for (std::uint8_t& each : of_way_) each = static_cast<std::uint8_t>(from.next());
   }
 
  private:

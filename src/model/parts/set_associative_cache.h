@@ -20,11 +20,14 @@
 
 #include "model/parts/replacement.h"
 #include "model/parts/time.h"
+#include "model/parts/warm_state.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -165,6 +168,19 @@ class set_associative_cache {
       if (const std::uint64_t entry = present[i];
           entry != free_entry && entry >> 2 >= first && entry >> 2 <= last && i % stride_ >= stride_ - ways_)
         f(entry >> 2, state_of(entry));
+  }
+
+  // Append all entries, and the order of replacement, to words; take them from such words of a cache of the same shape.
+  // load() returns whether the cache then holds any line.
+  void save(state_words& to) const {
+    to.insert(to.end(), entries_.begin(), entries_.end());
+    if (order_) order_->save(to);
+  }
+  bool load(state_reader& from) {
+    const std::span<const std::uint64_t> words = from.next(entries_.size());
+    std::ranges::copy(words, entries_.begin());
+    if (order_) order_->load(from);
+    return std::ranges::any_of(words, [](std::uint64_t each) { return each != free_entry; });
   }
 
  private:

@@ -13,9 +13,12 @@
 // Not thread-safe. cost: linear in the streams.
 #pragma once
 
+#include "model/parts/warm_state.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace situ::model {
@@ -56,6 +59,28 @@ class stream_prefetcher {
     for (; s.next / lines_a_page_ == page && static_cast<std::int64_t>(s.next - line) / step <= ahead;
          s.next += static_cast<std::uint64_t>(step))
       if (!fetch(s.next)) return;
+  }
+
+  // Append the streams to words, and take them from such words.
+  void save(state_words& to) const {
+    if (streams_.empty()) return;
+    to.push_back(time_);
+    for (const stream& s : streams_)
+      to.insert(to.end(), {s.part, s.last, s.next, static_cast<std::uint64_t>(s.stride), s.used,
+                           static_cast<std::uint64_t>(s.goes_on)});
+  }
+  void load(state_reader& from) {
+    if (streams_.empty()) return;
+    time_ = from.next();
+    for (stream& s : streams_) {
+      const std::span<const std::uint64_t> words = from.next(6);
+      s = {.part = words[0],
+           .last = words[1],
+           .next = words[2],
+           .stride = static_cast<std::int64_t>(words[3]),
+           .used = words[4],
+           .goes_on = words[5] != 0};
+    }
   }
 
  private:

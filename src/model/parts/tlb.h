@@ -101,6 +101,18 @@ class tlb {
     its_->walks = its_->walk_reads = its_->walked = 0;
   }
 
+  // Append the pages to words, and take them from such words.
+  void save(state_words& to) const {
+    if (!pages_) return;
+    to.push_back(last_);
+    pages_->save(to);
+  }
+  void load(state_reader& from) {
+    if (!pages_) return;
+    last_ = from.next();
+    (void)pages_->load(from);
+  }
+
  private:
   static constexpr std::size_t sizes = 3;  // that of the first entries, 2 MiB, 1 GiB
   struct state {
