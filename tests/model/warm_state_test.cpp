@@ -68,10 +68,14 @@ TEST(WarmState, AReaderEndsWithItsWords) {
 }
 
 // A core with both TLBs, a first cache with a prefetcher, and a second one with this replacement.
-machine_spec machine_of(const std::string& replacement, const char* latency = "10 ns", int ways = 4) {
+machine_spec machine_of(const std::string& replacement, const char* latency = "10 ns", int ways = 4,
+                        const std::string& of_core = "", const std::string& of_l1 = "",
+                        const std::string& before_ddr = "") {
   return parse_machine(fmt::format(R"(name = "two levels"
+{5}
 [[node]]
 id = "ddr"
+{6}
 kind = "memory"
 size = "1 GiB"
 latency = "110 ns"
@@ -81,12 +85,12 @@ id = "l2"
 kind = "cache"
 level = 2
 size = "4 KiB"
-ways = {}
+ways = {0}
 line_bytes = 64
-latency = "{}"
+latency = "{1}"
 write_policy = "write_back"
 allocates_on = "reads_and_writes"
-{}
+{2}
 [[node]]
 id = "l1"
 in = "l2"
@@ -102,15 +106,17 @@ allocates_on = "reads_and_writes"
 outstanding = 4
 prefetch_streams = 4
 prefetch_lines = 2
+{4}
 [[node]]
 id = "core"
 in = "l1"
 kind = "core"
 clock = "1 GHz"
 cycles = {{ integer = 1, multiply = 1, divide = 1, floating = 1, branch = 1, call = 1 }}
-dtlb = {{ entries = 4, ways = 2, page = "4 KiB", walk = 30 }}
+dtlb = {{ entries = 4, ways = 2, page = "4 KiB"{3}
 )",
-                                   ways, latency, replacement),
+                                   ways, latency, replacement, of_core.empty() ? ", walk = 30 }" : of_core, of_l1,
+                                   before_ddr, before_ddr.empty() ? "" : "in = \"side\""),
                        "test");
 }
 
@@ -174,6 +180,44 @@ TEST_P(Replacements, AnotherMachineGoesOnAlike) {
 INSTANTIATE_TEST_SUITE_P(each, Replacements,
                          testing::Values("", "replacement = \"tree_plru\"", "replacement = \"srrip\"",
                                          "replacement = \"random\"\nreplacement_seed = 5"));
+
+// A second level of TLBs, walks through the caches, a victim buffer, a cache at the memory's side: a machine that goes on
+// from another's contents counts like that one.
+TEST(WarmState, AllPartsWithContentsGoOnAlike) {
+  const auto whole = [] {
+    return machine_of("", "10 ns", 4,
+                      " }\nstlb = { entries = 8, ways = 4, hit = 7 }\npage_walks = \"through_caches\"\nwalk_cache = 4",
+                      "victim_lines = 2",
+                      "[[node]]\nid = \"side\"\nkind = \"cache\"\ncache = \"memory_side\"\nsize = \"8 KiB\"\nways = 1\n"
+                      "line_bytes = 64\nlatency = \"60 ns\"\nbandwidth = \"100 GB/s\"");
+  };
+  const auto counted = [](const modelled_machine& of) {
+    std::vector<std::uint64_t> made;
+    for (const part_counters& part : of.counters())
+      for (const auto& [name, value] : part.values)
+        if (!name.ends_with("_ps")) made.push_back(value);
+    return made;
+  };
+  modelled_machine first{whole()};
+  first.map_range(0, 1 << 20, 0);
+  accessor accesses{first};
+  accesses.access(2000);
+  state_words words;
+  first.save_state(words);
+  modelled_machine second{whole()};
+  second.map_range(0, 1 << 20, 0);
+  state_reader from{words};
+  second.load_state(from);
+  EXPECT_TRUE(from.is_at_end());
+  first.reset_counters();
+  second.reset_counters();
+  accessor alike{second, accesses.random, accesses.now + 1'000'000};
+  accesses.now += 1'000'000;
+  accesses.access(500);
+  alike.access(500);
+  EXPECT_EQ(counted(first), counted(second));
+  EXPECT_NE(first.state_hash(), modelled_machine{machine_of("")}.state_hash());
+}
 
 TEST(WarmState, MachinesOfOtherShapesHaveOtherHashes) {
   const modelled_machine one{machine_of("")};

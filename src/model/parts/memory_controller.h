@@ -54,6 +54,8 @@ class memory_controller {
   [[nodiscard]] const memory_spec& spec() const noexcept { return spec_; }
 
   // Appends the counters of the cache in front, if there is one.
+  [[nodiscard]] memory_side_cache* side() noexcept { return side_.get(); }
+  [[nodiscard]] const memory_side_cache* side() const noexcept { return side_.get(); }
   void append_side_counters(std::vector<part_counters>& to) const {
     if (side_) to.push_back(side_->counters());
   }

@@ -20,6 +20,8 @@
 // bytes a way, when the first of a block of 4096 is used: those of 16 GiB would be 2 GiB.
 #pragma once
 
+#include <situ/base/error.h>
+
 #include "model/parts/counters.h"
 #include "model/parts/machine_spec.h"
 #include "model/parts/memory_channels.h"
@@ -68,6 +70,23 @@ class memory_side_cache {
   void reset_counters() noexcept {
     channels_.reset_counters();
     hits_ = misses_ = evictions_ = write_backs_ = 0;
+  }
+
+  // Append the lines to words, block after block, and take them from such words.
+  void save(state_words& to) const {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (!blocks_[i]) continue;
+      to.push_back(i);
+      blocks_[i]->save(to);
+    }
+    to.push_back(blocks_.size());
+  }
+  void load(state_reader& from) {
+    for (std::unique_ptr<set_associative_cache>& each : blocks_) each.reset();
+    for (std::uint64_t block = from.next(); block != blocks_.size(); block = from.next()) {
+      if (block > blocks_.size()) throw_error(errc::bad_file, "a memory-side cache has no such block of sets");
+      (void)tags_of(block * side_cache_spec::sets_of_block).load(from);
+    }
   }
 
  private:

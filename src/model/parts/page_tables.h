@@ -70,6 +70,14 @@ class page_walk_cache {
   [[nodiscard]] std::uint64_t misses() const noexcept { return misses_; }
   void reset_counters() noexcept { hits_ = misses_ = 0; }
 
+  // Append the entries to words, and take them from such words.
+  void save(state_words& to) const {
+    if (held_) held_->save(to);
+  }
+  void load(state_reader& from) {
+    if (held_) (void)held_->load(from);
+  }
+
  private:
   [[nodiscard]] static std::uint64_t key(std::uint32_t level, std::uint64_t address) noexcept {
     return page_tables::index(level, address) << 3 | level;

@@ -103,14 +103,16 @@ class tlb {
 
   // Append the pages to words, and take them from such words.
   void save(state_words& to) const {
-    if (!pages_) return;
-    to.push_back(last_);
-    pages_->save(to);
+    if (!its_) return;
+    to.push_back(last_begin_);
+    to.push_back(last_bytes_);
+    for (const set_associative_cache& each : its_->entries) each.save(to);
   }
   void load(state_reader& from) {
-    if (!pages_) return;
-    last_ = from.next();
-    (void)pages_->load(from);
+    if (!its_) return;
+    last_begin_ = from.next();
+    last_bytes_ = from.next();
+    for (set_associative_cache& each : its_->entries) (void)each.load(from);
   }
 
  private:

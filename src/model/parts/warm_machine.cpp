@@ -11,7 +11,9 @@ namespace situ::model {
 namespace {
 
 void add_tlb(word_hash& hash, const tlb_spec& of) {
-  for (const std::uint64_t each : {of.sets, of.ways, of.page_bytes}) hash.add(each);
+  for (const std::uint64_t each :
+       {of.sets, of.ways, of.page_bytes, of.of_2m.sets, of.of_2m.ways, of.of_1g.sets, of.of_1g.ways})
+    hash.add(each);
 }
 
 void add_path(word_hash& hash, const std::vector<std::uint32_t>& path) {
@@ -39,8 +41,16 @@ std::uint64_t modelled_machine::state_hash() const {
   for (const core_spec& each : its.cores) {
     add_tlb(hash, each.itlb);
     add_tlb(hash, each.dtlb);
+    add_tlb(hash, each.stlb);
+    hash.add(each.walk_cache);
     add_path(hash, each.data_path);
     add_path(hash, each.fetch_path);
+  }
+  for (const memory_spec& each : its.memories) hash.add(each.side_cache);
+  for (const side_cache_spec& each : its.side_caches) {
+    for (const std::uint64_t word : {each.sets, std::uint64_t{each.ways}, std::uint64_t{each.line_bytes},
+                                     static_cast<std::uint64_t>(each.replacement.policy)})
+      hash.add(word);
   }
   return hash.value();
 }
@@ -53,7 +63,12 @@ void modelled_machine::save_state(state_words& to) const {
   for (const impl::core_state& each : impl_->cores) {
     each.itlb.save(to);
     each.dtlb.save(to);
+    if (!each.further) continue;
+    each.further->stlb.save(to);
+    each.further->walk_cache.save(to);
   }
+  for (const memory_controller& each : impl_->memories)
+    if (each.side() != nullptr) each.side()->save(to);
 }
 
 void modelled_machine::load_state(state_reader& from) {
@@ -65,7 +80,12 @@ void modelled_machine::load_state(state_reader& from) {
   for (impl::core_state& each : impl_->cores) {
     each.itlb.load(from);
     each.dtlb.load(from);
+    if (!each.further) continue;
+    each.further->stlb.load(from);
+    each.further->walk_cache.load(from);
   }
+  for (memory_controller& each : impl_->memories)
+    if (each.side() != nullptr) each.side()->load(from);
 }
 
 }  // namespace situ::model
