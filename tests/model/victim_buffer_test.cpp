@@ -192,6 +192,12 @@ TEST(VictimBuffer, AnExclusiveCacheIsBehindIt) {
   EXPECT_EQ(machine.access(0, 4), 10u);
   EXPECT_EQ(machine.access(0, 0), 2u);
   EXPECT_EQ(machine.count("L2 0", "hits"), 1u);
+
+  // One line in the L1, one in the buffer, four in the L2: none twice.
+  two_levels small{{.l2_lines = 4, .of_l1 = "victim_lines = 1", .of_l2 = "inclusion = \"exclusive\""}};
+  for (int i = 0; i < 3; ++i)
+    for (const std::uint64_t line : {0, 4, 8, 12, 16, 20}) small.access(0, line);
+  EXPECT_EQ(small.count("dram 0", "reads"), 6u);
 }
 
 // A cache that writes through passes writes on, whether its line is in the buffer or not.

@@ -106,20 +106,18 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   core_state& c = cores[core];
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
-  const bool is_victim = level == 1 && level < way.size() && way[1]->victims_of != nullptr;
-  if (c.has_registers && !is_victim) now = free_registers(core, way.first(level), now);
+  if (way.front()->has_victims && level == 1) [[unlikely]]
+    return get_victim(core, way, address, to_own, now);
+  if (c.has_registers) now = free_registers(core, way.first(level), now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
   cache_state& first = *way.front();
   if (!first.lost.empty() && first.lost.contains(first.tags.line_of(address))) ++c.shared.coherence_misses;
   const std::uint32_t bytes = first.tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
-  time_ps begin = now;
-  if (!is_victim) begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
+  const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
   time_ps done = 0;
-  if (is_victim) [[unlikely]] {  // it may still be on its way
-    done = std::max(begin + way[1]->hit_time, first.under_way.arrival(first.tags.line_of(address), begin));
-  } else if (on_chip) {
+  if (on_chip) {
     cache_state& from = *way[std::min(level, way.size() - 1)];
     done = std::max(begin + from.hit_time + others.time, from.under_way.arrival(from.tags.line_of(address), begin));
   } else if (where.own) {
@@ -142,7 +140,21 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   } else {
     fill_missing(first, address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, room_made);
   }
-  if (c.has_registers) keep_request(core, way, is_victim ? 0 : level, address, asked, done);
+  if (c.has_registers) keep_request(core, way, level, address, asked, done);
+  return done;
+}
+
+// Does the same for a line in the first cache's victim buffer. The line may still be on its way.
+[[gnu::noinline]] time_ps modelled_machine::impl::get_victim(std::uint32_t core, path way, std::uint64_t address,
+                                                             bool to_own, time_ps now) {
+  core_state& c = cores[core];
+  cache_state& first = *way.front();
+  const found_at_peers others = ask_peers(c, address, to_own);
+  const time_ps done = std::max(now + way[1]->hit_time, first.under_way.arrival(first.tags.line_of(address), now));
+  line_state state;
+  if (!first.write_through) state = {.dirty = to_own || others.dirty, .writable = to_own || !others.any};
+  fill_missing(first, address, state, c.past_misses ? now : done);
+  if (c.has_registers) prefetch(core, way, 0, address, now);
   return done;
 }
 

@@ -71,6 +71,7 @@ struct modelled_machine::impl {
     cache_state* victims_of = nullptr;       // of a victim buffer: the cache whose victims it takes
     bool fills_by_keys = false;              // one of these, inclusive, or with another replacement than the default
     std::vector<cache_state*> inner;         // of an inclusive cache: those in front of it, which hold no other lines
+    bool has_victims = false;                // the next cache is its victim buffer
     bool is_used = false;                    // has ever held a line; caches of idle cores are not asked for lines
     std::vector<std::uint32_t> first_of;     // cores whose first data cache this is
     std::unordered_set<std::uint64_t> lost;  // for such a cache: lines lost to other cores, not held since
@@ -153,6 +154,7 @@ struct modelled_machine::impl {
                    time_ps now);
   time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
                    time_ps now);
+  time_ps get_victim(std::uint32_t core, path caches_on_way, std::uint64_t address, bool to_own, time_ps now);
   std::size_t look_outwards(path caches_on_way, std::uint64_t address);
   static time_ps free_registers(std::uint32_t core, path missed, time_ps now);
   void keep_request(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps asked,

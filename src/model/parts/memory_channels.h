@@ -28,11 +28,12 @@ class memory_channels {
         bytes_per_second_{of.bytes_per_second},
         channels_(of.channels) {
     if (of.rows.banks > 0) banks_.emplace(of);
+    splits_ = of.channels > 1 || banks_;
   }
 
   // Reads or writes bytes; the request arrives at `now`. Returns when the last byte is done. pre: bytes > 0.
   time_ps access(std::uint64_t address, std::uint64_t bytes, time_ps now) noexcept {
-    if (channels_.size() == 1 && !banks_) return serve(channels_.front(), bytes, now);
+    if (!splits_) return serve(channels_.front(), bytes, now);
     time_ps done = now;
     for (const std::uint64_t end = address + bytes; address < end;) {
       const std::uint64_t next = std::min(end, (address / burst_bytes_ + 1) * burst_bytes_);
@@ -87,6 +88,7 @@ class memory_channels {
   std::uint64_t bytes_per_second_;
   std::vector<busy_calendar> channels_;
   std::optional<memory_banks> banks_;
+  bool splits_ = false;  // accesses into bursts
 };
 
 }  // namespace situ::model

@@ -79,6 +79,7 @@ void modelled_machine::impl::map_page_tables() {
 void modelled_machine::impl::connect_inclusion() {
   for (cache_state& each : caches) {
     if (const std::uint32_t of = spec.caches[each.index].victims_of; of != none) each.victims_of = &caches[of];
+    each.has_victims = spec.caches[each.index].victim_buffer != none;
     each.feeds_exclusive = each.next != nullptr && each.next->is_exclusive;
     for (cache_state* outer = each.next; outer != nullptr; outer = outer->next)
       if (spec.caches[outer->index].inclusion == machine::inclusion::inclusive) outer->inner.push_back(&each);
