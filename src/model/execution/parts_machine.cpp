@@ -168,6 +168,7 @@ class parts_machine final : public memory_port {
   }
   [[nodiscard]] std::vector<part_counters> counters() const override {
     std::vector<part_counters> all = machine_.counters();
+    machine_.add_prefetched(all);
     if (more_) more_(all);
     return all;
   }

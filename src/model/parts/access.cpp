@@ -24,7 +24,7 @@ namespace situ::model {
     const std::uint64_t line = first->tags.line_of(address);
     if (first->tags.hit(line)) {
       ++first->hits;
-      return std::max(now + first->hit_time, first->under_way.arrival(line, now));
+      return std::max(now + first->hit_time, first->arrival(line, now));
     }
   }
   return read_miss(core, all, address, bytes, now);
@@ -119,7 +119,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   time_ps done = 0;
   if (on_chip) {
     cache_state& from = *way[std::min(level, way.size() - 1)];
-    done = std::max(begin + from.hit_time + others.time, from.under_way.arrival(from.tags.line_of(address), begin));
+    done = std::max(begin + from.hit_time + others.time, from.arrival(from.tags.line_of(address), begin));
   } else if (where.own) {
     done = memories[where.memory].access(address, bytes, false, begin);
   } else {
@@ -347,8 +347,9 @@ time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address,
   const bool passes_on = c.first_data != nullptr && c.first_data->write_through;
   if (c.first_data != nullptr && !passes_on) {
     cache_state& first = *c.first_data;
-    if (first.tags.hit_for_write(first.tags.line_of(address))) {
+    if (const std::uint64_t line = first.tags.line_of(address); first.tags.hit_for_write(line)) {
       ++first.hits;
+      if (first.prefetcher.exists()) first.arrival(line, now);  // only counts: the core goes on
       return now + first.hit_time;
     }
   }

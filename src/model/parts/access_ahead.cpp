@@ -112,7 +112,7 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   time_ps done = 0;
   if (found < way.size()) {
     cache_state& from = *way[found];
-    done = std::max(now + from.hit_time, from.under_way.arrival(from.tags.line_of(address), now));
+    done = std::max(now + from.hit_time, from.arrival(from.tags.line_of(address), now));
   } else {
     done = get_from_memory(core, *way.back(), where, address, cache.tags.line_bytes(), now);
   }
@@ -120,6 +120,7 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   for (std::size_t i = found; i-- > level;)
     if (!way[i]->is_exclusive)
       fill(*way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
+  if (const std::uint64_t line = cache.tags.line_of(address); cache.tags.holds(line)) cache.tags.mark_prefetched(line);
   keep_under_way(core, way.subspan(level, found - level), address, now, done,
                  c.past_misses ? c.past_misses->settled : now);
   return true;

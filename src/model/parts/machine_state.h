@@ -62,6 +62,7 @@ struct modelled_machine::impl {
     time_ps miss_time = 0;            // for a first cache: time that the core waited for read misses
     std::uint64_t waited_misses = 0;  // number of these misses
     std::uint64_t prefetches = 0;
+    std::uint64_t prefetches_late = 0;
     std::uint64_t walk_hits = 0;  // of reads of the page table, which are not among the others
     std::uint64_t walk_misses = 0;
     camat_meter meter;                       // for other caches, and for a first cache whose core continues past a miss
@@ -75,6 +76,15 @@ struct modelled_machine::impl {
     bool is_used = false;                    // has ever held a line; caches of idle cores are not asked for lines
     std::vector<std::uint32_t> first_of;     // cores whose first data cache this is
     std::unordered_set<std::uint64_t> lost;  // for such a cache: lines lost to other cores, not held since
+
+    // Returns when a line that a request has hit arrives. A prefetched line of which this is the first use is late if it
+    // is on its way.
+    time_ps arrival(std::uint64_t line, time_ps now) noexcept {
+      const time_ps there = under_way.arrival(line, now);
+      if (there > now && prefetcher.exists()) [[unlikely]]
+        prefetches_late += tags.take_first_use(line) ? 1 : 0;
+      return there;
+    }
   };
   // What a core has behind its first TLBs, if it has any of this.
   struct further_translation {

@@ -243,6 +243,19 @@ camat_figures modelled_machine::camat(std::uint32_t cache) const {
   return f;
 }
 
+void modelled_machine::add_prefetched(std::vector<part_counters>& to) const {
+  const impl& m = *impl_;
+  for (std::size_t i = 0; i < m.caches.size(); ++i) {
+    const impl::cache_state& of = m.caches[i];
+    if (!of.prefetcher.exists()) continue;
+    const set_associative_cache::prefetched_lines& lines = of.tags.prefetched();
+    std::vector<std::pair<std::string, std::uint64_t>>& values = to[m.cores.size() + i].values;
+    values.emplace_back("prefetches_useful", lines.used);
+    values.emplace_back("prefetches_late", of.prefetches_late);
+    values.emplace_back("prefetches_useless", lines.unused);
+  }
+}
+
 std::vector<part_counters> modelled_machine::counters() const {
   const impl& m = *impl_;
   std::vector<part_counters> all;
@@ -315,7 +328,8 @@ void modelled_machine::reset_counters() noexcept {
   }
   for (impl::cache_state& c : m.caches) {
     c.hits = c.misses = c.evictions = c.write_backs = c.invalidations = c.miss_time = c.waited_misses = 0;
-    c.prefetches = c.walk_hits = c.walk_misses = 0;
+    c.prefetches = c.prefetches_late = c.walk_hits = c.walk_misses = 0;
+    c.tags.reset_prefetched();
     c.meter.reset();
   }
   for (impl::tile_state& tile : m.tiles) {

@@ -51,7 +51,7 @@ time_ps modelled_machine::impl::read_entry(std::uint32_t core, std::uint64_t add
   const std::uint64_t line = first.tags.line_of(address);
   if (first.tags.hit(line)) {
     ++first.walk_hits;
-    return std::max(now + first.hit_time, first.under_way.arrival(line, now));
+    return std::max(now + first.hit_time, first.arrival(line, now));
   }
   is_walking = true;
   const time_ps done = get_line(core, way, where, address, false, now);

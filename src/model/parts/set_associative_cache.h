@@ -3,7 +3,8 @@
 //
 // Invariants
 //   1. An entry is line * 4 + bits; a free entry is all ones, which no line is (lines are addresses divided by 16 or
-//      more).
+//      more). The entry of a line that was prefetched, and not used since, has its highest bit set in addition, so that
+//      it equals no other: its first use goes the slow way, which takes the bit off and counts it.
 //   2. By default the ways of a set are in the order of their use, the last used first; free ways follow the used ones.
 //   3. With another replacement a set has an entry more, in front of its ways. It is a copy of the entry of the line used
 //      last, if a hit of this line changes nothing in the order of replacement; otherwise it is free.
@@ -106,6 +107,23 @@ class set_associative_cache {
   //   write hit  the same entry == (line << 2 | 3)
   [[nodiscard]] const std::uint64_t* entries() const noexcept { return entries_.data(); }
 
+  // Marks a line as prefetched, until hit() or hit_for_write() finds it, or it leaves. pre: the line was just filled.
+  void mark_prefetched(std::uint64_t line) noexcept;
+  // What has become of the lines marked so far: each was used, or left unused, or is still there.
+  struct prefetched_lines {
+    std::uint64_t used = 0;
+    std::uint64_t unused = 0;
+    std::uint64_t held = 0;
+  };
+  [[nodiscard]] const prefetched_lines& prefetched() const noexcept { return prefetched_; }
+  void reset_prefetched() noexcept { prefetched_.used = prefetched_.unused = 0; }
+  // Returns whether the latest use of a marked line was that of this line, once.
+  [[nodiscard]] bool take_first_use(std::uint64_t line) noexcept {
+    if (first_used_ != line) return false;
+    first_used_ = no_line;
+    return true;
+  }
+
   // Returns whether the cache holds the line, without using it.
   [[nodiscard]] bool holds(std::uint64_t line) const noexcept { return find(line) != nullptr; }
   // Returns the state of a line; a default state for a line that the cache does not hold.
@@ -117,7 +135,7 @@ class set_associative_cache {
   bool set_state(std::uint64_t line, line_state now) noexcept {
     std::uint64_t* const entry = find(line);
     if (entry == nullptr) return false;
-    *entry = line << 2 | bits(now);
+    *entry = (*entry & prefetched_bit) | line << 2 | bits(now);
     if (order_) [[unlikely]]
       put_by_order(set_of(line), *entry);
     return true;
@@ -135,7 +153,7 @@ class set_associative_cache {
     std::uint64_t* const set = set_of(line);
     std::uint64_t last = line << 2 | bits(now);
     for (std::uint32_t i = 0; i < ways_; ++i) std::swap(last, set[i]);
-    return last == free_entry ? victim{} : victim{last >> 2, state_of(last)};
+    return victim_of(last);
   }
 
   // Drops a line, dirty or not. Returns the line and its old state; an empty victim if the cache does not hold the
@@ -143,10 +161,10 @@ class set_associative_cache {
   victim drop(std::uint64_t line) noexcept {
     std::uint64_t* const set = set_of(line);
     for (std::uint32_t i = 0; i < stride_; ++i) {
-      if (set[i] >> 2 != line) continue;
+      if (line_in(set[i]) != line) continue;
       if (order_) [[unlikely]]
         return drop_by_order(set, line);
-      const victim gone{line, state_of(set[i])};
+      const victim gone = victim_of(set[i]);
       std::uint64_t behind = free_entry;
       for (std::uint32_t j = ways_; j-- > i;) std::swap(behind, set[j]);
       return gone;
@@ -166,8 +184,8 @@ class set_associative_cache {
     const std::vector<std::uint64_t> present = entries_;
     for (std::size_t i = 0; i < present.size(); ++i)
       if (const std::uint64_t entry = present[i];
-          entry != free_entry && entry >> 2 >= first && entry >> 2 <= last && i % stride_ >= stride_ - ways_)
-        f(entry >> 2, state_of(entry));
+          entry != free_entry && line_in(entry) >= first && line_in(entry) <= last && i % stride_ >= stride_ - ways_)
+        f(line_in(entry), state_of(entry));
   }
 
   // Append all entries, and the order of replacement, to words; take them from such words of a cache of the same shape.
@@ -186,7 +204,20 @@ class set_associative_cache {
  private:
   static constexpr std::uint64_t dirty_bit = 1;
   static constexpr std::uint64_t writable_bit = 2;
+  static constexpr std::uint64_t prefetched_bit = std::uint64_t{1} << 63;
   static constexpr std::uint64_t free_entry = ~std::uint64_t{0};
+
+  // Returns an entry's line, prefetched or not; of a free entry a number that is no line's.
+  [[nodiscard]] static std::uint64_t line_in(std::uint64_t entry) noexcept { return (entry & ~prefetched_bit) >> 2; }
+  // Returns what an entry that leaves held; a prefetched line has not been used.
+  [[nodiscard]] victim victim_of(std::uint64_t entry) noexcept {
+    if (entry == free_entry) return {};
+    if ((entry & prefetched_bit) != 0) [[unlikely]] {
+      --prefetched_.held;
+      ++prefetched_.unused;
+    }
+    return {line_in(entry), state_of(entry)};
+  }
 
   [[nodiscard]] static std::uint64_t bits(line_state now) noexcept {
     return (now.dirty ? dirty_bit : 0) | (now.writable ? writable_bit : 0);
@@ -200,7 +231,7 @@ class set_associative_cache {
   [[nodiscard]] const std::uint64_t* find(std::uint64_t line) const noexcept {
     const std::uint64_t* const set = entries_.data() + static_cast<std::size_t>(line & mask_) * stride_;
     for (std::uint32_t i = 0; i < stride_; ++i)  // a copy says the same
-      if (set[i] >> 2 == line) return set + i;
+      if (line_in(set[i]) == line) return set + i;
     return nullptr;
   }
   [[nodiscard]] std::uint64_t* find(std::uint64_t line) noexcept {
@@ -216,8 +247,10 @@ class set_associative_cache {
       for (std::uint32_t j = 0; j <= i; ++j) std::swap(entry, set[j]);
       return true;
     }
-    return false;
+    return prefetched_.held != 0 && use_prefetched(set, line);
   }
+  // Uses a line that find_behind() has not found because it was prefetched. Returns whether the set has it.
+  bool use_prefetched(std::uint64_t* set, std::uint64_t line) noexcept;
 
   // For a set with a copy in front (invariant 3): uses a way, changes an entry that the set holds, fills and drops a line.
   [[gnu::noinline]] bool use_by_order(std::uint64_t* set, std::uint32_t way) noexcept {
@@ -236,24 +269,47 @@ class set_associative_cache {
     if (way == ways_) way = order_->victim(number);
     const std::uint64_t last = std::exchange(set[1 + way], entry);
     set[0] = order_->filled(number, way) ? entry : free_entry;
-    return last == free_entry ? victim{} : victim{last >> 2, state_of(last)};
+    return victim_of(last);
   }
   [[gnu::noinline]] victim drop_by_order(std::uint64_t* set, std::uint64_t line) noexcept {
-    victim gone;
-    for (std::uint32_t i = 0; i < stride_; ++i) {
-      if (set[i] >> 2 != line) continue;
-      gone = {line, state_of(set[i])};
-      set[i] = free_entry;
-    }
-    return gone;
+    if (set[0] >> 2 == line) set[0] = free_entry;
+    for (std::uint32_t i = 1; i < stride_; ++i)
+      if (line_in(set[i]) == line) return victim_of(std::exchange(set[i], free_entry));
+    return {};
   }
 
   std::unique_ptr<replacement_state> order_;  // null with the default replacement
   std::vector<std::uint64_t> entries_;
+  prefetched_lines prefetched_;
+  std::uint64_t first_used_ = no_line;  // the last prefetched line that was used for the first time
   std::uint32_t mask_;
   std::uint32_t ways_;
   std::uint32_t stride_;
   std::uint32_t line_shift_;
 };
+
+inline void set_associative_cache::mark_prefetched(std::uint64_t line) noexcept {
+  std::uint64_t* const set = set_of(line);
+  SITU_ASSERT(2, find(line) != nullptr && (*find(line) & prefetched_bit) == 0, "a line that was just filled is marked");
+  if (order_ && set[0] >> 2 == line) set[0] = free_entry;  // no copy (invariant 3): its first use is not a copy's
+  *find(line) |= prefetched_bit;
+  ++prefetched_.held;
+}
+
+[[gnu::noinline]] inline bool set_associative_cache::use_prefetched(std::uint64_t* set, std::uint64_t line) noexcept {
+  const std::uint32_t front = stride_ - ways_;  // 1 with a copy in front
+  for (std::uint32_t i = front; i < stride_; ++i) {
+    if (line_in(set[i]) != line) continue;
+    set[i] &= ~prefetched_bit;
+    --prefetched_.held;
+    ++prefetched_.used;
+    first_used_ = line;
+    if (order_) return use_by_order(set, i - front);
+    std::uint64_t entry = set[i];
+    for (std::uint32_t j = 0; j <= i; ++j) std::swap(entry, set[j]);
+    return true;
+  }
+  return false;
+}
 
 }  // namespace situ::model

@@ -347,7 +347,8 @@ table("caches", "Caches", "C-AMAT, the average time of an access where accesses 
     return { cache: row.part, hits: row.hits, misses: row.misses, miss_rate: row.hits + row.misses ? row.misses / (row.hits + row.misses) : 0,
       "C-AMAT (two)_ps": c.two_parameters_ps, "C-AMAT (five)_ps": c.five_parameters_ps, H_ps: c.hit_time_ps, CH: c.hit_concurrency, pMR: c.pure_miss_rate,
       pAMP_ps: c.pure_miss_penalty_ps, CM: c.pure_miss_concurrency, evictions: row.evictions, write_backs: row.write_backs,
-      invalidations: row.invalidations, victim_hits: row.victim_hits, prefetches: row.prefetches, walk_hits: row.walk_hits, walk_misses: row.walk_misses };
+      invalidations: row.invalidations, victim_hits: row.victim_hits, prefetches: row.prefetches, prefetches_useful: row.prefetches_useful, prefetches_late: row.prefetches_late,
+      prefetches_useless: row.prefetches_useless, walk_hits: row.walk_hits, walk_misses: row.walk_misses };
   }));
 table("tlbs", "TLBs", "Hits and misses of accesses whose page is not that of the access before.",
   ofKind("tlb").map(row => ({ tlb: row.part, ...row, part: undefined, kind: undefined })));
