@@ -198,6 +198,8 @@ class set_associative_cache {
     const std::span<const std::uint64_t> words = from.next(entries_.size());
     std::ranges::copy(words, entries_.begin());
     if (order_) order_->load(from);
+    prefetched_.held = static_cast<std::uint64_t>(std::ranges::count_if(
+        words, [](std::uint64_t each) { return each != free_entry && (each & prefetched_bit) != 0; }));
     return std::ranges::any_of(words, [](std::uint64_t each) { return each != free_entry; });
   }
 
