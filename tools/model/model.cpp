@@ -3,6 +3,7 @@
 #include "machine_file.h"
 #include "model_compare.h"
 #include "model_machines.h"
+#include "model_replay.h"
 #include "model_sweep.h"
 #include "program_file.h"
 #include "settings_before_main.h"
@@ -44,6 +45,7 @@ struct model_run_options {
   std::string save;
   std::string save_after;
   std::string warm;
+  std::string trace;
   std::string graph_units;
   std::string copy_map;
   bool no_dummies = false;
@@ -105,6 +107,7 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   if (!options.save.empty()) set("SITU_MODEL_SAVE", options.save);
   if (!options.save_after.empty()) set("SITU_MODEL_SAVE_AFTER", options.save_after);
   if (!options.warm.empty()) set("SITU_MODEL_WARM", options.warm);
+  if (!options.trace.empty()) set("SITU_MODEL_TRACE", options.trace);
   set("SITU_MODEL_GRAPH_UNITS", options.graph_units);
   set("SITU_MODEL_COPY_MAP", options.copy_map);
   set("SITU_MODEL_DUMMIES", options.no_dummies ? "0" : "1");
@@ -201,6 +204,35 @@ void add_compare_command(CLI::App& model) {
   command->callback([options] { compare_reports(*options); });
 }
 
+void add_replay_command(CLI::App& model) {
+  CLI::App* command =
+      model.add_subcommand("replay", "Run a trace of ChampSim's format on a core of a modelled machine");
+  auto options = std::make_shared<replay_options>();
+  command->add_option("trace", options->trace, "The trace, unpacked; - for the standard input")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--machine", options->machine, "A machine's file, or one that comes with Situ by its name")
+      ->required()
+      ->type_name("FILE|NAME");
+  command->add_option("--core", options->core, "The core that runs it (0)")->type_name("N");
+  command
+      ->add_option("--set", options->settings,
+                   "A figure of the machine that takes the place of its file's, as in situ model run")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--json", options->json, "Write the counters as JSON, too")->type_name("FILE");
+  command->footer(
+      "Examples:\n"
+      "  situ model run --machine nemesys-4x4 --trace walk.trace ./walk\n"
+      "  situ model replay walk.trace.0 --machine xeon-max-9480-flat\n"
+      "  xz -dc 600.perlbench.champsimtrace.xz | situ model replay - --machine xeon-max-9480-flat\n"
+      "Exit code: 0; 1 if the file is no such trace, or ends within a record.");
+  command->callback([options] {
+    options->machine = machine_file_of(options->machine);
+    replay_trace(*options);
+  });
+}
+
 void add_model_command(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "Run a program on a modelled machine, and list the machines");
   model->require_subcommand(1);
@@ -209,6 +241,7 @@ void add_model_command(CLI::App& app) {
       ->callback(&print_machines);
   add_assumed_command(*model);
   add_compare_command(*model);
+  add_replay_command(*model);
   CLI::App* command = model->add_subcommand("run", "Run a program as the cores of a modelled machine");
   auto options = std::make_shared<model_run_options>();
   command->add_option("--machine", options->machine, "A machine's file, one that comes with Situ by its name, or flat")
@@ -238,6 +271,12 @@ void add_model_command(CLI::App& app) {
       ->add_option("--warm", options->warm,
                    "Begin with the contents that --save has written, or with --fast-forward begin the region with them")
       ->type_name("FILE");
+  CLI::Option* const trace =
+      command
+          ->add_option("--trace", options->trace,
+                       "Write what each core executes as a trace of ChampSim's format, to FILE.0 for core 0 and so on; "
+                       "from the region of --fast-forward on (slow)")
+          ->type_name("FILE");
   command->add_flag("--profile", options->profile, "The report says where the modelled time went, by function");
   command->add_flag("--objects", options->objects,
                     "The report says what the accesses to each object cost (blocks by the line that allocated them, "
@@ -263,7 +302,8 @@ void add_model_command(CLI::App& app) {
           ->type_name("KEY=VALUE,VALUE,...")
           ->allow_extra_args(false)
           ->excludes("--report")
-          ->excludes(save);
+          ->excludes(save)
+          ->excludes(trace);
   command->add_option("--jobs", options->jobs, "How many of a sweep's runs go at a time (as many as processors)")
       ->check(CLI::Range(1U, 4096U))
       ->needs(sweep)

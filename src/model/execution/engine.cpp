@@ -6,6 +6,7 @@
 
 #include "model/execution/object_log.h"
 #include "model/execution/time_profile.h"
+#include "model/execution/trace_writer.h"
 #include "model/parts/branch_predictor.h"
 
 namespace situ::model {
@@ -73,7 +74,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
   give_block_costs();
   give_branch_predictors();
   if (options_.profiles) profile_ = std::make_unique<time_profile>(cores_.size());
-  if (options_.sees_objects) see_hits();
+  if (options_.sees_objects || !options_.trace.empty()) see_hits();
 }
 
 engine::~engine() = default;
@@ -84,7 +85,7 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   core* c = running;
   if (c == &nobody || bytes == 0) return;
   if (fast_forward_) return pass_by(*c, kind);
-  if (objects_ && at != 0 && hit_in_own_front(address, bytes, kind)) [[unlikely]]
+  if (sees_hits_ && at != 0 && hit_in_own_front(address, bytes, kind, at)) [[unlikely]]
     return;
   if (watched.holds(address) || watched.holds(address + bytes - 1)) return access_watched(address, bytes, kind, at);
   if (is_atomic(kind)) self_->last_read = {};
@@ -103,7 +104,7 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   }
 }
 
-bool engine::hit(std::uintptr_t address, bool writes, std::size_t bytes) {
+bool engine::hit(std::uintptr_t address, bool writes, std::size_t bytes, std::uintptr_t at) {
   core* c = running;
   if (options_.is_strict || shared_lines_.keeps(address)) {
     const bool is_ahead = c->clock > c->horizon;
@@ -119,7 +120,7 @@ bool engine::hit(std::uintptr_t address, bool writes, std::size_t bytes) {
   }
   ++c->hits[writes ? 1 : 0];
   c->clock += c->hit_ps;
-  note_hit(address, bytes, writes);
+  note_hit(address, bytes, writes, at);
   return true;
 }
 
@@ -130,37 +131,46 @@ void engine::see_hits() {
     if (c.own_front != &no_front) longest = std::max(longest, c.line_shift);
     c.front = &no_front;
     c.set_mask = 0;
+    if (!options_.trace.empty()) c.text_bytes = 0;  // the engine sees all blocks, too
   }
+  sees_hits_ = true;
+  if (!options_.trace.empty()) trace_ = std::make_unique<trace_writer>(options_.trace);
+  if (!options_.sees_objects) return;
   objects_ = std::make_unique<object_log>(longest);
   the_objects = objects_.get();
 }
 
 // Does what a hook does itself if the front has the line. Returns false if it does not, or if the access is none that a
 // hook makes.
-bool engine::hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind) {
+bool engine::hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at) {
   core& c = *running;
   const bool writes = kind == access_kind::write;
   const std::uintptr_t line = address >> c.line_shift;
   if ((!writes && kind != access_kind::read) || (address + bytes - 1) >> c.line_shift != line) return false;
   if (!c.hits_own_front(line, writes) || !c.is_in_page(address) || watched.holds(address)) return false;
   if (last_touch_of(line) == in_order) {
-    if (!hit(address, writes, bytes)) return false;
+    if (!hit(address, writes, bytes, at)) return false;
   } else {
     ++c.hits[writes ? 1 : 0];
     c.clock += c.hit_ps;
     last_touch_of(line) = c.clock;
-    note_hit(address, bytes, writes);
+    note_hit(address, bytes, writes, at);
   }
   if (running->clock > running->quantum_end) end_quantum();
   return true;
 }
 
-void engine::note_object(const core& c, std::uintptr_t address, std::size_t bytes, access_kind kind, bool is_miss,
-                         const sharing_counts& added, time_ps waited) {
+void engine::note_access(const core& c, std::uintptr_t seen, const seen_access& of) {
   const outside_time scope;
-  objects_->note(
-      c, threads_,
-      {.address = address, .bytes = bytes, .kind = kind, .is_miss = is_miss, .sharing = added, .waited = waited});
+  if (objects_)
+    objects_->note(c, threads_,
+                   {.address = of.address,
+                    .bytes = of.bytes,
+                    .kind = of.kind,
+                    .is_miss = of.is_miss,
+                    .sharing = of.added,
+                    .waited = of.waited});
+  if (trace_) trace_->access(c, seen, of.kind, of.at);
 }
 
 void engine::on_taken(std::uint32_t core, std::uint64_t address) {
@@ -233,7 +243,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   const bool is_library = address >= first_library_address;
   // for library addresses only the offset within a page is the same in each run
   const std::uintptr_t seen = is_library ? first_library_address + (address & 4095) : address;
-  const bool is_noted = objects_ && !c.is_device;
+  const bool is_noted = sees_hits_ && !c.is_device;
   const bool is_miss = is_noted && !machine_->first_cache_holds(c.index, seen);
   const sharing_counts before = is_noted ? sharing_of(c) : sharing_counts{};
   if (c.is_device) {  // past all caches
@@ -250,10 +260,15 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   if (profile_) profile_->note(c, at, c.clock - begin, sharing_of(c));
   if (is_noted) {
     const sharing_counts now = sharing_of(c);
-    note_object(c, address, bytes, kind, is_miss,
-                {.coherence_misses = now.coherence_misses - before.coherence_misses,
-                 .upgrades = now.upgrades - before.upgrades},
-                c.clock - begin - std::min(c.clock - begin, c.hit_ps));
+    note_access(c, seen,
+                {.address = address,
+                 .bytes = bytes,
+                 .kind = kind,
+                 .at = at,
+                 .is_miss = is_miss,
+                 .added = {.coherence_misses = now.coherence_misses - before.coherence_misses,
+                           .upgrades = now.upgrades - before.upgrades},
+                 .waited = c.clock - begin - std::min(c.clock - begin, c.hit_ps)});
   }
   mix(c.clock);
   mix(seen << 3 | static_cast<std::uint64_t>(kind));

@@ -45,6 +45,7 @@ struct thread;
 class branch_predictor;
 class object_log;
 class time_profile;
+class trace_writer;
 
 inline constexpr time_ps never = no_time;
 inline constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line: the entry of a core without a first cache
@@ -187,6 +188,7 @@ struct engine_options {
   bool is_strict = false;
   bool profiles = false;      // records each function's time
   bool sees_objects = false;  // records what the accesses to each object cost
+  std::string trace;          // a trace of each core goes to this file and its number; empty: none
   std::string fast_forward;   // accesses are not priced until this region begins; empty: all accesses are priced
 };
 
@@ -250,11 +252,11 @@ class engine final : private sharing_observer {
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
   // Handles a hit in the front, within one line, whose slot in last_touch holds `in_order`. If the line is kept in
   // order, the core waits for its turn. Returns false if the line was lost in the meantime: the caller makes an access.
-  bool hit(std::uintptr_t address, bool writes, std::size_t bytes = 1);
-  // Tells the log of objects, if there is one, of a hit that the caller has counted.
-  void note_hit(std::uintptr_t address, std::size_t bytes, bool writes) {
-    if (objects_) [[unlikely]]
-      note_object(*running, address, bytes, writes ? access_kind::write : access_kind::read, false, {}, 0);
+  bool hit(std::uintptr_t address, bool writes, std::size_t bytes = 1, std::uintptr_t at = 0);
+  // Tells those who want to see all accesses of a hit that the caller has counted.
+  void note_hit(std::uintptr_t address, std::size_t bytes, bool writes, std::uintptr_t at = 0) {
+    if (sees_hits_) [[unlikely]]
+      note_access(*running, address, {.address = address, .bytes = bytes, .kind = kind_of(writes), .at = at});
   }
   // Begins a block whose cost the core's table does not have yet. `code`: the address after the call of the block's
   // hook.
@@ -288,6 +290,7 @@ class engine final : private sharing_observer {
   [[nodiscard]] sharing_figures sharing() const noexcept { return shared_lines_.figures(); }
   [[nodiscard]] thread& self() noexcept { return *self_; }
   [[nodiscard]] const time_profile* profile() const noexcept { return profile_.get(); }  // null unless requested
+  [[nodiscard]] trace_writer* trace() const noexcept { return trace_.get(); }            // the same
   [[nodiscard]] object_log* objects() const noexcept { return objects_.get(); }          // null unless requested
   [[nodiscard]] thread* find(std::uintptr_t fs_base) noexcept;
   // Returns the tile of a place's threads: places take the tiles that have cores, in turn.
@@ -323,9 +326,22 @@ class engine final : private sharing_observer {
   void on_taken(std::uint32_t core, std::uint64_t address) override;
   void load_warm_state();
   void see_hits();
-  [[nodiscard]] bool hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind);
-  void note_object(const core& c, std::uintptr_t address, std::size_t bytes, access_kind kind, bool is_miss,
-                   const sharing_counts& added, time_ps waited);
+  [[nodiscard]] bool hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
+  // An access that is over, for those who want to see all.
+  struct seen_access {
+    std::uintptr_t address = 0;
+    std::size_t bytes = 0;
+    access_kind kind = access_kind::read;
+    std::uintptr_t at = 0;
+    bool is_miss = false;
+    sharing_counts added;
+    time_ps waited = 0;
+  };
+  [[nodiscard]] static constexpr access_kind kind_of(bool writes) noexcept {
+    return writes ? access_kind::write : access_kind::read;
+  }
+  // `seen`: the address, or for libraries what is the same of it in each run.
+  void note_access(const core& c, std::uintptr_t seen, const seen_access& of);
   void pass_by(core& c, access_kind kind);
   void access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   void access_at_once(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
@@ -364,6 +380,8 @@ class engine final : private sharing_observer {
   std::unique_ptr<memory_port> machine_;
   std::unique_ptr<time_profile> profile_;
   std::unique_ptr<object_log> objects_;
+  std::unique_ptr<trace_writer> trace_;
+  bool sees_hits_ = false;  // there is one of these
   const engine_options options_;
   std::vector<core> cores_;
   shared_lines shared_lines_;

@@ -11,6 +11,7 @@
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
 #include "model/execution/stacks.h"
+#include "model/execution/trace_writer.h"
 #include "model/parts/branch_predictor.h"
 
 namespace situ::model {
@@ -102,6 +103,7 @@ void engine::begin_new_block(std::uintptr_t code) {
     cost = is_own && c.block_costs[at].is_known() ? c.block_costs[at] : read_cost(c, code, is_own);
     if (is_own) c.block_costs[at] = cost;
     c.add_block(cost);
+    if (trace_ && !fast_forward_ && !c.is_device) trace_->begin_block(c, code, cost);
   }
   if (cost.lines != c.fetched) fetch(cost.lines, code);
 }

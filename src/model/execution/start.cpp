@@ -14,6 +14,7 @@
 //   SITU_MODEL_SAVE      file for the contents of caches, TLBs and predictors, at the end of the region SITU_MODEL_SAVE_AFTER
 //                        or of the run
 //   SITU_MODEL_WARM      such a file, with whose contents the run begins, or the region SITU_MODEL_FAST_FORWARD
+//   SITU_MODEL_TRACE     files for traces of the cores: this name and each core's number
 //   SITU_MODEL_GRAPH_UNITS auto, devices, copy-only or software: copies graphs of offloads; auto: devices, if any
 //   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
 //   SITU_MODEL_DUMMIES   0: makes no allocations that stand for those of a copy by software
@@ -63,6 +64,7 @@
 #include "model/execution/run_watch.h"
 #include "model/execution/stacks.h"
 #include "model/execution/timeline.h"
+#include "model/execution/trace_writer.h"
 #include "model/execution/warm_start.h"
 
 // The mark by which `situ model run` recognises a modelled program (tools/command/program_file.h).
@@ -164,6 +166,7 @@ run_options read_options() {
   made.engine.is_strict = number_of("SITU_MODEL_STRICT", 0) != 0;
   made.engine.profiles = number_of("SITU_MODEL_PROFILE", 0) != 0;
   made.engine.sees_objects = number_of("SITU_MODEL_OBJECTS", 0) != 0;
+  if (const char* const trace = std::getenv("SITU_MODEL_TRACE")) made.engine.trace = trace;
   made.is_quiet = number_of("SITU_MODEL_QUIET", 0) != 0;
   made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
   if (const char* const region = std::getenv("SITU_MODEL_FAST_FORWARD")) made.engine.fast_forward = region;
@@ -242,6 +245,7 @@ void write_report(int code) {
   end_watch();
   the_regions().end_all(*the_engine);
   save_at_end();
+  if (the_engine->trace() != nullptr) the_engine->trace()->end();
   if (the_engine->is_fast_forward())
     say(("situ model: region " + options.engine.fast_forward + " never began: no access was priced\n").c_str());
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
@@ -364,11 +368,11 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   environ = copy_texts(environ);
   open(json_file, options.json);
   open(page_file, options.page);
-  open(state_file, options.save);
   install_crash_handler();
   begin_openmp();
   try {
     make_engine();
+    open(state_file, options.save);  // after it was read: it may be the one that the run begins with
     if (!options.page.empty()) over_time = new timeline;
     count_imported_calls();
     begin_watch(*the_engine, {.over_time = over_time, .shows_progress = !options.is_quiet});

@@ -1,0 +1,70 @@
+#include "model/parts/trace_replay.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace situ::model {
+namespace {
+
+class replayed_core {
+ public:
+  replayed_core(modelled_machine& machine, std::uint32_t core)
+      : machine_{machine}, core_{core}, is_ahead_{machine.goes_ahead(core)} {
+    const core_spec& its = machine.spec().cores[core];
+    const auto time_of = [&](double cycles) {
+      const double taken = its.width > 0 ? 1 / its.width : cycles;
+      return static_cast<time_ps>(std::llround(taken * static_cast<double>(its.period)));
+    };
+    instruction_ = time_of(its.cycles.integer);
+    branch_ = time_of(its.cycles.branch);
+    if (machine.has_data_cache(core)) line_bytes_ = machine.first_data_cache(core).line_bytes();
+  }
+
+  void execute(const champsim_record& of) {
+    ++figures_.instructions;
+    figures_.branches += of.is_branch;
+    now_ += of.is_branch != 0 ? branch_ : instruction_;
+    for (const std::uint64_t address : of.source_memory)
+      if (address != 0) access(address, access_kind::read, of.ip);
+    for (const std::uint64_t address : of.destination_memory)
+      if (address != 0) access(address, access_kind::write, of.ip);
+  }
+  [[nodiscard]] replay_figures end() {
+    figures_.time = is_ahead_ ? machine_.wait_for_all(core_, now_) : now_;
+    return figures_;
+  }
+
+ private:
+  void access(std::uint64_t address, access_kind kind, std::uint64_t code) {
+    ++(kind == access_kind::read ? figures_.reads : figures_.writes);
+    const auto bytes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(8, line_bytes_ - (address & (line_bytes_ - 1))));
+    now_ = is_ahead_ ? machine_.access_ahead(core_,
+                                             {.address = address,
+                                              .bytes = bytes,
+                                              .kind = kind,
+                                              .instruction = figures_.instructions,
+                                              .code = code},
+                                             now_)
+                     : machine_.access(core_, address, bytes, kind, now_);
+  }
+
+  modelled_machine& machine_;
+  std::uint32_t core_;
+  bool is_ahead_;
+  std::uint64_t line_bytes_ = 64;
+  time_ps instruction_ = 0;
+  time_ps branch_ = 0;
+  time_ps now_ = 0;
+  replay_figures figures_;
+};
+
+}  // namespace
+
+replay_figures replay(modelled_machine& machine, std::uint32_t core, champsim_reader& trace) {
+  replayed_core runs{machine, core};
+  for (champsim_record each; trace.next(each);) runs.execute(each);
+  return runs.end();
+}
+
+}  // namespace situ::model

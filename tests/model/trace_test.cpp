@@ -1,0 +1,89 @@
+// Traces of a run, replayed on the same machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/modelled_run.h"
+#include "support/build_paths.h"
+
+namespace {
+
+using nlohmann::json;
+using package_rank::test::run_command;
+using situ::test::modelled_run;
+using testing::HasSubstr;
+
+const std::string four_cores = SITU_TEST_SOURCE_DIR "/model/four_cores.toml";
+
+std::uint64_t of_part(const json& report, const char* part, const char* counter) {
+  for (const json& each : report["parts"])
+    if (each["part"] == part) return each[counter].get<std::uint64_t>();
+  ADD_FAILURE() << "no part " << part;
+  return 0;
+}
+
+class Trace : public testing::Test {
+ protected:
+  [[nodiscard]] std::string file() const { return folder_.path() + "/trace"; }
+  package_rank::test::command_result replay(const std::string& trace, const std::string& machine) {
+    return run_command({std::string{SITU_TEST_BIN_DIR} + "/situ", "model", "replay", trace, "--machine", machine,
+                        "--json", folder_.path() + "/replayed.json"});
+  }
+  json replayed() const {
+    std::ifstream stream{folder_.path() + "/replayed.json"};
+    return json::parse(stream, nullptr, false);
+  }
+
+ private:
+  package_rank::test::scratch_folder folder_;
+};
+
+// 20,000 numbers are 80,000 bytes, more than the first cache; twice.
+TEST_F(Trace, AReplayHasTheRunsMisses) {
+  const modelled_run plain = situ::test::run_on(four_cores, {}, "model_walk", {"20000", "2"});
+  const modelled_run made = situ::test::run_on(four_cores, {"--trace", file()}, "model_walk", {"20000", "2"});
+  ASSERT_EQ(made.result.exit_code, 0) << made.result.err;
+  for (const char* figure : {"modelled_ps", "trace", "cores", "parts"})
+    EXPECT_EQ(plain.report[figure], made.report[figure]) << figure;
+
+  const auto result = replay(file() + ".0", four_cores);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json again = replayed();
+  const json& core = made.report["cores"][0];
+  EXPECT_GE(of_part(made.report, "L1d 0", "misses"), 2500u);
+  for (const char* cache : {"L1d 0", "L2 0"})
+    for (const char* counter : {"misses", "evictions", "write_backs"})
+      EXPECT_EQ(of_part(again, cache, counter), of_part(made.report, cache, counter)) << cache << " " << counter;
+  EXPECT_GE(again["branches"].get<std::uint64_t>(), 40'000u);  // a round of the loop each
+  EXPECT_LE(again["branches"].get<std::uint64_t>(), core["branches"].get<std::uint64_t>());
+  EXPECT_NEAR(again["instructions"].get<double>() / core["instructions"].get<double>(), 1, 0.05);
+  EXPECT_EQ(std::filesystem::file_size(file() + ".0"), 64 * again["instructions"].get<std::uint64_t>());
+}
+
+TEST_F(Trace, BadTracesAreRefused) {
+  const auto refused = [&](const std::string& trace) {
+    const auto result = replay(trace, four_cores);
+    EXPECT_EQ(result.exit_code, 1);
+    return result.err;
+  };
+  EXPECT_THAT(refused(file()), HasSubstr("trace: cannot be read"));
+  std::ofstream{file()} << std::string(100, '\0');
+  EXPECT_THAT(refused(file()), HasSubstr("trace: ends within the record at byte 64: 36 of 64 bytes"));
+  std::ofstream{file()} << std::string(128, 'x');
+  EXPECT_THAT(refused(file()), HasSubstr("the record at byte 0 has is_branch 120"));
+  EXPECT_NE(replay(file(), "flat").exit_code, 0);
+}
+
+TEST_F(Trace, AFileThatCannotBeWrittenEndsTheRun) {
+  const modelled_run made = situ::test::run_on(four_cores, {"--trace", "/proc/no/trace"}, "model_walk");
+  EXPECT_EQ(made.result.exit_code, 2);
+  EXPECT_THAT(made.result.err, HasSubstr("/proc/no/trace.0"));
+}
+
+}  // namespace
