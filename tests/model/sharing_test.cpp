@@ -112,8 +112,8 @@ TEST(Sharing, FunctionsHaveTheirShare) {
   const json& first = made.report["profile"][0];
   EXPECT_THAT(first["function"].get<std::string>(), HasSubstr("false_sharing"));
   EXPECT_GE(first["coherence_misses"].get<std::uint64_t>(), 1850u);
-  // A jump a round of each core, most of them between its accesses to the shared line.
-  EXPECT_NEAR(first["branches"].get<double>(), 2000, 20);
+  // A jump a round of each core. Those behind its last miss count for the next function that misses.
+  EXPECT_NEAR(first["branches"].get<double>(), 2000, 60);
   EXPECT_EQ(first["mispredicted"], 0);  // these cores predict none
   EXPECT_THAT(made.text, HasSubstr("branches  mispredicted  function"));
 }
