@@ -110,6 +110,20 @@ TEST_F(Warm, BadFilesAreRefused) {
   EXPECT_THAT(refused(four_cores), HasSubstr("state: is no saved state of a machine"));
 }
 
+TEST_F(Warm, AFileThatCannotBeWrittenIsTold) {
+  const modelled_run made = run(four_cores, {"--save", "/no/such/folder/x"});
+  EXPECT_EQ(made.result.exit_code, 2);
+  EXPECT_THAT(made.result.err, HasSubstr("cannot write the state of the caches to /no/such/folder/x"));
+}
+
+// The file that a run begins with may be the one that it saves to.
+TEST_F(Warm, AFileIsReadBeforeItIsWritten) {
+  save(four_cores, {});
+  const modelled_run made = run(four_cores, {"--warm", file(), "--save", file()});
+  EXPECT_EQ(made.result.exit_code, 0) << made.result.err;
+  EXPECT_EQ(misses(region(made, "first")), 0u);
+}
+
 TEST_F(Warm, ARegionThatNeverEndsIsTold) {
   const modelled_run made = run(four_cores, {"--save", file(), "--save-after", "third"});
   EXPECT_EQ(made.result.exit_code, 0);

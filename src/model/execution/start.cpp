@@ -119,6 +119,8 @@ struct output_file {
   std::string name;
   long descriptor = -1;
 };
+constexpr const char* the_report = "the report";  // of messages
+constexpr const char* the_state = "the state of the caches";
 output_file& json_file = *new output_file;  // never destroyed, too
 output_file& page_file = *new output_file;
 output_file& state_file = *new output_file;
@@ -207,7 +209,7 @@ char** copy_texts(char** from) {
   return made;
 }
 
-void write(const output_file& to, std::string_view text, const char* what = "the report") {
+void write(const output_file& to, std::string_view text, const char* what = the_report) {
   const situ::detail::file_size_signal_held held;
   long failed = 0;  // errno's value
   while (!text.empty() && failed == 0) {
@@ -227,7 +229,7 @@ void write(const output_file& to, std::string_view text, const char* what = "the
 }
 
 void save_state() {
-  write(state_file, saved_state(*the_engine), "the state of the caches");
+  write(state_file, saved_state(*the_engine), the_state);
   state_file.descriptor = -1;
 }
 
@@ -271,12 +273,12 @@ void write_report(int code) {
 }
 
 // Opens a file by the host's calls: buffers of the C library would move the program's allocations.
-void open(output_file& made, const std::string& name) {
+void open(output_file& made, const std::string& name, const char* what = the_report) {
   if (name.empty()) return;
   made = {.name = name,
           .descriptor = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(name.c_str()),
                                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (made.descriptor < 0) give_up(("cannot write " + name).c_str());
+  if (made.descriptor < 0) give_up((std::string{"cannot write "} + what + " to " + name).c_str());
 }
 
 void make_graph_devices() {
@@ -372,7 +374,7 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   begin_openmp();
   try {
     make_engine();
-    open(state_file, options.save);  // after it was read: it may be the one that the run begins with
+    open(state_file, options.save, the_state);  // after it was read: it may be the one that the run begins with
     if (!options.page.empty()) over_time = new timeline;
     count_imported_calls();
     begin_watch(*the_engine, {.over_time = over_time, .shows_progress = !options.is_quiet});
