@@ -126,17 +126,17 @@ bool engine::hit(std::uintptr_t address, bool writes, std::size_t bytes, std::ui
 
 // Takes the cores' first caches away from the hooks, which then tell the engine of each access, with its bytes.
 void engine::see_hits() {
-  std::uint32_t longest = 6;
+  std::uint64_t longest = 6;
   for (core& c : cores_) {
     if (c.own_front != &no_front) longest = std::max(longest, c.line_shift);
-    c.front = &no_front;
-    c.set_mask = 0;
+    c.front = c.aligned_front = &no_front;
+    c.set_mask = c.aligned_mask = 0;
     if (!options_.trace.empty()) c.text_bytes = 0;  // the engine sees all blocks, too
   }
   sees_hits_ = true;
   if (!options_.trace.empty()) trace_ = std::make_unique<trace_writer>(options_.trace);
   if (!options_.sees_objects) return;
-  objects_ = std::make_unique<object_log>(longest);
+  objects_ = std::make_unique<object_log>(static_cast<std::uint32_t>(longest));
   the_objects = objects_.get();
 }
 
