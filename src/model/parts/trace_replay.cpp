@@ -1,7 +1,16 @@
 #include "model/parts/trace_replay.h"
 
+#include <situ/base/error.h>
+#include <situ/model/replay.h>
+
+#include "model/parts/counters.h"
+#include "model/parts/named_machine.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <istream>
 
 namespace situ::model {
 namespace {
@@ -65,6 +74,30 @@ replay_figures replay(modelled_machine& machine, std::uint32_t core, champsim_re
   replayed_core runs{machine, core};
   for (champsim_record each; trace.next(each);) runs.execute(each);
   return runs.end();
+}
+
+replay_report replay_trace(std::istream& trace, const std::string& trace_name, const std::string& machine,
+                           const std::vector<std::string>& settings, std::uint32_t core) {
+  if (is_flat(machine))
+    throw_error(errc::bad_argument, "flat has no parts that a trace could run on: name a machine's file");
+  modelled_machine made{machine_spec_of(machine, settings)};
+  const machine_spec& its = made.spec();
+  if (core >= made.core_count())
+    throw_error(errc::bad_argument,
+                fmt::format("{} has {} cores, and none with the number {}", its.name, made.core_count(), core));
+  // All bytes are in the first memory that belongs to no tile, or in the first one.
+  std::uint32_t memory = 0;
+  while (memory < its.memories.size() && its.memories[memory].tile != none) ++memory;
+  made.map_range(0, ~std::uint64_t{0}, memory == its.memories.size() ? 0 : memory);
+  champsim_reader reader{trace, trace_name};
+  const replay_figures found = replay(made, core, reader);
+  return {.text = fmt::format("situ model: {} instructions replayed on {}, {} branches, {} reads, {} writes, {} ns\n{}",
+                              found.instructions, its.name, found.branches, found.reads, found.writes,
+                              found.time / 1000, to_text(made.counters())),
+          .json = fmt::format(
+              "{{\n  \"instructions\": {},\n  \"branches\": {},\n  \"reads\": {},\n  \"writes\": {},\n  "
+              "\"modelled_ps\": {},\n  \"parts\": {}\n}}\n",
+              found.instructions, found.branches, found.reads, found.writes, found.time, to_json(made.counters()))};
 }
 
 }  // namespace situ::model

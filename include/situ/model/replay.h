@@ -1,0 +1,25 @@
+// A trace of instructions, replayed on a modelled machine.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace situ::model {
+
+// What a replay found: its instructions, accesses and time, and the counters of the machine's parts.
+struct replay_report {
+  std::string text;  // a table
+  std::string json;  // an object; times in picoseconds
+};
+
+// Replays a trace of ChampSim's format (records of 64 bytes, not compressed) on a core of the machine that a file
+// describes. trace_name: for errors. settings: "KEY=VALUE" each; they replace figures, as `situ model replay --set`
+// does. Throws bad_file, with the place, for a trace that ends within a record or is none, and for a machine's file that
+// cannot be; bad_argument for "flat" and for a core that the machine does not have. cost: linear in the trace, some
+// hundred instructions an access.
+[[nodiscard]] replay_report replay_trace(std::istream& trace, const std::string& trace_name, const std::string& machine,
+                                         const std::vector<std::string>& settings = {}, std::uint32_t core = 0);
+
+}  // namespace situ::model
