@@ -223,7 +223,6 @@ void add_replay_command(CLI::App& model) {
   command->add_option("--json", options->json, "Write the counters as JSON, too")->type_name("FILE");
   command->footer(
       "Examples:\n"
-      "  situ model run --machine nemesys-4x4 --trace walk.trace ./walk\n"
       "  situ model replay walk.trace.0 --machine xeon-max-9480-flat\n"
       "  xz -dc 600.perlbench.champsimtrace.xz | situ model replay - --machine xeon-max-9480-flat\n"
       "Exit code: 0; 1 if the file is no such trace, or ends within a record.");
