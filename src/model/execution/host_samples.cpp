@@ -75,11 +75,12 @@ bool is_of_executor(const std::string& function) {
   return false;
 }
 
+// pre: the function is the program's.
 bool has_hooks(code_range function) {
   return std::ranges::any_of(the_engine->cores(), [&](const core& c) {
-    for (std::uintptr_t at = function.begin; at < function.end; ++at) {
+    for (std::uintptr_t at = function.begin; at < function.end && is_of_program(at); ++at) {
       const std::uintptr_t byte = at - reinterpret_cast<std::uintptr_t>(&__executable_start);
-      if (byte < c.text_bytes && c.block_costs[byte].is_known()) return true;
+      if (c.block_costs[byte].is_known()) return true;  // also of a core whose hooks ask the engine: text_bytes is 0
     }
     return false;
   });
