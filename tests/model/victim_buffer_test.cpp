@@ -382,5 +382,38 @@ TEST(VictimBuffer, WrongKeysAreNamed) {
   EXPECT_THAT(broken({.of_core = "victim_lines = 4"}), HasSubstr("does not belong to kind = \"core\""));
 }
 
+constexpr const char* prefetching = "victim_lines = 2\noutstanding = 4\nprefetch_streams = 4\nprefetch_lines = 2";
+
+// The buffers are no parts of their own, so the counters of prefetches are those of the cache with that name.
+TEST(VictimBuffer, PrefetchesAreCountedAtTheirCache) {
+  modelled_machine machine{parse_machine(text_of({.cores = 2, .of_l1 = prefetching}), "two.toml")};
+  machine.map_range(0, 1 << 20, 0);
+  time_ps now = 0;
+  for (std::uint64_t line = 0; line < 40; ++line) now = machine.access(1, line * line_bytes, 8, access_kind::read, now);
+  std::vector<part_counters> parts = machine.counters();
+  const std::vector<part_counters> before = parts;
+  machine.add_prefetched(parts);
+  std::vector<std::string> longer;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].values.size() != before[i].values.size()) longer.push_back(parts[i].part);
+  EXPECT_EQ(longer, (std::vector<std::string>{"L1d 0", "L1d 1"}));
+  for (const part_counters& part : parts)
+    if (part.part == "L1d 1") EXPECT_GT(part["prefetches_useful"] + part["prefetches_late"], 0u);
+}
+
+// An entry of a page table that comes back from the buffer belongs to no stream.
+TEST(VictimBuffer, WalksTrainNoPrefetcher) {
+  modelled_machine machine{parse_machine(
+      text_of({.of_l1 = "victim_lines = 16\noutstanding = 4\nprefetch_streams = 16\nprefetch_lines = 2",
+               .of_core = "dtlb = { entries = 1, ways = 1, page = \"4 KiB\" }\npage_walks = \"through_caches\""}),
+      "two.toml")};
+  machine.map_range(0, std::uint64_t{1} << 30, 0);
+  time_ps now = 0;
+  for (std::uint64_t i = 0; i < 4000; ++i)  // no stream: each page once, at lines that jump about
+    now = machine.access(0, i * 4096 + i * 2654435761 % 4096 / 64 * line_bytes, 8, access_kind::read, now);
+  for (const part_counters& part : machine.counters())
+    if (part.part == "L1d 0") EXPECT_EQ(part["prefetches"], 0u);
+}
+
 }  // namespace
 }  // namespace situ::model

@@ -268,7 +268,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
                  .is_miss = is_miss,
                  .added = {.coherence_misses = now.coherence_misses - before.coherence_misses,
                            .upgrades = now.upgrades - before.upgrades},
-                 .waited = c.clock - begin - std::min(c.clock - begin, c.hit_ps)});
+                 .waited = c.clock - begin - std::min(c.clock - begin, c.goes_ahead ? c.issue_ps : c.hit_ps)});
   }
   mix(c.clock);
   mix(seen << 3 | static_cast<std::uint64_t>(kind));

@@ -55,7 +55,8 @@ part_counters* find_part(std::vector<part_counters>& in, const part_counters& pa
   return nullptr;
 }
 
-// Combines the figures of `a` and `b`; `a` is later, so it has every part that `b` has.
+// Combines the figures of `a` and `b`; `a` is later, so it has every part that `b` has, and each of its counters, perhaps
+// with others between them that a part only tells if they are not 0.
 template <class Operation>
 void combine(machine_figures& a, const machine_figures& b, Operation with) {
   with(a.when, b.when);
@@ -63,8 +64,14 @@ void combine(machine_figures& a, const machine_figures& b, Operation with) {
   for (std::size_t i = 0; i < b.cores.size(); ++i) each_figure(a.cores[i], b.cores[i], with);
   std::size_t guess = 0;
   for (const part_counters& part : b.parts)
-    if (part_counters* const same = find_part(a.parts, part, guess))
-      for (std::size_t k = 0; k < part.values.size(); ++k) with(same->values[k].second, part.values[k].second);
+    if (part_counters* const same = find_part(a.parts, part, guess)) {
+      auto at = same->values.begin();
+      for (const auto& [name, value] : part.values) {
+        while (at != same->values.end() && at->first != name) ++at;
+        if (at == same->values.end()) break;
+        with(at->second, value);
+      }
+    }
 }
 
 }  // namespace

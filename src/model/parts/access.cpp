@@ -154,7 +154,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   line_state state;
   if (!first.write_through) state = {.dirty = to_own || others.dirty, .writable = to_own || !others.any};
   fill_missing(first, address, state, c.past_misses ? now : done);
-  if (c.has_registers) prefetch(core, way, 0, address, now);
+  if (c.has_registers && !is_walking) prefetch(core, way, 0, address, now);
   return done;
 }
 

@@ -245,14 +245,15 @@ camat_figures modelled_machine::camat(std::uint32_t cache) const {
 
 void modelled_machine::add_prefetched(std::vector<part_counters>& to) const {
   const impl& m = *impl_;
-  for (std::size_t i = 0; i < m.caches.size(); ++i) {
-    const impl::cache_state& of = m.caches[i];
+  auto counted = to.begin() + static_cast<std::ptrdiff_t>(m.cores.size());  // counters() has no part of a victim buffer
+  for (const impl::cache_state& of : m.caches) {
+    if (of.victims_of != nullptr) continue;
+    part_counters& part = *counted++;
     if (!of.prefetcher.exists()) continue;
     const set_associative_cache::prefetched_lines& lines = of.tags.prefetched();
-    std::vector<std::pair<std::string, std::uint64_t>>& values = to[m.cores.size() + i].values;
-    values.emplace_back("prefetches_useful", lines.used);
-    values.emplace_back("prefetches_late", of.prefetches_late);
-    values.emplace_back("prefetches_useless", lines.unused);
+    part.values.emplace_back("prefetches_useful", lines.used);
+    part.values.emplace_back("prefetches_late", of.prefetches_late);
+    part.values.emplace_back("prefetches_useless", lines.unused);
   }
 }
 

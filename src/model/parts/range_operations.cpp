@@ -12,6 +12,7 @@ namespace situ::model {
 // Moves dirty lines of inner caches into the outermost cache; the inner caches lose the lines if these are dropped.
 void modelled_machine::impl::gather_inner(std::uint32_t tile, std::uint32_t outermost, std::uint64_t begin,
                                           std::uint64_t last, bool drops, time_ps now) {
+  if (!caches[outermost].is_used) begin_to_use(caches[outermost]);  // it may get lines, and then joins used_caches
   for (cache_state* inner : tiles[tile].used_caches) {
     if (inner->index == outermost || spec.caches[inner->index].kind == machine::cache_kind::instruction) continue;
     set_associative_cache& tags = inner->tags;
