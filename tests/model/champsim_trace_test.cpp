@@ -5,6 +5,7 @@
 #include "model/parts/machine_spec.h"
 #include "model/parts/modelled_machine.h"
 #include "model/parts/trace_replay.h"
+#include "one_core.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -92,23 +93,7 @@ kind = "memory"
 size = "1 GiB"
 latency = "100 ns"
 bandwidth = "64 GB/s"
-[[node]]
-id = "l1"
-kind = "cache"
-level = 1
-size = "512 B"
-ways = 2
-line_bytes = 64
-latency = "1 ns"
-write_policy = "write_back"
-allocates_on = "reads_and_writes"
-[[node]]
-id = "core"
-in = "l1"
-kind = "core"
-clock = "1 GHz"
-cycles = { integer = 1, multiply = 1, divide = 1, floating = 1, branch = 1, call = 1 }
-)",
+)" + one_core("512 B", 2),
                                          "test")};
   machine.map_range(0, 1 << 20, 0);
   std::istringstream stream{bytes_of(

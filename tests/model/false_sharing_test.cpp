@@ -43,7 +43,8 @@ struct followed {
 
 TEST(FalseSharing, TheHeadersExample) {
   followed made;
-  made.access(2, 0x100, false, how::hit);  // both have the line
+  made.access(1, 0x1, true, how::hit);  // both have written the line
+  made.access(2, 0x100, true, how::hit);
   made.access(1, 0x1, true, how::upgrade, 5);
   EXPECT_EQ(made.found, (std::vector<std::uint32_t>{5}));
   made.access(2, 0x100, false, how::coherence_miss, 6);
@@ -145,6 +146,18 @@ TEST(FalseSharing, PartsSayWhoAccessesWhat) {
   EXPECT_EQ(parts[1].object, 9u);
   EXPECT_EQ(parts[1].read, 0u);
   EXPECT_EQ(parts[1].written, 0x100u);
+}
+
+// Core 1 has initialised the bytes before the line was followed: core 2's write of them needs its upgrade.
+TEST(FalseSharing, AccessesThatAreNotKnownCountAsNeeded) {
+  followed made;
+  made.access(2, 0x1, false, how::miss);
+  made.access(2, 0x1, true, how::upgrade, 4);
+  EXPECT_TRUE(made.found.empty());
+  made.access(2, 0x1, false, how::hit);
+  made.access(1, 0x100, false, how::coherence_miss);
+  made.access(2, 0x1, true, how::upgrade, 5);  // since its own write core 1 has accessed another byte
+  EXPECT_EQ(made.found, (std::vector<std::uint32_t>{5}));
 }
 
 TEST(FalseSharing, OtherLinesAreNotFollowed) {

@@ -77,6 +77,7 @@ class two_levels {
     now_ += 1000 * ns;
     return machine_.access(core, line * line_bytes, 8, kind, now_) - now_;
   }
+  void write_back(std::uint32_t core) { now_ = machine_.write_back(core, 0, 1 << 20, now_); }
   // Returns a count of the second cache (0), or of the first cache of a core (1 + core).
   [[nodiscard]] std::uint64_t cache(std::size_t which, const char* what) const {
     for (const part_counters& each : machine_.counters())
@@ -123,6 +124,21 @@ TEST(Inclusion, AnExclusiveCacheAddsItsLinesToThoseInFront) {
   two_levels usual{none};
   for (int round = 0; round < 2; ++round)
     for (const std::uint64_t line : {1, 2, 3, 4}) EXPECT_EQ(usual.access(0, line), 110 * ns);
+}
+
+// A line that is written back stays in the first cache, and enters no exclusive cache behind it, not even as its first line.
+TEST(Inclusion, WritingBackLeavesLinesInFrontOfAnExclusiveCache) {
+  two_levels machine{
+      {.l1_lines = 2, .l1_ways = 2, .l2_lines = 2, .l2_ways = 2, .of_l2 = "inclusion = \"exclusive\"\n"}};
+  machine.access(0, 1, access_kind::write);
+  machine.access(0, 2, access_kind::write);
+  machine.write_back(0);
+  EXPECT_EQ(machine.memory("writes"), 2u);
+  for (const std::uint64_t line : {1, 2}) EXPECT_EQ(machine.access(0, line), 1 * ns);
+  for (const std::uint64_t line : {3, 2, 4}) machine.access(0, line);  // 1 and 3 enter the second cache
+  EXPECT_EQ(machine.cache(0, "evictions"), 0u);
+  for (const std::uint64_t line : {1, 3}) EXPECT_EQ(machine.access(0, line), 10 * ns);
+  EXPECT_EQ(machine.memory("writes"), 2u);
 }
 
 TEST(Inclusion, AWrittenLineTakesItsDirtyBitAlong) {

@@ -1,5 +1,6 @@
 // large_pages HOW: reads a byte of each 4 KiB of a mapping of 8 MiB, whose pages are "usual", "advised" to be of 2 MiB,
 // asked for as such ("huge"), or "taken_back": advised, and then no longer.
+#include <situ/model/region.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -26,6 +27,11 @@ int main(int argc, char** argv) {
   if (how == "advised" || how == "taken_back")
     if (madvise(at, mapped, MADV_HUGEPAGE) != 0) return 2;
   if (how == "taken_back" && madvise(at, mapped, MADV_NOHUGEPAGE) != 0) return 3;
-  std::printf("%ld\n", read_all(static_cast<const volatile char*>(at)));
+  long sum = 0;
+  {
+    const situ::model::region here{"read"};
+    sum = read_all(static_cast<const volatile char*>(at));
+  }
+  std::printf("%ld\n", sum);
   return munmap(at, mapped) == 0 ? 0 : 4;
 }

@@ -32,6 +32,8 @@ json pages_of(const std::string& how, const std::vector<std::string>& options = 
   json made{{"clock_ps", run.report["cores"][0]["clock_ps"]}, {"reads", run.report["cores"][0]["reads"]}};
   for (const json& part : run.report["parts"])
     if (part["part"] == "DTLB 0") made["tlb"] = part;
+  for (const json& part : run.report["regions"].at(0)["parts"])
+    if (part["part"] == "DTLB 0") made["in_region"] = part;
   return made;
 }
 
@@ -50,6 +52,12 @@ TEST(ModelledLargePages, AreAskedForByTheProgram) {
   EXPECT_LE(huge["reads"], 2048 + 40);
   EXPECT_LT(huge["clock_ps"].get<std::int64_t>(), usual["clock_ps"].get<std::int64_t>() - 256 * 90'000)
       << "256 lines of the page table are not read";
+
+  // A counter that begins with the region's first large page is one of the region alone, and moves no other.
+  EXPECT_EQ(huge["in_region"]["misses_2m"], 4);
+  EXPECT_EQ(huge["in_region"]["hits_2m"], 0) << "each page is walked through once";
+  EXPECT_EQ(huge["in_region"]["walks"], huge["in_region"]["misses"]);
+  EXPECT_LT(huge["in_region"]["walk_ps"], huge["tlb"]["walk_ps"]);
 
   const json advised = pages_of("advised");
   EXPECT_GE(advised["tlb"]["misses_2m"], 3);

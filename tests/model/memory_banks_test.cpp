@@ -5,6 +5,7 @@
 
 #include "model/parts/memory_controller.h"
 #include "model/parts/modelled_machine.h"
+#include "one_core.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -311,23 +312,7 @@ size = "1 GiB"
 latency = "91 ns"
 bandwidth = "12800 MB/s"
 )" + keys +
-         R"([[node]]
-id = "l1"
-kind = "cache"
-level = 1
-size = "128 B"
-ways = 2
-line_bytes = 64
-latency = "1 ns"
-write_policy = "write_back"
-allocates_on = "reads_and_writes"
-[[node]]
-id = "core"
-in = "l1"
-kind = "core"
-clock = "1 GHz"
-cycles = { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, call = 3 }
-)";
+         one_core("128 B", 2);
 }
 
 const std::string all_keys =

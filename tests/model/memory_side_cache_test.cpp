@@ -5,6 +5,7 @@
 
 #include "model/parts/memory_controller.h"
 #include "model/parts/modelled_machine.h"
+#include "one_core.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -168,23 +169,7 @@ kind = "memory"
 size = "1 GiB"
 latency = "151 ns"
 bandwidth = "16 GB/s"
-[[node]]
-id = "l1"
-kind = "cache"
-level = 1
-size = "128 B"
-ways = 1
-line_bytes = 64
-latency = "1 ns"
-write_policy = "write_back"
-allocates_on = "reads_and_writes"
-[[node]]
-id = "core"
-in = "l1"
-kind = "core"
-clock = "1 GHz"
-cycles = { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, call = 3 }
-)";
+)" + one_core("128 B", 1);
 
 TEST(MemorySideCache, IsSeenByACore) {
   modelled_machine machine{parse_machine(good, "small.toml")};

@@ -120,4 +120,16 @@ TEST(Objects, TheRunIsTheSameWithThem) {
   }
 }
 
+// Copies between bytes that tiles may see differently, and others.
+TEST(Objects, TheRunIsTheSameWhereCoherenceIsChecked) {
+  const auto checked = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"-n", "2", "--check-coherence"});
+    return situ::test::run_on("nemesys-4x4", std::move(options), "model_stale_read", {"fixed"}).report;
+  };
+  const json one = checked({});
+  const json two = checked({"--objects"});
+  for (const char* figure : {"modelled_ps", "trace", "cores", "parts", "switches"})
+    EXPECT_EQ(one[figure], two[figure]) << figure;
+}
+
 }  // namespace

@@ -398,7 +398,9 @@ TEST(VictimBuffer, PrefetchesAreCountedAtTheirCache) {
     if (parts[i].values.size() != before[i].values.size()) longer.push_back(parts[i].part);
   EXPECT_EQ(longer, (std::vector<std::string>{"L1d 0", "L1d 1"}));
   for (const part_counters& part : parts)
-    if (part.part == "L1d 1") EXPECT_GT(part["prefetches_useful"] + part["prefetches_late"], 0u);
+    if (part.part == "L1d 1") {
+      EXPECT_GT(part["prefetches_useful"] + part["prefetches_late"], 0u);
+    }
 }
 
 // An entry of a page table that comes back from the buffer belongs to no stream.
@@ -412,7 +414,9 @@ TEST(VictimBuffer, WalksTrainNoPrefetcher) {
   for (std::uint64_t i = 0; i < 4000; ++i)  // no stream: each page once, at lines that jump about
     now = machine.access(0, i * 4096 + i * 2654435761 % 4096 / 64 * line_bytes, 8, access_kind::read, now);
   for (const part_counters& part : machine.counters())
-    if (part.part == "L1d 0") EXPECT_EQ(part["prefetches"], 0u);
+    if (part.part == "L1d 0") {
+      EXPECT_EQ(part["prefetches"], 0u);
+    }
 }
 
 }  // namespace

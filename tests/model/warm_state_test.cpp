@@ -225,6 +225,17 @@ TEST(WarmState, MachinesOfOtherShapesHaveOtherHashes) {
   EXPECT_NE(one.state_hash(), modelled_machine{machine_of("replacement = \"srrip\"")}.state_hash());
 }
 
+// The bits of a tree, of which one would lead out of its set.
+TEST(WarmState, AnOrderOfReplacementThatCannotBeIsRefused) {
+  replacement_state order{{.policy = machine::replacement::tree_plru}, 1, 4};
+  for (const std::uint64_t bit : {1, 2}) {
+    const state_words words{0, 0, 1, bit, 0};
+    state_reader from{words};
+    EXPECT_THAT(error_of([&] { order.load(from); }),
+                HasSubstr(bit == 1 ? "no error" : "a cache's order of replacement cannot be"));
+  }
+}
+
 TEST(WarmState, TooFewWordsAreRefused) {
   modelled_machine made{machine_of("")};
   state_words words;

@@ -8,7 +8,7 @@
 
 namespace situ::model {
 
-// What a replay found: its instructions, accesses and time, and the counters of the machine's parts.
+// The instructions, accesses and time of a replay, and the counters of the machine's parts.
 struct replay_report {
   std::string text;  // a table
   std::string json;  // an object; times in picoseconds

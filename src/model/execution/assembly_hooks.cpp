@@ -60,7 +60,7 @@ template <std::size_t Bytes>
     situ_model_slow_fetch(code);
 }
 
-// What situ_hit_hook and situ_model_block take for granted.
+// situ_hit_hook and situ_model_block take these places for granted.
 static_assert(offsetof(core, clock) == 0 && offsetof(core, quantum_end) == 8 && offsetof(core, ways) == 32 &&
               offsetof(core, aligned_front) == 40 && offsetof(core, aligned_mask) == 48 &&
               offsetof(core, line_shift) == 56 && offsetof(core, page_mask) == 64 && offsetof(core, page) == 72 &&

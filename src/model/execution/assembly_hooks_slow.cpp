@@ -15,7 +15,7 @@ extern "C" [[gnu::weak]] const char __start_situ_model_wide[];  // NOLINT
 extern "C" [[gnu::weak]] const char __stop_situ_model_wide[];   // NOLINT
 
 extern "C" {
-// How many bytes a hook saves on the slow path: 256 for the vector registers' lower halves, or more for all state.
+// The number of bytes that a hook saves on the slow path: 256 for the vector registers' lower halves, or more for all state.
 extern std::uint64_t situ_model_saved_bytes;
 std::uint64_t situ_model_saved_bytes = 256;
 }
@@ -59,7 +59,7 @@ void situ_model_on_access(std::uintptr_t at, std::uint64_t what, std::uintptr_t 
       return;
     }
   }
-  the_engine->access(at, bytes, kind, code);
+  the_engine->access_of_hook(at, bytes, kind, code);
 }
 void situ_model_on_block(std::uintptr_t code) {
   if (running != &situ::model::nobody) the_engine->begin_new_block(code);

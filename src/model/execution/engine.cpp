@@ -85,8 +85,6 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   core* c = running;
   if (c == &nobody || bytes == 0) return;
   if (fast_forward_) return pass_by(*c, kind);
-  if (sees_hits_ && at != 0 && hit_in_own_front(address, bytes, kind, at)) [[unlikely]]
-    return;
   if (watched.holds(address) || watched.holds(address + bytes - 1)) return access_watched(address, bytes, kind, at);
   if (is_atomic(kind)) self_->last_read = {};
   if ((address ^ (address + bytes - 1)) >> c->line_shift == 0) [[likely]] {
@@ -102,6 +100,12 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
     if (line_end != end) ++c->further_lines[static_cast<int>(kind)];
     address = line_end;
   }
+}
+
+void engine::access_of_hook(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at) {
+  if (sees_hits_ && !fast_forward_ && hit_in_own_front(address, bytes, kind, at)) [[unlikely]]
+    return;
+  access(address, bytes, kind, at);
 }
 
 bool engine::hit(std::uintptr_t address, bool writes, std::size_t bytes, std::uintptr_t at) {

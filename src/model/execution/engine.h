@@ -250,6 +250,9 @@ class engine final : private sharing_observer {
   void end_quantum();
   // Accesses memory. `at`: the address of the accessing code, for reports.
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
+  // Does the same for a hook, which leaves its hits to the engine if that sees all (see_hits()). pre: the core is not
+  // nobody, and bytes > 0.
+  void access_of_hook(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   // Handles a hit in the front, within one line, whose slot in last_touch holds `in_order`. If the line is kept in
   // order, the core waits for its turn. Returns false if the line was lost in the meantime: the caller makes an access.
   bool hit(std::uintptr_t address, bool writes, std::size_t bytes = 1, std::uintptr_t at = 0);
@@ -340,7 +343,7 @@ class engine final : private sharing_observer {
   [[nodiscard]] static constexpr access_kind kind_of(bool writes) noexcept {
     return writes ? access_kind::write : access_kind::read;
   }
-  // `seen`: the address, or for libraries what is the same of it in each run.
+  // `seen`: the address, or for libraries the part of it that is the same in each run.
   void note_access(const core& c, std::uintptr_t seen, const seen_access& of);
   void pass_by(core& c, access_kind kind);
   void access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);

@@ -29,7 +29,7 @@ namespace situ::model {
 
 enum class object_kind : std::uint8_t { block, mapping, variable, stack, segment, other };
 
-// What the accesses to the objects of a site have cost.
+// The costs of accesses to the objects of a site.
 struct object_counts {
   std::uint64_t accesses = 0;
   std::uint64_t misses = 0;  // accesses whose line the core's first cache did not have
@@ -50,7 +50,7 @@ struct object_site {
 
 class object_log {
  public:
-  // Of all of a log's lines, in 2^line_shift bytes: the longest line of a first cache.
+  // line_shift: of all lines of the log, 2^line_shift bytes long, like the longest line of a first cache.
   explicit object_log(std::uint32_t line_shift) : line_shift_{line_shift} {}
 
   // Notes a new block, whose header begins at `header`, or a mapping. `caller`: the return address of the function that

@@ -42,8 +42,17 @@ void trace_writer::put_access(of_core& its) {
   put(its, std::exchange(its.record, {}));
 }
 
+// Ends the record and the block of the thread that had the core before. If that thread comes back within its block, its
+// accesses are records without a block.
+void trace_writer::note_thread(of_core& its, const thread* running) {
+  if (std::exchange(its.by, running) == running) return;
+  end_block(its, 0);
+  its.block = 0;
+}
+
 void trace_writer::access(const core& by, std::uintptr_t address, access_kind kind, std::uintptr_t code) {
   of_core& its = of(by);
+  note_thread(its, by.current);
   const bool reads = kind != access_kind::write && kind != access_kind::atomic_write;
   const auto free_in = [](auto& addresses) { return std::ranges::find(addresses, std::uint64_t{0}); };
   const bool has_room =
@@ -83,6 +92,7 @@ void trace_writer::end_block(of_core& its, std::uintptr_t next) {
 
 void trace_writer::begin_block(const core& by, std::uintptr_t code, const block_cost& cost) {
   of_core& its = of(by);
+  note_thread(its, by.current);
   end_block(its, code);
   its.block = code;
   its.cost = cost;

@@ -1,6 +1,6 @@
 // Traces of a run in ChampSim's format (`situ model run --trace FILE`): a file for each core, FILE.0 and so on.
 //
-// A record is an instruction. What accesses memory is known from the hooks, with its code address and its addresses; a
+// A record is an instruction. The hooks tell the instructions that access memory, with their code address and their addresses; a
 // read and a write of one instruction are one record. The others of a block (block_costs.h) follow behind these as
 // records of the block's address alone, and the block's jump, if it has more than one way, is the last one. Registers
 // are not known: they are 0, except that a jump names those by which ChampSim knows it as a conditional branch. Code
@@ -36,6 +36,7 @@ class trace_writer {
     std::unique_ptr<detail::output_file> file;
     champsim_record record;  // that is not written yet
     bool has_record = false;
+    const thread* by = nullptr;  // the thread of the latest access or block
     std::uint64_t accesses = 0;  // records of the block so far
     std::uintptr_t block = 0;    // 0: none has begun
     block_cost cost;
@@ -43,6 +44,7 @@ class trace_writer {
   of_core& of(const core& by);
   static void put(of_core& its, const champsim_record& record);
   static void put_access(of_core& its);
+  void note_thread(of_core& its, const thread* running);
   void end_block(of_core& its, std::uintptr_t next);
   [[nodiscard]] std::uintptr_t end_of(std::uintptr_t block);
 

@@ -267,7 +267,8 @@ void modelled_machine::impl::fill(cache_state& cache, std::uint64_t address, lin
     const std::uint64_t left = cache.tags.address_of(gone.line);
     if (gone.state.dirty) ++cache.write_backs;
     if (cache.next->victims_of != nullptr || !home_of(left, cache.tile).own) {
-      fill(*cache.next, left, {.dirty = gone.state.dirty, .writable = true}, now);
+      const bool is_writable = cache.next->victims_of == nullptr || gone.state.writable;
+      fill(*cache.next, left, {.dirty = gone.state.dirty, .writable = is_writable}, now);
     } else if (gone.state.dirty) {
       write_to_memory(cache.tile, left, cache.tags.line_bytes(), now);
     }

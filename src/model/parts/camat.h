@@ -99,7 +99,7 @@ class camat_meter {
   }
 
   camat_figures sums_;
-  // Of misses that are not over at now_.
+  // The misses that are not over at now_.
   ring_queue<begin_of_miss> begins_;  // in the order of time
   std::priority_queue<end_of_miss, std::vector<end_of_miss>, std::greater<>> ends_;
   time_ps now_ = 0;

@@ -5,17 +5,19 @@
 // bytes. This is the definition of Dubois, Skeppstedt, Ricciulli, Ramamurthy and Stenström (The detection and
 // elimination of useless misses in multiprocessors, ISCA 1993): a miss is judged by all accesses until the core loses
 // the line, not only by the one that missed (Torrellas, Lam and Hennessy, 1990). An upgrade is judged at once: it was
-// needed if others have accessed a byte that it writes since the core's last write to the line.
+// needed if others have accessed a byte that it writes since the core's last write to the line. Lines are followed from
+// the first time that a core takes one from another, so others cost a look-up; accesses before that are not known, so a
+// core's upgrades count as needed until it has written the line.
 //
-// Worked example, core 1 accesses byte 0, core 2 byte 8 of a line that both have; the masks are those of the core that
-// accesses:
+// Worked example, core 1 accesses byte 0, core 2 byte 8 of a line that both have written before; the masks are those of
+// the core that accesses:
 //   1 writes byte 0   upgrade, nobody else touched byte 0: false
 //   2 reads byte 8    coherence miss, unseen {0}; not judged yet
 //   1 writes byte 0   upgrade, others touched {8}: false
 //   2 reads byte 8    coherence miss: the one before has brought nothing that core 2 accessed: false; unseen {0}
 //   2 reads byte 0    unseen holds it: the last miss was needed, unseen {}
 //
-// Lines are followed from the first time that a core takes one from another, so others cost a look-up. Not thread-safe.
+// Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +42,7 @@ class false_sharing {
     bool is_coherence_miss = false;
     bool is_upgrade = false;
   };
-  // What a core has accessed of an object on a line.
+  // The bytes of an object on a line that a core has accessed.
   struct part {
     std::uint32_t core = 0;
     std::uint32_t object = 0;
@@ -102,10 +104,10 @@ class false_sharing {
  private:
   struct core_state {
     std::uint32_t core = 0;
-    bool is_open = false;      // its last coherence miss is not judged yet
-    std::uint32_t object = 0;  // of that miss
-    byte_set unseen = 0;       // written by others since the core last accessed such bytes
-    byte_set touched = 0;      // accessed by others since the core's last write
+    bool is_open = false;             // its last coherence miss is not judged yet
+    std::uint32_t object = 0;         // of that miss
+    byte_set unseen = 0;              // written by others since the core last accessed such bytes
+    byte_set touched = ~byte_set{0};  // accessed by others, perhaps, since the core's last write
   };
   struct line {
     line_figures figures;
@@ -114,10 +116,7 @@ class false_sharing {
       for (core_state& each : cores)
         if (each.core == core) return each;
       core_state made{.core = core};
-      for (const part& each : figures.parts) {  // what others did before the core's first access
-        made.unseen |= each.written;
-        made.touched |= each.written | each.read;
-      }
+      for (const part& each : figures.parts) made.unseen |= each.written;  // before the core's first access
       return cores.emplace_back(made);
     }
   };

@@ -86,7 +86,7 @@ struct modelled_machine::impl {
       return there;
     }
   };
-  // What a core has behind its first TLBs, if it has any of this.
+  // The second level of a core's TLBs, and its page-walk cache.
   struct further_translation {
     tlb stlb;
     page_walk_cache walk_cache;

@@ -147,7 +147,7 @@ class memory_banks {
     time_ps activated = 0;
     std::uint64_t refreshes = 0;  // of its rank until its last use
   };
-  // What an access does to its bank before the command for the column.
+  // The commands of an access to its bank before the one for the column.
   struct steps {
     time_ps till_column = 0;
     bool activates = true;

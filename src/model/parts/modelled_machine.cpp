@@ -273,7 +273,7 @@ std::vector<part_counters> modelled_machine::counters() const {
   for (std::size_t i = 0; i < m.caches.size(); ++i) {
     const impl::cache_state& c = m.caches[i];
     if (c.victims_of != nullptr) continue;
-    // What leaves a cache with a victim buffer leaves it by the buffer.
+    // A line leaves a cache with a victim buffer by the buffer.
     const std::uint32_t buffer = m.spec.caches[i].victim_buffer;
     const impl::cache_state& out = buffer == none ? c : m.caches[buffer];
     const std::uint64_t invalidations = c.invalidations + (buffer == none ? 0 : out.invalidations);

@@ -193,7 +193,7 @@ class modelled_machine {
 
   // Returns the counts of every part since the beginning or reset_counters().
   [[nodiscard]] std::vector<part_counters> counters() const;
-  // Adds to these what has become of the lines that caches with a prefetcher have prefetched: docs/design/model.md.
+  // Adds counts of prefetched lines, used and unused, to the parts of caches with a prefetcher (docs/design/model.md).
   void add_prefetched(std::vector<part_counters>& to) const;
   // Returns a core's counts of what it lost to others.
   [[nodiscard]] sharing_counts sharing(std::uint32_t core) const noexcept;

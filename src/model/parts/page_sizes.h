@@ -29,6 +29,8 @@ class page_sizes {
     if (shift > 0) ranges_.emplace(begin, range{end, shift});
   }
 
+  // Returns whether no page has another size than the usual one.
+  [[nodiscard]] bool are_usual() const noexcept { return ranges_.empty(); }
   // Returns the shift of the page of an address; 0: it has the usual size.
   [[nodiscard]] std::uint32_t shift_at(std::uint64_t address) const noexcept {
     if (ranges_.empty()) return 0;

@@ -60,6 +60,7 @@ time_ps modelled_machine::impl::read_entry(std::uint32_t core, std::uint64_t add
 }
 
 void modelled_machine::set_page_size(std::uint64_t begin, std::uint64_t end, std::uint32_t shift) {
+  if (shift == 0 && impl_->pages.are_usual()) return;
   impl_->pages.set(begin, end, shift);
   for (impl::core_state& c : impl_->cores) {
     c.itlb.forget_last();

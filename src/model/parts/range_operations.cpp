@@ -19,7 +19,8 @@ void modelled_machine::impl::gather_inner(std::uint32_t tile, std::uint32_t oute
     tags.for_each(tags.line_of(begin), tags.line_of(last), [&](std::uint64_t line, line_state state) {
       const std::uint64_t address = tags.address_of(line);
       if (state.dirty) {
-        if (home_of(address, tile).own) {
+        // A line that stays in front of an exclusive cache does not enter it.
+        if (home_of(address, tile).own || (!drops && caches[outermost].is_exclusive)) {
           write_to_memory(tile, address, tags.line_bytes(), now);
         } else {
           fill(caches[outermost], address, {.dirty = true, .writable = true}, now);

@@ -21,12 +21,13 @@
 #pragma once
 
 #include <situ/base/detail/assert.h>
+#include <situ/base/error.h>
 #include <situ/machine/tree.h>
+
+#include "model/parts/warm_state.h"
 
 #include <bit>
 #include <cstddef>
-#include "model/parts/warm_state.h"
-
 #include <cstdint>
 #include <vector>
 
@@ -87,7 +88,12 @@ class replacement_state {
   }
   void load(state_reader& from) {
     random_ = from.next();
-    for (std::uint8_t& each : of_way_) each = static_cast<std::uint8_t>(from.next());
+    const std::uint64_t highest = policy_ == machine::replacement::tree_plru ? 1 : most;
+    for (std::uint8_t& each : of_way_) {
+      const std::uint64_t word = from.next();
+      if (word > highest) throw_error(errc::bad_file, "a cache's order of replacement cannot be");
+      each = static_cast<std::uint8_t>(word);
+    }
   }
 
  private:

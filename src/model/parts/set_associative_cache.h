@@ -109,7 +109,7 @@ class set_associative_cache {
 
   // Marks a line as prefetched, until hit() or hit_for_write() finds it, or it leaves. pre: the line was just filled.
   void mark_prefetched(std::uint64_t line) noexcept;
-  // What has become of the lines marked so far: each was used, or left unused, or is still there.
+  // Counts of the lines marked so far: each was used, or left unused, or is still there.
   struct prefetched_lines {
     std::uint64_t used = 0;
     std::uint64_t unused = 0;
@@ -117,6 +117,11 @@ class set_associative_cache {
   };
   [[nodiscard]] const prefetched_lines& prefetched() const noexcept { return prefetched_; }
   void reset_prefetched() noexcept { prefetched_.used = prefetched_.unused = 0; }
+  // Forgets the latest use of this line: it comes in again.
+  void forget_first_use(std::uint64_t line) noexcept {
+    if (first_used_ == line) [[unlikely]]
+      first_used_ = no_line;
+  }
   // Returns whether the latest use of a marked line was that of this line, once.
   [[nodiscard]] bool take_first_use(std::uint64_t line) noexcept {
     if (first_used_ != line) return false;
@@ -150,6 +155,7 @@ class set_associative_cache {
   // Does the same for a cache with the default replacement.
   victim fill_by_use(std::uint64_t line, line_state now) noexcept {
     SITU_ASSERT(2, !order_ && !holds(line), "a line is filled only where it is not");
+    forget_first_use(line);
     std::uint64_t* const set = set_of(line);
     std::uint64_t last = line << 2 | bits(now);
     for (std::uint32_t i = 0; i < ways_; ++i) std::swap(last, set[i]);
@@ -265,6 +271,7 @@ class set_associative_cache {
       if (set[i] >> 2 == entry >> 2) set[i] = entry;
   }
   [[gnu::noinline]] victim fill_by_order(std::uint64_t* set, std::uint64_t entry) noexcept {
+    forget_first_use(entry >> 2);
     const auto number = static_cast<std::size_t>(entry >> 2 & mask_);
     std::uint32_t way = 0;
     while (way < ways_ && set[1 + way] != free_entry) ++way;

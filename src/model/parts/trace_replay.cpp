@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <istream>
+#include <vector>
 
 namespace situ::model {
 namespace {
@@ -91,13 +92,15 @@ replay_report replay_trace(std::istream& trace, const std::string& trace_name, c
   made.map_range(0, ~std::uint64_t{0}, memory == its.memories.size() ? 0 : memory);
   champsim_reader reader{trace, trace_name};
   const replay_figures found = replay(made, core, reader);
-  return {.text = fmt::format("situ model: {} instructions replayed on {}, {} branches, {} reads, {} writes, {} ns\n{}",
-                              found.instructions, its.name, found.branches, found.reads, found.writes,
-                              found.time / 1000, to_text(made.counters())),
-          .json = fmt::format(
-              "{{\n  \"instructions\": {},\n  \"branches\": {},\n  \"reads\": {},\n  \"writes\": {},\n  "
-              "\"modelled_ps\": {},\n  \"parts\": {}\n}}\n",
-              found.instructions, found.branches, found.reads, found.writes, found.time, to_json(made.counters()))};
+  std::vector<part_counters> parts = made.counters();
+  made.add_prefetched(parts);
+  return {
+      .text = fmt::format("situ model: {} instructions replayed on {}, {} branches, {} reads, {} writes, {} ns\n{}",
+                          found.instructions, its.name, found.branches, found.reads, found.writes, found.time / 1000,
+                          to_text(parts)),
+      .json = fmt::format("{{\n  \"instructions\": {},\n  \"branches\": {},\n  \"reads\": {},\n  \"writes\": {},\n  "
+                          "\"modelled_ps\": {},\n  \"parts\": {}\n}}\n",
+                          found.instructions, found.branches, found.reads, found.writes, found.time, to_json(parts))};
 }
 
 }  // namespace situ::model

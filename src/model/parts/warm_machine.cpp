@@ -26,6 +26,7 @@ void add_path(word_hash& hash, const std::vector<std::uint32_t>& path) {
 std::uint64_t modelled_machine::state_hash() const {
   const machine_spec& its = impl_->spec;
   word_hash hash;
+  hash.add(its.coherent ? 1 : 0);
   hash.add(its.caches.size());
   for (const cache_spec& each : its.caches) {
     for (const std::uint64_t word :
@@ -43,6 +44,7 @@ std::uint64_t modelled_machine::state_hash() const {
     add_tlb(hash, each.dtlb);
     add_tlb(hash, each.stlb);
     hash.add(each.walk_cache);
+    hash.add(each.page_bytes);
     add_path(hash, each.data_path);
     add_path(hash, each.fetch_path);
   }
