@@ -91,9 +91,8 @@ study_result run(const study_context& context) {
       .source = "Programs on the model of this machine beside the same programs on the machine itself.",
       .compared_with = "measured",
       .method = {"ours: a modelled run on the machine file below, made of what situ topo --measure finds here and now.",
-                 "measured: the native form, the median of runs in turns, of the time in which it had the processor; "
-                 "both forms "
-                 "without vector instructions."}};
+                 "measured: the native form, compiled with the same options, the median of runs in turns, of the time "
+                 "in which it had the processor."}};
   if (const std::string missing = missing_programs({"situ", "situ-model", "host_kernels", "host_kernels_modelled"});
       !missing.empty()) {
     result.parts.push_back({.name = "kernels",

@@ -522,7 +522,7 @@ TEST_P(graph_transfers, automatic_fetches_what_lies_in_private_memory) {
 TEST_P(graph_transfers, large_graphs_arrive_whole) {
   run([] {
     if (here() == place{0}) {
-      constexpr std::uint64_t n = 200'000;
+      constexpr std::uint64_t n = test::or_modelled(200'000, 20'000);
       list* const head = make_list(n);
       for (const transfer how : {transfer::message, transfer::pull, transfer::offload})
         for (int i = 0; i < 3; ++i)
@@ -620,7 +620,8 @@ TEST_P(graph_transfers, thousands_of_messages_wait_for_room) {
 // While the agent works on it, the caller computes.
 TEST_P(graph_transfers, offload_leaves_the_caller_free) {
   run([] {
-    const owned<list> graph = clone(make_list(300'000));
+    constexpr std::uint64_t n = test::or_modelled(300'000, 30'000);
+    const owned<list> graph = clone(make_list(n));
     bool was_ready_at_once = true;
     std::uint64_t turns = 0;
     future<std::uint64_t> answer =
@@ -629,7 +630,7 @@ TEST_P(graph_transfers, offload_leaves_the_caller_free) {
     for (; !answer.is_ready(); ++turns) progress();
     EXPECT_FALSE(was_ready_at_once);
     EXPECT_GT(turns, 0U);
-    EXPECT_EQ(answer.get(), 300'000ULL * 299'999 / 2);
+    EXPECT_EQ(answer.get(), n * (n - 1) / 2);
     barrier();
   });
 }
@@ -637,11 +638,11 @@ TEST_P(graph_transfers, offload_leaves_the_caller_free) {
 TEST_P(graph_transfers, receiver_out_of_memory_is_an_error_at_the_caller) {
   if (GetParam().places == 1) GTEST_SKIP() << "sender and receiver are one";
   launch_options options;
-  options.memory_budget = std::uint64_t{32} << 20;
+  options.memory_budget = test::or_modelled(std::uint64_t{32}, std::uint64_t{8}) << 20;
   run(
       [] {
         if (here().index() == 0) {
-          list* const head = make_list(200'000);  // 4.8 MB
+          list* const head = make_list(test::or_modelled(200'000, 40'000));  // 4.8 MB, or one
           for (int i = 0; i < 2; ++i) {
             for (const transfer how : {transfer::pull, transfer::offload}) {
               bool failed = false;

@@ -45,9 +45,9 @@ const copy_map all_maps[] = {copy_map::automatic, copy_map::linear, copy_map::ha
 // longer than was expected is made there until its place ends.
 TEST(clone, large_copies_are_made_behind_the_front_of_their_pages) {
   run_alone([] {
-    constexpr std::size_t most = 450'000;
-    list* const nodes = allocate<list>(most).local();
-    for (const std::size_t n : {300'000U, 300'000U, 300'000U, 310'000U, 310'000U, 450'000U, 300'000U}) {
+    constexpr std::size_t unit = test::or_modelled(10'000, 1'000);
+    list* const nodes = allocate<list>(45 * unit).local();
+    for (const std::size_t n : {30 * unit, 30 * unit, 30 * unit, 31 * unit, 31 * unit, 45 * unit, 30 * unit}) {
       for (std::size_t i = 0; i < n; ++i)
         nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
       const owned<list> copy = clone(nodes);
@@ -314,7 +314,7 @@ TEST(clone, out_of_memory_leaks_nothing) {
 
 // A list is as deep as a graph gets: nothing may recurse. The limit is on the stack of a thread of its own.
 TEST(clone, of_ten_million_nodes_needs_no_stack) {
-  const std::size_t n = test::with_sanitizer ? 1'000'000 : 10'000'000;
+  const std::size_t n = test::with_sanitizer ? 1'000'000 : test::or_modelled(10'000'000, 100'000);
   const std::vector<list> original = make_list(n);
   struct job {
     const std::vector<list>* original;
@@ -396,7 +396,7 @@ void expect_same_with_every_map(const T* root) {
 }
 
 // several megabytes: prefetching and huge pages take part
-constexpr std::size_t many = test::with_sanitizer ? 60'000 : 300'000;
+constexpr std::size_t many = test::with_sanitizer ? 60'000 : test::or_modelled(300'000, 20'000);
 
 TEST(clone_shapes, lists_in_order_and_in_disorder) {
   for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{100}, many}) {
