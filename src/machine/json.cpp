@@ -56,6 +56,7 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "store_buffer", n.store_buffer);
   put_known(out, "outstanding", n.outstanding);
   put_known(out, "outstanding_per_core", n.outstanding_per_core);
+  put_known(out, "bandwidth_per_core", n.bandwidth_per_core);
   put_known(out, "prefetch_streams", n.prefetch_streams);
   put_known(out, "prefetch_lines", n.prefetch_lines);
   put_known(out, "prefetch_page_bytes", n.prefetch_page_bytes);

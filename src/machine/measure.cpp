@@ -143,6 +143,10 @@ class measurer {
       for (const node_id memory : addressable())
         steps_.emplace_back(fmt::format("latency of {}", machine_.label(memory)),
                             [this, memory, from = core_processors(home).front()] { memory_latency(memory, from); });
+    for (const cache_point& cache : caches_of(cores.front()))
+      if (machine_.at(cache.id).level > 1)
+        steps_.emplace_back(fmt::format("bandwidth of {}", machine_.label(cache.id)),
+                            [this, cache, from = cores.front()] { cache_bandwidth(cache, from); });
     for (const node_id memory : addressable())
       steps_.emplace_back(fmt::format("bandwidth of {}", machine_.label(memory)),
                           [this, memory] { bandwidth(memory); });
@@ -223,7 +227,8 @@ class measurer {
     return longest;
   }
 
-  void cache_latency(const cache_point& cache, node_id from) {
+  // Returns the working set whose loads hit the cache, and none of the caches in front of it.
+  [[nodiscard]] std::uint64_t cache_working_set(const cache_point& cache, node_id from) const {
     // The working set is between this cache and the one below it: their geometric mean, or twice the smaller one, so
     // that neither that one nor neighbours in a shared cache affect it much. For the first level it is half of the
     // cache. The outermost cache counts only with the capacity that one core's data finds.
@@ -238,7 +243,23 @@ class measurer {
             ? within / 2
             : std::min(below * 2,
                        static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(within))));
-    latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::any_node);
+    return std::min(bytes / 4096 * 4096, affordable_bytes());
+  }
+
+  void cache_latency(const cache_point& cache, node_id from) {
+    latency(cache.id, from, cache_working_set(cache, from), detail::any_node);
+  }
+
+  void cache_bandwidth(const cache_point& cache, node_id from) {
+    const std::uint64_t bytes = cache_working_set(cache, from);
+    with_memory(from, bytes, "bandwidth of " + machine_.label(cache.id), [&](std::span<std::byte> memory) {
+      std::vector<double> samples;
+      const double end = detail::now_ns() + options_.seconds_per_point * 1e9;
+      while (detail::now_ns() < end || samples.size() < 11)
+        samples.push_back(detail::bytes_per_second_of_lines(memory, longest_line()));
+      result_.bandwidths.push_back(
+          {.memory = cache.id, .threads = 1, .working_set_bytes = bytes, .read = summarize(std::move(samples))});
+    });
   }
 
   // Returns several times the size of the largest cache, if there is as much memory.

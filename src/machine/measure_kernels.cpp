@@ -164,4 +164,21 @@ std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::
   return failed ? std::vector<double>{} : samples;
 }
 
+double bytes_per_second_of_lines(std::span<std::byte> memory, std::size_t line_bytes) noexcept {
+  constexpr std::size_t least_lines = 16'384;  // some ten microseconds
+  const std::size_t lines = memory.size() / line_bytes / 8 * 8;
+  const std::size_t passes = std::max<std::size_t>(1, least_lines / lines);
+  std::uint64_t sum = 0;
+  const double before = now_ns();
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    const std::byte* at = memory.data();
+    for (std::size_t line = 0; line < lines; line += 8)
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i, at += line_bytes) sum += *reinterpret_cast<const volatile std::uint64_t*>(at);
+  }
+  const double took = now_ns() - before;
+  asm volatile("" : "+r"(sum));
+  return static_cast<double>(passes * lines * line_bytes) / took * 1e9;
+}
+
 }  // namespace situ::machine::detail

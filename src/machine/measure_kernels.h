@@ -35,6 +35,10 @@ double run_stream(stream_kernel kernel, double* a, double* b, double* c, std::si
 [[nodiscard]] std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::uint32_t> processors,
                                                    std::uint32_t node, std::size_t bytes_per_thread, double seconds);
 
+// Returns the bytes per second of one pass over the memory's lines in order, by loads that wait for nothing, one a line;
+// small memory is passed several times. A line counts whole.
+[[nodiscard]] double bytes_per_second_of_lines(std::span<std::byte> memory, std::size_t line_bytes) noexcept;
+
 [[nodiscard]] double now_ns() noexcept;
 
 }  // namespace situ::machine::detail

@@ -16,6 +16,15 @@ bool is_shared(const tree& machine, node_id cache) {
   return std::ranges::count_if(cores, [&](node_id core) { return machine.is_under(core, cache); }) > 1;
 }
 
+// Returns all caches of this one's kind and level: all cores are taken to be alike.
+std::vector<node_id> caches_like(const tree& machine, node_id cache) {
+  std::vector<node_id> alike;
+  for (const node_id id : machine.all(node_kind::cache))
+    if (machine.at(id).level == machine.at(cache).level && machine.at(id).cache == machine.at(cache).cache)
+      alike.push_back(id);
+  return alike;
+}
+
 // Gives one core's figures to all cores. The caches around it get its outstanding misses, and the second cache, if
 // there is one, gets its prefetch streams. One core's misses do not show how many a shared cache has in all.
 void put_core(tree_builder& builder, const tree& machine, const core_result& core) {
@@ -117,10 +126,7 @@ tree with_measurements(const tree& machine, const measurements& measured) {
   for (const latency_result& latency : measured.latencies) {
     const node& target = machine.at(latency.where);
     if (target.kind == node_kind::cache) {
-      // Measured at one core; all cores are taken to be alike.
-      for (const node_id id : machine.all(node_kind::cache))
-        if (machine.at(id).level == target.level && machine.at(id).cache == target.cache)
-          builder.facts(id).latency_ns = latency.ns.median;
+      for (const node_id id : caches_like(machine, latency.where)) builder.facts(id).latency_ns = latency.ns.median;
     } else if (target.processors.includes(machine.at(latency.from).processors)) {
       builder.facts(latency.where).latency_ns = latency.ns.median;
     } else {
@@ -134,8 +140,13 @@ tree with_measurements(const tree& machine, const measurements& measured) {
       record.read_latency_ns = latency.ns.median;
     }
   }
-  for (const bandwidth_result& bandwidth : measured.bandwidths)
-    builder.facts(bandwidth.memory).bandwidth = static_cast<std::uint64_t>(bandwidth.read.median);
+  for (const bandwidth_result& bandwidth : measured.bandwidths) {
+    const auto rate = static_cast<std::uint64_t>(bandwidth.read.median);
+    if (machine.at(bandwidth.memory).kind == node_kind::cache)
+      for (const node_id id : caches_like(machine, bandwidth.memory)) builder.facts(id).bandwidth_per_core = rate;
+    else
+      builder.facts(bandwidth.memory).bandwidth = rate;
+  }
   if (measured.core) put_core(builder, machine, *measured.core);
   for (const auto& [pair, record] : paths) builder.add_path(record);
   return std::move(builder).build();

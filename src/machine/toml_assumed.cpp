@@ -20,6 +20,7 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"page", form::bytes},
     {"page_size", form::bytes},
     {"bandwidth", form::bandwidth},
+    {"bandwidth_per_core", form::bandwidth},
     {"read_bandwidth", form::bandwidth},
     {"write_bandwidth", form::bandwidth},
     {"clock", form::hertz},

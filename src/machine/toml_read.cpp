@@ -109,6 +109,7 @@ const model_key model_keys[] = {
     {"store_buffer", {node_kind::core}},
     {"outstanding", {node_kind::cache}},
     {"outstanding_per_core", {node_kind::cache}},
+    {"bandwidth_per_core", {node_kind::cache}},
     {"prefetch_streams", {node_kind::cache}},
     {"prefetch_lines", {node_kind::cache}},
     {"prefetch_page", {node_kind::cache}},
@@ -295,6 +296,7 @@ class reader {
                       "store_buffer",
                       "outstanding",
                       "outstanding_per_core",
+                      "bandwidth_per_core",
                       "prefetch_streams",
                       "prefetch_lines",
                       "prefetch_page",
@@ -409,6 +411,7 @@ class reader {
     facts.store_buffer = small(table, "store_buffer");
     facts.outstanding = small(table, "outstanding");
     facts.outstanding_per_core = small(table, "outstanding_per_core");
+    facts.bandwidth_per_core = table.bandwidth("bandwidth_per_core", 0);
     facts.prefetch_streams = small(table, "prefetch_streams");
     facts.prefetch_lines = small(table, "prefetch_lines");
     facts.prefetch_page_bytes = table.bytes("prefetch_page", 0);

@@ -205,6 +205,7 @@ class writer {
     count("store_buffer", n.store_buffer);
     count("outstanding", n.outstanding);
     count("outstanding_per_core", n.outstanding_per_core);
+    rate("bandwidth_per_core", n.bandwidth_per_core);
     count("prefetch_streams", n.prefetch_streams);
     count("prefetch_lines", n.prefetch_lines);
     if (n.prefetch_page_bytes > 0) out_ += fmt::format("prefetch_page = \"{}\"\n", exact_bytes(n.prefetch_page_bytes));

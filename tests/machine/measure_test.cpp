@@ -200,6 +200,7 @@ TEST(as_modelled, has_what_a_model_needs) {
     m.latencies.push_back({id, t.processor(0), 16384, {t.at(id).level == 1 ? 1.0 : 10.0, 20, 30, 10}});
   m.latencies.push_back({memory, t.processor(0), 1 << 26, {80, 90, 99, 10}});
   m.bandwidths.push_back({memory, 2, 1 << 26, {1e9, 2e9, 3e9, 10}, {1e9, 2e9, 2e9, 10}, {1e9, 2e9, 2.7e9, 10}});
+  m.bandwidths.push_back({caches[0], 1, 1 << 16, {40e9, 50e9, 60e9, 10}, {}, {}});
   machine::core_result core;
   core.hertz = 2'000'000'000;
   core.cycles = {
@@ -224,6 +225,8 @@ TEST(as_modelled, has_what_a_model_needs) {
   EXPECT_EQ(outer.ways, 16U) << "what others leave of a cache is as associative as all of it";
   EXPECT_EQ(outer.outstanding_per_core, 40U) << "one core measured; two share the cache";
   EXPECT_EQ(outer.outstanding, 0U);
+  EXPECT_EQ(outer.bandwidth_per_core, 60'000'000'000U);
+  EXPECT_EQ(outer.bandwidth, 0U);
   const machine::node& inner = made.at(made.all(machine::node_kind::cache)[1]);
   EXPECT_EQ(inner.latency_ns, 1) << "nobody disturbed a tenth of the samples";
   EXPECT_EQ(inner.outstanding, 12U);

@@ -39,6 +39,7 @@ class random_tree {
           facts.victim_lines = below(3);
           facts.outstanding = below(3);
           facts.outstanding_per_core = below(3);
+          facts.bandwidth_per_core = below(3) * 1'000'000'000ULL;
           facts.prefetch_streams = below(3);
           facts.prefetch_lines = below(3);
           facts.prefetch_page_bytes = 4096ULL * below(3);

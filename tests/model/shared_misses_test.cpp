@@ -166,6 +166,36 @@ TEST(SharedMisses, OneCoresLimitDoesNotSlowTwo) {
   EXPECT_LT(six, 360 * ns);
 }
 
+// Eight loads that hit the shared cache, all at time 0; another round has brought the lines there, and others into the
+// first caches since.
+time_ps eight_hits(const std::string& of_shared, std::uint32_t cores) {
+  modelled_machine machine{parse_machine(two_cores(of_shared), "two.toml")};
+  machine.map_range(0, 1 << 30, 0);
+  std::uint64_t instruction = 0;
+  const auto read = [&](std::uint32_t core, std::uint64_t line, time_ps now) {
+    machine.access_ahead(
+        core, {.address = core * 0x100000 + line * 64, .bytes = 8, .instruction = instruction++, .code = 0x400000},
+        now);
+  };
+  for (std::uint32_t core = 0; core < cores; ++core)
+    for (std::uint64_t line = 0; line < 8 + 64; ++line) read(core, line, line * 1000 * ns);
+  constexpr time_ps later = 1'000'000 * ns;
+  for (std::uint64_t line = 0; line < 8; ++line)
+    for (std::uint32_t core = 0; core < cores; ++core) read(core, line, later);
+  time_ps last = 0;
+  for (std::uint32_t core = 0; core < cores; ++core) last = std::max(last, machine.wait_for_all(core, later));
+  return last - later;
+}
+
+// A hit takes 10 ns. At 16 GB/s a line follows the one before by 4 ns: the eighth is there after 7 * 4 + 10. Each core
+// has a bandwidth of its own.
+TEST(SharedMisses, OneCoresLinesFollowEachOtherAtItsBandwidth) {
+  EXPECT_EQ(eight_hits("", 1), 10 * ns);
+  EXPECT_EQ(eight_hits("bandwidth_per_core = \"16 GB/s\"\n", 1), 38 * ns);
+  EXPECT_EQ(eight_hits("bandwidth_per_core = \"16 GB/s\"\n", 2), 38 * ns);
+  EXPECT_EQ(eight_hits("bandwidth_per_core = \"64 GB/s\"\n", 1), 17 * ns);
+}
+
 TEST(SharedMisses, LimitsThatCannotBeAreNamed) {
   const auto message = [](const std::string& text) {
     try {
@@ -179,6 +209,9 @@ TEST(SharedMisses, LimitsThatCannotBeAreNamed) {
   EXPECT_THAT(message(two_cores("outstanding = 4\noutstanding_per_core = 5\n")),
               HasSubstr("outstanding_per_core = 5 cannot be more than outstanding = 4"));
   EXPECT_THAT(message(two_cores("outstanding_per_core = -1\n")), HasSubstr("out of range"));
+  std::string of_first = two_cores("");
+  of_first.insert(of_first.find("level = 1"), "bandwidth_per_core = \"1 GB/s\"\n");
+  EXPECT_THAT(message(of_first), HasSubstr("bandwidth_per_core is of a cache behind another one"));
   EXPECT_EQ(message(two_cores("outstanding_per_core = 4\nprefetch_streams = 2\nprefetch_lines = 2\n")), "no error");
 }
 

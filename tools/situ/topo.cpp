@@ -92,6 +92,7 @@ std::string ns_text(const machine::sample_summary& d) {
 }
 
 std::string rate_text(const machine::sample_summary& d) {
+  if (d.samples == 0) return "-";
   return situ::format_bandwidth(static_cast<std::uint64_t>(d.median));
 }
 

@@ -48,9 +48,10 @@ struct latency_result {
   sample_summary ns;  // one dependent load
 };
 
-// The bandwidth that threads near a memory reach together, in bytes per second.
+// The bandwidth that threads near a memory reach together, in bytes per second; or that of a cache behind another one,
+// whose lines one thread reads, a load each: no copy and triad then.
 struct bandwidth_result {
-  node_id memory = no_node;
+  node_id memory = no_node;   // or cache
   std::uint32_t threads = 0;  // threads that ran at once
   std::uint64_t working_set_bytes = 0;
   sample_summary read;   // bytes read
@@ -114,8 +115,7 @@ struct measure_options {
 // options say: a time for each pair of processors and for each cache and memory.
 [[nodiscard]] measurements measure(const tree& machine, const measure_options& options = {});
 
-// Returns the tree with measured medians as figures: latencies of caches and memories, bandwidth of memories, and a
-// core's cycles, window and outstanding misses, for a model. Measured capacities are left out: they change from hour to
+// Returns the tree with measured medians as figures: latencies and bandwidths of caches and memories, and a core's cycles, window and outstanding misses, for a model. Measured capacities are left out: they change from hour to
 // hour. cost: a copy of the tree.
 [[nodiscard]] tree with_measurements(const tree& machine, const measurements& measured);
 

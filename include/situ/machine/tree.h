@@ -243,6 +243,7 @@ struct node_facts {
   std::uint32_t store_buffer = 0;          // of a core with a window: stores that wait for their lines
   std::uint32_t outstanding = 0;           // of a cache: most misses outstanding at a time, of all cores
   std::uint32_t outstanding_per_core = 0;  // of a cache that cores share: most of these that are one core's
+  std::uint64_t bandwidth_per_core = 0;    // of a cache: bytes a second that one core reads of lines in it
   std::uint32_t prefetch_streams = 0;      // of a cache: streams that its prefetcher follows
   std::uint32_t prefetch_lines = 0;        // of a cache: lines that it prefetches ahead in each stream
   std::uint64_t prefetch_page_bytes = 0;   // of a cache: boundary that its prefetcher does not cross; 4 KiB

@@ -115,7 +115,8 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   if (!first.lost.empty() && first.lost.contains(first.tags.line_of(address))) ++c.shared.coherence_misses;
   const std::uint32_t bytes = first.tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
-  const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
+  time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
+  if (level < way.size()) begin = send_line(way, level, begin);
   time_ps done = 0;
   if (on_chip) {
     cache_state& from = *way[std::min(level, way.size() - 1)];

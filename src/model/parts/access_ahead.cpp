@@ -112,7 +112,8 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   time_ps done = 0;
   if (found < way.size()) {
     cache_state& from = *way[found];
-    done = std::max(now + from.hit_time, from.arrival(from.tags.line_of(address), now));
+    const time_ps begin = send_line(way, found, now);
+    done = std::max(begin + from.hit_time, from.arrival(from.tags.line_of(address), begin));
   } else {
     done = get_from_memory(core, *way.back(), where, address, cache.tags.line_bytes(), now);
   }

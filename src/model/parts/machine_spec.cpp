@@ -182,6 +182,8 @@ class spec_maker {
                            "leave outstanding out where only each core has a limit",
                            n.outstanding_per_core, n.outstanding));
     check_prefetcher(id);
+    if (n.bandwidth_per_core > 0 && n.level == 1)
+      fail(id, "bandwidth_per_core is of a cache behind another one, which gets lines from it; remove it here");
     cache_of_[id] = static_cast<std::uint32_t>(spec_.caches.size());
     const std::uint32_t tile = tile_of(id);
     spec_.tiles[tile].caches.push_back(cache_of_[id]);
@@ -193,6 +195,7 @@ class spec_maker {
                             .ways = n.ways,
                             .line_bytes = n.line_bytes,
                             .hit_time = from_ns(n.latency_ns),
+                            .line_time = line_time_of(n),
                             .write_through = n.writes == machine::write_policy::write_through,
                             .allocates_on_write = n.allocates_on != machine::line_allocation::reads,
                             .replacement = replacement,
@@ -204,6 +207,12 @@ class spec_maker {
                             .prefetch_page = std::max<std::uint64_t>(n.prefetch_page_bytes, 4096),
                             .cores = {}});
     if (n.victim_lines > 0) add_victim_buffer(id);
+  }
+
+  // At least a picosecond.
+  static time_ps line_time_of(const node& n) {
+    if (n.bandwidth_per_core == 0) return 0;
+    return std::max<time_ps>(1, from_ns(n.line_bytes * 1e9 / static_cast<double>(n.bandwidth_per_core)));
   }
 
   // A victim buffer is an exclusive cache of one set behind its cache, which answers in another hit time.

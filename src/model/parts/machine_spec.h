@@ -72,7 +72,8 @@ struct cache_spec {
   std::uint32_t sets = 0;
   std::uint32_t ways = 0;
   std::uint32_t line_bytes = 0;
-  time_ps hit_time = 0;  // from a core's load to its use
+  time_ps hit_time = 0;   // from a core's load to its use
+  time_ps line_time = 0;  // between lines that one core gets from it; 0: nothing limits them
   bool write_through = false;
   bool allocates_on_write = true;
   replacement_spec replacement;

@@ -1,6 +1,7 @@
 // The state of a modelled_machine, for the source files that implement its operations.
 #pragma once
 
+#include "model/parts/busy_calendar.h"
 #include "model/parts/camat.h"
 #include "model/parts/instruction_window.h"
 #include "model/parts/load_dependence.h"
@@ -46,6 +47,8 @@ struct modelled_machine::impl {
   struct cache_state {
     set_associative_cache tags;
     time_ps hit_time = 0;
+    time_ps line_time = 0;  // for which a line on its way from here occupies the cache that gets it
+    busy_times lines_in;    // when lines of outer caches arrive here
     std::uint32_t index = 0;
     std::uint32_t tile = 0;
     shared_miss_registers under_way;
@@ -166,6 +169,11 @@ struct modelled_machine::impl {
                    time_ps now);
   time_ps get_victim(std::uint32_t core, path caches_on_way, std::uint64_t address, bool to_own, time_ps now);
   std::size_t look_outwards(path caches_on_way, std::uint64_t address);
+  // Reserves the way of a line from the cache at `level` to the one in front of it. Returns when the line begins.
+  static time_ps send_line(path way, std::size_t level, time_ps now) noexcept {
+    const time_ps takes = way[level]->line_time;
+    return takes == 0 ? now : way[level - 1]->lines_in.take(now, takes);
+  }
   static time_ps free_registers(std::uint32_t core, path missed, time_ps now);
   void keep_request(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps asked,
                     time_ps done);

@@ -16,6 +16,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
     caches.push_back(
         {.tags = {cache.sets, cache.ways, cache.line_bytes, cache.replacement},
          .hit_time = cache.hit_time,
+         .line_time = cache.line_time,
          .index = static_cast<std::uint32_t>(caches.size()),
          .tile = cache.tile,
          .under_way = {cache.outstanding, cache.outstanding_per_core, spec.cores.size()},

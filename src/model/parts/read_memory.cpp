@@ -47,8 +47,11 @@ void memory_reader::check_side_cache(machine::node_id id) const {
   if (n.writes == machine::write_policy::write_through || n.allocates_on == machine::line_allocation::reads)
     fail_(id, "a memory-side cache writes back and allocates on reads and writes; remove the other policy");
   if (n.includes != machine::inclusion::unknown || n.outstanding > 0 || n.outstanding_per_core > 0 ||
-      n.prefetch_streams > 0 || n.victim_lines > 0)
-    fail_(id, "inclusion, outstanding, a prefetcher and a victim buffer are of caches in front of cores; remove them");
+      n.bandwidth_per_core > 0 || n.prefetch_streams > 0 || n.victim_lines > 0)
+    fail_(
+        id,
+        "inclusion, outstanding, bandwidth_per_core, a prefetcher and a victim buffer are of caches in front of cores; "
+        "remove them");
   if (n.children.size() != 1 || tree_.at(n.children.front()).kind != machine::node_kind::memory)
     fail_(id, "a memory-side cache is in front of one memory; put one memory, and nothing else, under it");
 }
