@@ -69,7 +69,7 @@ class mending {
     }
     if (!found.has_value()) return false;
     flip(offset, *found);
-    say(offset + *found / 8, "bit {} was another one; with it the check is right", *found % 8);
+    say(offset + *found / 8, "bit {} was flipped; now the check is right", *found % 8);
     return true;
   }
   void flip(std::uint64_t offset, std::uint64_t bit) noexcept {
@@ -278,7 +278,7 @@ void mending::mend_objects() {
     const auto bit = find_changed_bit(offset, bytes, check_offset, difference);
     if (!bit.has_value()) return;
     flip(*bit / 8, *bit % 8);
-    say(*bit / 8, "bit {} of the object of {} bytes at byte {}, or of its check, was another one", *bit % 8, bytes,
+    say(*bit / 8, "bit {} of the object of {} bytes at byte {}, or of its check, was flipped", *bit % 8, bytes,
         offset);
   });
 }

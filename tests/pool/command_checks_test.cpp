@@ -71,7 +71,8 @@ TEST_F(pool_checks_command, check_names_objects_that_have_changed) {
   ASSERT_EQ(damage.size(), 2);
   EXPECT_THAT(damage[0].get<std::string>(),
               AllOf(HasSubstr("byte " + std::to_string(head) + ": an object, root 'head', in a block of 16 bytes"),
-                    HasSubstr("bit 1 of byte " + std::to_string(head)), HasSubstr("`situ pool repair` puts it right")));
+                    HasSubstr("bit 1 of byte " + std::to_string(head) + " was flipped"),
+                    HasSubstr("`situ pool repair` puts it right")));
   EXPECT_THAT(damage[1].get<std::string>(),
               AllOf(HasSubstr("root 'many'"), HasSubstr("bit 0 of byte " + std::to_string(many_at + 801)),
                     HasSubstr("bring the file back from a copy")));

@@ -85,7 +85,7 @@ TEST_F(pool_repair_command, puts_a_bit_right) {
 
 TEST_F(pool_repair_command, says_by_byte_and_bit_what_it_puts_right) {
   flip(pool_roots_offset + 40, 6);
-  EXPECT_EQ(repair()["done"][0], "byte 4136: bit 6 was another one; with it the check is right");
+  EXPECT_EQ(repair()["done"][0], "byte 4136: bit 6 was flipped; now the check is right");
 }
 
 TEST_F(pool_repair_command, knows_a_slab_by_its_head_and_takes_what_it_does_not_know_for_a_large_block) {
