@@ -18,6 +18,7 @@
 
 #include "os/child.h"
 #include "os/descriptor.h"
+#include "os/signals.h"
 
 namespace stencil_bench {
 
@@ -39,7 +40,7 @@ constexpr const char* kernel_flags = SITU_BENCH_KERNEL_FLAGS;
 class devito_process {
  public:
   devito_process(const std::string& python, const std::string& script, const char* kind, int n) {
-    std::signal(SIGPIPE, SIG_IGN);  // a Devito that has ended is told of by what it has said
+    os::ignore_signal(SIGPIPE);  // a Devito that has ended is told of by what it has said
     os::pipe_ends to = os::pipe_ends::make(), from = os::pipe_ends::make();
     if (!to || !from) throw std::runtime_error{"devito: no pipe"};
     child_ = start(python, script, kind, n, to.read.number(), from.write.number());

@@ -3,6 +3,7 @@
 
 #include "base/print.h"
 #include "os/output_file.h"
+#include "os/signals.h"
 #include "support/study_page.h"
 
 #include <situ/base/error.h>
@@ -37,7 +38,7 @@ struct study_options {
 std::atomic<bool> is_interrupted = false;
 void interrupt(int signal) {
   is_interrupted = true;
-  std::signal(signal, SIG_DFL);
+  situ::os::reset_signal(signal);
 }
 
 // Makes the file at once, so that a path that cannot be written does not cost a study.
@@ -57,7 +58,7 @@ void run_study(const study_options& options) {
   const study_info& study = situ::studies::study_named(options.name);
   situ::studies::check_parts(study, options.only);
   const auto html = report_file(options.html_file), json = report_file(options.json_file);
-  std::signal(SIGINT, interrupt);
+  situ::os::handle_signal(SIGINT, interrupt, SA_RESTART);
   const study_context context = context_of(options);
   if (const std::string lacking = situ::studies::lacking_programs(study, context); !lacking.empty())
     tell("situ: {}\n", lacking);
