@@ -5,7 +5,8 @@ Looks at the links of src/MODULE/CMakeLists.txt and at the includes of include/s
 and links the C library alone: of their headers it includes only PRELOADED, which include none of the project.
 Friends: a folder's CMakeLists.txt names the modules whose private headers its sources include, all of them and no others:
 situ_module(... FRIEND_OF module...), or situ_friend_of(module...) for a part that is no module. The headers of base and os are for all.
-JOINS are headers of their own that join two modules: no other header of the module includes them, and a program that does links both.
+APART are modules that link and include only these, though others stand before them. JOINS are headers of their own that join such a module with
+others: no other file of a module includes them, and a program that does links both.
 Prints file:line: what is above, and fails.
 """
 import os
@@ -16,6 +17,7 @@ import tempfile
 sys.dont_write_bytecode = True
 import page_checks  # noqa: E402
 
+APART = {name: {"base", "os", "machine", "pages"} for name in ("rmem", "stencil")}
 JOINS = {"include/situ/rmem/fetch_async.h"}
 PRELOADED = {"src/pages/room_ledger.h"}
 
@@ -100,14 +102,14 @@ def check_layers(root):
                     if not name.endswith((".h", ".cpp", ".inl", "CMakeLists.txt")):
                         continue
                     path = os.path.relpath(os.path.join(at, name), root)
-                    if path in JOINS:
-                        continue
+                    below = set(layers[:layers.index(module)])
+                    allowed = below if path in JOINS else below & APART.get(module, below)
                     with open(os.path.join(root, path), encoding="utf-8") as file:
                         for number, line in enumerate(file, 1):
                             joined = [join for join in JOINS if join.removeprefix("include/") in line and line.startswith("#include")]
                             found += [f"{path}:{number}: it includes {join}, which joins two modules" for join in joined]
-                            found += [f"{path}:{number}: {module} stands below {used}" for used in uses_of(path, line)
-                                      if used in layers and layers.index(used) > layers.index(module)]
+                            for used in sorted(set(uses_of(path, line)) & set(layers) - allowed - {module}):
+                                found.append(f"{path}:{number}: {module} stands {'apart from' if used in below else 'below'} {used}")
     return found + check_preload(root, layers)
 
 
@@ -129,7 +131,7 @@ def check_preload(root, layers):
 def self_test():
     with tempfile.TemporaryDirectory() as root:
         contents = {
-            "CMakeLists.txt": "foreach(module base memory graph)\n  add_subdirectory(src/${module})\nendforeach()\n",
+            "CMakeLists.txt": "foreach(module base memory graph rmem)\n  add_subdirectory(src/${module})\nendforeach()\n",
             "include/situ/base/a.h": "#include <situ/base/b.h>\n#include <vector>\n",
             "include/situ/memory/a.h": '#include <situ/base/a.h>\n#include "graph/plan.h"\n',
             "src/memory/CMakeLists.txt": "situ_module(memory\n  LINKS situ::base situ::graph)  # not situ::graph\n",
@@ -141,7 +143,9 @@ def self_test():
             "src/graph/plan.h": "",
             "src/memory/job.h": "",
             "src/os/child.h": "",
-            "src/rmem/link.h": "",
+            "src/rmem/link.h": '#include <situ/graph/at.h>\n#include <situ/base/a.h>\n#include "rmem/link.h"\n',
+            "src/rmem/CMakeLists.txt": "situ_module(rmem APART\n  LINKS situ::memory)\n",
+            "include/situ/rmem/fetch_async.h": "#include <situ/graph/at.h>\n",
             "tools/CMakeLists.txt": "situ_friend_of(graph rmem)\n",
             "tools/a/b.cpp": '#include "graph/plan.h"\n#include "memory/job.h"\n#include "rmem/bostan.h"\n',
         }
@@ -151,6 +155,8 @@ def self_test():
                 file.write(text)
         expected = ["include/situ/memory/a.h:2: memory stands below graph", "src/memory/CMakeLists.txt:2: memory stands below graph",
                     "src/graph/a.cpp:2: it includes include/situ/rmem/fetch_async.h, which joins two modules",
+                    "src/graph/a.cpp:2: graph stands below rmem",
+                    "src/rmem/CMakeLists.txt:2: rmem stands apart from memory", "src/rmem/link.h:1: rmem stands apart from graph",
                     "src/preload/a.h:3: src/preload can't have memory", "src/pages/room_ledger.h:2: src/preload can't have base",
                     "tools/a/b.cpp:2: tools/CMakeLists.txt names no friend memory, whose private header this includes",
                     "src/graph/CMakeLists.txt: it names pages as a friend, and includes no private header of it",
