@@ -5,6 +5,7 @@
             the last leads to docs/README.md
   fourth    docs/guide/errors.md is the fourth page: a newcomer needs it early
   index     docs/README.md lists the pages of the guide in the order of the trail, and links each page of docs/ but those in docs/results
+  glossary  docs/GLOSSARY.md has one entry a word
   modules   each folder of src/ has a page in docs/design, and some page of the trail links to it; its README.md names each of its sources
 
 Prints file: what is wrong, and fails.
@@ -18,6 +19,8 @@ sys.dont_write_bytecode = True
 import page_checks  # noqa: E402
 
 INDEX, FIRST, FOURTH = "docs/README.md", "docs/guide/first_program.md", "docs/guide/errors.md"
+GLOSSARY = "docs/GLOSSARY.md"
+ENTRY = re.compile(r"^\| ([^|]+) \|", re.M)
 NEXT = re.compile(r"^Next:\s+\[[^\]]+\]\(([^)#\s]+)\)", re.M)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # Modules whose page has another name, or is a part of another's.
@@ -70,8 +73,16 @@ def sources_not_named(root, folder):
     return [f"{folder}/README.md: it does not name {name}" for name in sources if name.split(".")[0] not in text]
 
 
+def words_with_several_entries(root):
+    if not os.path.exists(os.path.join(root, GLOSSARY)):
+        return []
+    rows = [match[1] for match in ENTRY.finditer(text_of(root, GLOSSARY)) if match[1] not in ("word", "---")]
+    words = [word.strip(" *`") for row in rows for word in row.split(",")]
+    return [f"{GLOSSARY}: it has {words.count(word)} entries of '{word}'" for word in dict.fromkeys(words) if words.count(word) > 1]
+
+
 def check(root):
-    found = []
+    found = words_with_several_entries(root)
     trail = trail_of(root, found)
     guide = set(pages_of(root, "docs/guide"))
     found += [f"{name}: Next of no page leads here" for name in sorted(guide - set(trail))]
@@ -131,6 +142,8 @@ def self_test():
         ({"src/pool/README.md": ""}, ["src/pool: no page of the guide links to docs/design/pool.md"]),
         ({"src/memory/README.md": "heap.h", "src/memory/heap.cpp": "", "src/memory/job.cpp": ""},
          ["src/memory/README.md: it does not name job.cpp"]),
+        ({GLOSSARY: "| word | definition |\n| --- | --- |\n| put, *get* | a |\n\n| word | definition |\n| --- | --- |\n| here | b |\n| `get` | c |\n"},
+         [f"{GLOSSARY}: it has 2 entries of 'get'", f"{INDEX}: it has no link to {GLOSSARY}"]),
     ]
     return [line for changes, expected in cases if (found := found_in(changes)) != expected
             for line in ["expected:", *expected, "found:", *found]]
