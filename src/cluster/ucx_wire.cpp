@@ -213,7 +213,7 @@ struct ucx_wire::implementation {
     try {
       meet(address);
     } catch (const error& e) {
-      log(log_level::warning, fmt::format("who connects to this host cannot be answered: {}", e.message()));
+      log(log_level::warning, fmt::format("a connection to this host cannot be answered: {}", e.message()));
     }
   }
 

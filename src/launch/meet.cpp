@@ -76,7 +76,7 @@ os::descriptor open_socket(const foreign_task& self) {
 // Returns the process at the other end; nullopt if it runs for another user.
 std::optional<pid_t> process_at_other_end(const foreign_task& self, const os::descriptor& socket) {
   const std::optional<ucred> peer = os::peer_of(socket);
-  if (!peer) throw_cannot_meet(self, "who is at the other end is not told", ::strerrordesc_np(errno));
+  if (!peer) throw_cannot_meet(self, "the process at the other end is unknown", ::strerrordesc_np(errno));
   if (peer->uid != ::getuid()) return {};
   // Without its number, no place could watch for its end.
   if (peer->pid == 0)

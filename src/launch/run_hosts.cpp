@@ -524,7 +524,7 @@ class hosts_launch {
     std::uint64_t asked = 0;
     std::uint64_t there = 0;
     if (!from.take(asked, there) || !from.is_empty() || link.trips_left == 0)
-      throw_error(errc::bad_message, "a time that nobody has asked for");
+      throw_error(errc::bad_message, "a time for which the launcher has not asked");
     const std::uint64_t trip = steady_ns() - asked;
     if (link.trips_left == trips_of_measurement || trip < link.shortest_ns) {
       link.shortest_ns = trip;

@@ -388,7 +388,7 @@ class reader {
       if (table.has(known.key) && std::ranges::find(known.kinds, facts.kind) == known.kinds.end())
         table.fail(
             known.key,
-            fmt::format("does not belong to kind = \"{}\"; remove it, or see docs/design/machine.md for who has it",
+            fmt::format("does not belong to kind = \"{}\"; remove it (docs/design/machine.md: kinds that have it)",
                         name(facts.kind)));
     facts.writes = parse_kind(table, "write_policy", "unknown", write_policies);
     facts.allocates_on = parse_kind(table, "allocates_on", "unknown", allocations);

@@ -37,8 +37,8 @@ std::optional<std::uint64_t> find_changed_bit(std::uint64_t offset, std::uint64_
 std::string tell_of_changed_object(std::uint64_t offset, std::uint64_t bytes, std::uint64_t check_offset,
                                    object_check difference, std::string_view what) {
   const auto bit = find_changed_bit(offset, bytes, check_offset, difference);
-  const std::string how = bit.has_value() ? fmt::format("bit {} of byte {} was flipped", *bit % 8, *bit / 8)
-                                          : "more than a bit is wrong";
+  const std::string how =
+      bit.has_value() ? fmt::format("bit {} of byte {} was flipped", *bit % 8, *bit / 8) : "more than a bit is wrong";
   const char* const to_do = bit.has_value() && bytes <= most_verified_bytes
                                 ? "`situ pool repair` puts it right, or bring the file back from a copy"
                                 : "bring the file back from a copy, or make the object anew and destroy this one";

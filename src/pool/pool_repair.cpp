@@ -278,8 +278,7 @@ void mending::mend_objects() {
     const auto bit = find_changed_bit(offset, bytes, check_offset, difference);
     if (!bit.has_value()) return;
     flip(*bit / 8, *bit % 8);
-    say(*bit / 8, "bit {} of the object of {} bytes at byte {}, or of its check, was flipped", *bit % 8, bytes,
-        offset);
+    say(*bit / 8, "bit {} of the object of {} bytes at byte {}, or of its check, was flipped", *bit % 8, bytes, offset);
   });
 }
 

@@ -146,8 +146,7 @@ void open_pool::check_head(pool_findings& into) const {
     const std::uint64_t offset = pool_state_offset + i * pool_state_distance;
     const auto& copy = *file_.at<const pool_state_record>(offset);
     if (copy.check != copy.right_check(file_.salt()) || copy.chunks != chunks_now())
-      into.notes.push_back(
-          fmt::format("byte {}: a copy of the heap's size is not right, and the other one is", offset));
+      into.notes.push_back(fmt::format("byte {}: one copy of the heap's size is wrong, the other is right", offset));
   }
   if (!is_sealed(*file_.at<const std::uint64_t>(pool_sequence_offset), file_.salt()))
     into.damage.push_back(fmt::format("byte {}: the number of the log's transaction is damaged", pool_sequence_offset));

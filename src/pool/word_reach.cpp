@@ -76,7 +76,7 @@ std::vector<std::string> word_reach::find_endless_lists() const {
     told_of.push_back(entry.number);
     told.push_back(
         fmt::format("byte {}: a list of blocks of {} bytes comes back to its own middle here, where the block at byte "
-                    "{} leads from outside of the ring: unless that is meant, whoever walks the list does not end",
+                    "{} leads from outside of the ring: unless that is meant, a walk of the list does not end",
                     entry.offset, entry.bytes, from.offset));
   };
   blocks_.for_each_live([&](const block& start) {

@@ -51,7 +51,7 @@ outcome memory_table::no_room(std::uint64_t bytes, application_index owner) cons
   for (const auto& [address, each] : regions_) in_regions += each->room;
   const std::string for_readers =
       used_ == in_regions ? ""
-                          : fmt::format(", {} for those who have regions mapped", format_bytes(used_ - in_regions));
+                          : fmt::format(", {} for clients that have regions mapped", format_bytes(used_ - in_regions));
   return {status::full,
           fmt::format("remote memory is full: server {} has {}, of which {} are taken ({} of them by this application, "
                       "in {} regions altogether{}), and {} were asked for; free regions, or start a server with more",
@@ -200,7 +200,7 @@ bool memory_table::watch(region& of) {
 // Makes the file that the region will move to, and reserves its room.
 outcome memory_table::begin_sharing(region& of) {
   collect();
-  if (of.is_passed) return {status::not_supported, "the region's memory is mapped by who writes it"};
+  if (of.is_passed) return {status::not_supported, "a process that writes the region maps its memory"};
   outcome none{status::not_supported, "this server's memory is of a kind that cannot be passed to readers"};
   if (kind_.has_file()) return none;
   if (of.bytes > most_mapped_)

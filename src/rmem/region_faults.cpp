@@ -56,7 +56,7 @@ class look_timer {
     event.sigev_value.sival_ptr = this;
     event._sigev_un._tid = ::gettid();
     if (::timer_create(CLOCK_MONOTONIC, &event, &timer_) != 0)
-      throw_error(errc::out_of_memory, fmt::format("no timer for who serves a region: {}", std::strerror(errno)));
+      throw_error(errc::out_of_memory, fmt::format("no timer for the thread of regions: {}", std::strerror(errno)));
   }
   ~look_timer() {
     os::block_signal(SIGBUS);  // the thread ends, and a signal may still be pending

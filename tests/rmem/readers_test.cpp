@@ -371,7 +371,7 @@ TEST_F(rmem_readers, what_has_ended_stays_as_it_was_and_counts_until_it_is_unmap
   expect_refused(errc::access_denied, [&] { (void)other.check(*here); });
   EXPECT_EQ(used(), mebibyte);
   expect_refused(
-      errc::out_of_memory, [&] { (void)owner.allocate(capacity); }, "1 MiB for those who have regions mapped");
+      errc::out_of_memory, [&] { (void)owner.allocate(capacity); }, "1 MiB for clients that have regions mapped");
   const capability next = owner.allocate(capacity - mebibyte);
   owner.write(next, 0, pattern(mebibyte, 5));
   EXPECT_TRUE(has(*here, 1));

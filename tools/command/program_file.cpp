@@ -131,7 +131,7 @@ bool gives_rights(const std::string& file) {
   struct stat what{};
   if (::stat(file.c_str(), &what) != 0)
     situ::throw_error(situ::errc::bad_launch,
-                      fmt::format("{}: whose rights it runs with cannot be seen: {}", file, std::strerror(errno)));
+                      fmt::format("{}: the user whose rights it has cannot be seen: {}", file, std::strerror(errno)));
   if ((what.st_mode & S_ISUID) != 0 && what.st_uid != ::geteuid()) return true;
   if ((what.st_mode & S_ISGID) != 0 && (what.st_mode & S_IXGRP) != 0 && what.st_gid != ::getegid()) return true;
   return ::geteuid() != 0 && ::getxattr(file.c_str(), "security.capability", nullptr, 0) > 0;

@@ -268,7 +268,7 @@ void add_pool_command(CLI::App& app) {
       "  situ pool repair index.pool                     what can be mended, in index.pool.repaired\n"
       "  situ pool compact index.pool                    gives free chunks back to the disk\n"
       "  situ pool COMMAND --help                        more of each\n"
-      "All but repair and compact may be used beside those who write the pool; these two have it for themselves.");
+      "All but repair and compact may be used beside processes that write the pool; these two need it alone.");
 }
 
 }  // namespace
