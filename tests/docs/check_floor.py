@@ -3,8 +3,9 @@
 
   calls      of the operating system's primitives (NAMES, SHARED) outside src/os and src/preload, which stands beside all modules
   crossings  includes of a module's private header from another module, a tool, a study, a bench or an example; base and os are for all
+  long       sources of more than LONG lines
 
-and prints both, with the files that have the most. Neither may rise above its bound in floor.txt; a commit that lowers a count lowers the bound.
+and prints them, with the files that have the most. None may rise above its bound in floor.txt; a commit that lowers a count lowers the bound.
 A line of floor.txt that begins with `except` names a file whose calls stay, their number and the reason: they are counted apart. The number must
 be that of the file, so that the line goes when the calls do, and no further call hides behind the reason.
 """
@@ -19,6 +20,7 @@ import tempfile
 sys.dont_write_bytecode = True
 
 FOLDERS = ("src", "tools", "studies", "bench", "compat", "examples")
+LONG = 600
 FLOOR = ("src/os", "src/preload")
 FOR_ALL = {"base", "os"}
 NAMES = ("dup2 exec[lv]p?e? fork memfd_create mmap mprotect mremap munmap pipe2? popen posix_spawnp? pthread_sigmask recvmsg sendmsg sigaction signalfd "
@@ -32,8 +34,8 @@ INCLUDE = re.compile(r'\s*#include "((\w+)/[^"]+)"')
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-def sources(root):
-    for folder in FOLDERS:
+def sources(root, folders=FOLDERS):
+    for folder in folders:
         for at, _, names in sorted(os.walk(os.path.join(root, folder))):
             for name in sorted(names):
                 if name.endswith((".h", ".cpp", ".inl")):
@@ -61,6 +63,14 @@ def count(root):
                 if not path.startswith(FLOOR):
                     calls[path] += len(CALL.findall(code))
     return calls, crossings
+
+
+def count_long(root):
+    long = collections.Counter()
+    for path in sources(root, (*FOLDERS, "include")):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            long[path] = int(sum(1 for _ in file) > LONG)
+    return long
 
 
 # Returns the bounds by their names, the exceptions (file: number of calls), and what is wrong with the lines.
@@ -95,9 +105,10 @@ def check(root, is_long):
     for each in mistakes + wrong:
         print(f"floor: tests/docs/floor.txt: {each}")
     failed = bool(mistakes + wrong)
-    for name, counted in (("calls", calls), ("crossings", crossings)):
+    for name, counted, what in (("calls", calls, "calls of the operating system outside src/os"),
+                                ("crossings", crossings, "includes of other modules' private headers"),
+                                ("long", count_long(root), f"sources of more than {LONG} lines")):
         total = sum(counted.values())
-        what = {"calls": "calls of the operating system outside src/os", "crossings": "includes of other modules' private headers"}[name]
         apart = f", and {excepted} in {len(exceptions)} files with a reason" if name == "calls" and exceptions else ""
         print(f"floor: {total} {what}, in {sum(1 for each in counted.values() if each)} files (at most {bound[name]}){apart}")
         if is_long or total > bound[name]:
@@ -105,7 +116,7 @@ def check(root, is_long):
                 if times:
                     print(f"  {times:4} {path}")
         if total > bound[name]:
-            print(f"floor: {name} rise above the bound in tests/docs/floor.txt: ask src/os, or a module's public headers")
+            print(f"floor: {name} rise above the bound in tests/docs/floor.txt: ask src/os, or a module's public headers, or cut a source in two")
             failed = True
     return failed
 
@@ -120,7 +131,9 @@ def self_test():
         "tools/a.cpp": '#include "memory/job.h"\n#include "memory/places_fixture.h"\n#include "command/command_line.h"\nif (::fork() == 0) ::execve(a);\n',
         "tools/b.cpp": "if (std::system(a) != 0) std::signal(SIGINT, SIG_IGN);\n",
         "src/memory/job.h": "",
-        "tests/docs/floor.txt": "calls 6\ncrossings 2\nexcept tools/a.cpp 2 It shows\texec.\n# calls 5\n",
+        "include/situ/task/a.h": "\n" * LONG,
+        "bench/a.h": "\n" * (LONG + 1),
+        "tests/docs/floor.txt": "calls 6\ncrossings 2\nlong 1\nexcept tools/a.cpp 2 It shows\texec.\n# calls 5\n",
     }
     with tempfile.TemporaryDirectory() as root:
         for name, text in files.items():
@@ -128,21 +141,22 @@ def self_test():
             with open(os.path.join(root, name), "w", encoding="utf-8") as file:
                 file.write(text)
         calls, crossings = count(root)
+        long = +count_long(root)
         floor = read_floor(root)
         passed = {}
         for lines in ("", "except tools/a.cpp 1 Fewer.", "except tools/a.cpp 3 More.", "except tools/c.cpp 1 Gone.", "except tools/a.cpp 2", "except tools/a.cpp two calls.",
                       "except tools/a.cpp 0 None.", "except tools/a.cpp 2 Once.\nexcept tools/a.cpp 2 Twice.", "except tools/a.cpp 2 Right.",
-                      "except tools/a.cpp 2 Right.\nexcept src/pool/pool.cpp 2 Too."):
+                      "except tools/a.cpp 2 Right.\nlong 0", "except tools/a.cpp 2 Right.\nexcept src/pool/pool.cpp 2 Too."):
             with open(os.path.join(root, "tests/docs/floor.txt"), "w", encoding="utf-8") as file:
-                file.write(f"calls 4\ncrossings 2\n{lines}\n")
+                file.write(f"calls 4\ncrossings 2\nlong 1\n{lines}\n")
             with contextlib.redirect_stdout(io.StringIO()) as printed:
                 passed[lines] = not check(root, False)
             last = printed.getvalue()
     expected = {"src/pool/pool.cpp": 2, "tools/a.cpp": 2, "tools/b.cpp": 2}, {"src/pool/pool.cpp": 1, "tools/a.cpp": 1}
     found = {path: n for path, n in calls.items() if n}, {path: n for path, n in crossings.items() if n}
-    wrong = found != expected
-    wrong |= floor != ({"calls": 6, "crossings": 2}, {"tools/a.cpp": 2}, [])
-    wrong |= [lines for lines, is_passed in passed.items() if is_passed] != list(passed)[-2:]
+    wrong = found != expected or dict(long) != {"bench/a.h": 1}
+    wrong |= floor != ({"calls": 6, "crossings": 2, "long": 1}, {"tools/a.cpp": 2}, [])
+    wrong |= [lines for lines, is_passed in passed.items() if is_passed] != [list(passed)[-3], list(passed)[-1]]
     wrong |= "floor: 2 calls of the operating system outside src/os, in 1 files (at most 4), and 4 in 2 files with a reason\n" not in last
     if wrong:
         print("expected:", expected, "found:", found, floor, passed, last, sep="\n")

@@ -200,11 +200,12 @@ class Standstill(HostsTest):
 
     def test_the_watchdog(self):
         """It tells, and the job goes on: until its time is over."""
-        done = self.run_at([1, 2], "--watchdog", "1", "--timeout", "6", self.PROBE, "poll")
-        self.assertEqual(done.returncode, 124, done.stderr)
-        for host in (1, 2):
-            self.assertEqual(done.stderr.count(f"situ: no place has made progress for 1000 ms; where the places at host{host} stand:\n"), 1, done.stderr)
-        self.assertNotIn("nobody can go on", done.stderr)
+        for sizes in ([1, 2], [1, 1, 2]):
+            done = self.run_at(sizes, "--watchdog", "1", "--timeout", "6", self.PROBE, "poll")
+            self.assertEqual(done.returncode, 124, done.stderr)
+            for host in range(1, len(sizes) + 1):
+                self.assertEqual(done.stderr.count(f"situ: no place has made progress for 1000 ms; where the places at host{host} stand:\n"), 1, done.stderr)
+            self.assertNotIn("nobody can go on", done.stderr)
 
     def test_survivors_that_stand_still(self):
         done = self.run_at([2, 2], self.SURVIVORS, "standing", "3")
