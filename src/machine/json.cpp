@@ -54,6 +54,7 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "width", n.width);
   put_known(out, "window", n.window);
   put_known(out, "store_buffer", n.store_buffer);
+  put_known(out, "threads", n.threads);
   put_known(out, "outstanding", n.outstanding);
   put_known(out, "outstanding_per_core", n.outstanding_per_core);
   put_known(out, "bandwidth_per_core", n.bandwidth_per_core);

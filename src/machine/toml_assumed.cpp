@@ -54,6 +54,7 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"width", form::number},
     {"window", form::number},
     {"store_buffer", form::number},
+    {"threads", form::number},
     {"outstanding", form::number},
     {"prefetch_streams", form::number},
     {"prefetch_lines", form::number},

@@ -63,6 +63,8 @@ constexpr device_kind device_kinds[] = {
     device_kind::network_adapter, device_kind::dma, device_kind::range_operations, device_kind::graph_writeback,
     device_kind::graph_copy};
 
+constexpr std::uint32_t most_threads = 128;  // of a core, as of the Cray XMT
+
 // A key of the model's figures, and the kinds of node that have it.
 struct model_key {
   std::string_view key;
@@ -107,6 +109,7 @@ const model_key model_keys[] = {
     {"width", {node_kind::core}},
     {"window", {node_kind::core}},
     {"store_buffer", {node_kind::core}},
+    {"threads", {node_kind::core}},
     {"outstanding", {node_kind::cache}},
     {"outstanding_per_core", {node_kind::cache}},
     {"bandwidth_per_core", {node_kind::cache}},
@@ -294,6 +297,7 @@ class reader {
                       "width",
                       "window",
                       "store_buffer",
+                      "threads",
                       "outstanding",
                       "outstanding_per_core",
                       "bandwidth_per_core",
@@ -409,6 +413,10 @@ class reader {
       table.fail("width", fmt::format("{} instructions a cycle cannot be; write a number from 0 to 1000", facts.width));
     facts.window = small(table, "window");
     facts.store_buffer = small(table, "store_buffer");
+    facts.threads = small(table, "threads");
+    if (table.has("threads") && (facts.threads == 0 || facts.threads > most_threads))
+      table.fail("threads", fmt::format("a core has 1 to {} hardware threads, not {}; write a number of these",
+                                        most_threads, facts.threads));
     facts.outstanding = small(table, "outstanding");
     facts.outstanding_per_core = small(table, "outstanding_per_core");
     facts.bandwidth_per_core = table.bandwidth("bandwidth_per_core", 0);

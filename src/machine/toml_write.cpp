@@ -203,6 +203,7 @@ class writer {
     if (n.width > 0) out_ += fmt::format("width = {}\n", n.width);
     count("window", n.window);
     count("store_buffer", n.store_buffer);
+    count("threads", n.threads);
     count("outstanding", n.outstanding);
     count("outstanding_per_core", n.outstanding_per_core);
     rate("bandwidth_per_core", n.bandwidth_per_core);

@@ -86,6 +86,7 @@ class random_tree {
           facts.walk_cache = below(3);
           facts.page_size_bytes = 4096ULL * below(3);
           facts.store_buffer = below(3);
+          facts.threads = below(3);
           facts.os_index = 100000 + next_pu++;
           break;
       }

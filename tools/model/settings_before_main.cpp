@@ -2,16 +2,29 @@
 
 #include <situ/model/machine_summary.h>
 
+#include <cstdint>
 #include <exception>
+
+namespace {
+
+// Returns the numbers with commas between them, as affinity.cpp reads them.
+std::string list_of(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (const std::uint32_t each : numbers) (text += text.empty() ? "" : ",") += std::to_string(each);
+  return text;
+}
+
+}  // namespace
 
 std::vector<std::pair<std::string, std::string>> settings_before_main(const std::string& machine,
                                                                       const std::vector<std::string>& settings) {
-  situ::model::machine_summary seen{.name = {}, .description = {}, .cores = 1, .tiles = 1, .cores_of_first_tile = 1};
+  situ::model::machine_summary seen{
+      .name = {}, .description = {}, .cores = 1, .tiles = 1, .core_of = {0}, .processors_of_first_tile = {0}};
   try {
     seen = situ::model::summarize_machine(machine, settings);
   } catch (const std::exception&) {  // the program reports it
   }
   return {{"GOMP_SPINCOUNT", "0"},
-          {"SITU_MODEL_CORES", std::to_string(seen.cores)},
-          {"SITU_MODEL_TILE_CORES", std::to_string(seen.cores_of_first_tile)}};
+          {"SITU_MODEL_CORES", list_of(seen.core_of)},
+          {"SITU_MODEL_TILE_CORES", list_of(seen.processors_of_first_tile)}};
 }

@@ -241,6 +241,7 @@ struct node_facts {
   double width = 0;                        // of a core: instructions of several classes a cycle; 0: they add up
   std::uint32_t window = 0;                // of a core: instructions under way, so that it continues past a miss
   std::uint32_t store_buffer = 0;          // of a core with a window: stores that wait for their lines
+  std::uint32_t threads = 0;               // of a core: hardware threads of it that run programs; 0: one
   std::uint32_t outstanding = 0;           // of a cache: most misses outstanding at a time, of all cores
   std::uint32_t outstanding_per_core = 0;  // of a cache that cores share: most of these that are one core's
   std::uint64_t bandwidth_per_core = 0;    // of a cache: bytes a second that one core reads of lines in it

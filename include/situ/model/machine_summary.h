@@ -11,9 +11,10 @@ namespace situ::model {
 struct machine_summary {
   std::string name;
   std::string description;
-  std::uint32_t cores = 0;                // a core of several threads runs one
-  std::uint32_t tiles = 0;                // with cores
-  std::uint32_t cores_of_first_tile = 0;  // a program without places runs its threads there
+  std::uint32_t cores = 0;
+  std::uint32_t tiles = 0;                                // with cores
+  std::vector<std::uint32_t> core_of;                     // the core of each processor: of each hardware thread
+  std::vector<std::uint32_t> processors_of_first_tile{};  // a program without places runs its threads there
 };
 
 // Summarizes the machine of a file, or of "flat" or "flat:KEY=NUMBER,...". settings: "KEY=VALUE" each; they replace

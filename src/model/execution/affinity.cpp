@@ -6,13 +6,14 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <system_error>
 
@@ -21,23 +22,59 @@
 namespace situ::model {
 namespace {
 
-// Returns a number of `situ model run`; 1 if it is not set.
-std::uint32_t number_before_main(const char* name) noexcept {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? 1 : static_cast<std::uint32_t>(std::max(std::atoi(text), 1));
+constexpr const char* cores_before_main = "SITU_MODEL_CORES";      // the core of each processor
+constexpr const char* tile_before_main = "SITU_MODEL_TILE_CORES";  // the processors of the first tile
+
+// Calls f(position, number) for each number of such a list of `situ model run`; if it is not set, for one number, 0.
+template <class F>
+void each_before_main(const char* list, F&& f) noexcept {
+  const char* const given = std::getenv(list);
+  const std::string_view text = given == nullptr || *given == 0 ? "0" : given;
+  const char* at = text.data();
+  for (std::uint32_t position = 0; at < text.data() + text.size(); ++position) {
+    std::uint32_t number = 0;
+    const auto [rest, failure] = std::from_chars(at, text.data() + text.size(), number);
+    if (failure != std::errc{}) return;
+    f(position, number);
+    at = rest + 1;
+  }
 }
 
+// Returns how many processors there are: hardware threads of cores.
 std::uint32_t core_count() noexcept {
-  return the_engine == nullptr ? number_before_main("SITU_MODEL_CORES")
-                               : static_cast<std::uint32_t>(the_engine->cores().size());
+  if (the_engine != nullptr) return static_cast<std::uint32_t>(the_engine->cores().size());
+  std::uint32_t count = 0;
+  each_before_main(cores_before_main, [&](std::uint32_t, std::uint32_t) { ++count; });
+  return count;
 }
 
-// Returns the core of the set that has the fewest threads, the first of several; null if the set has none.
+// Calls f(processor) for each that shares the core of this one, or its tile, this one included.
+template <class F>
+void each_beside(std::uint32_t processor, bool in_tile, F&& f) noexcept {
+  if (the_engine != nullptr) {
+    const core& self = the_engine->cores()[processor];
+    for (const core& each : the_engine->cores())
+      if (in_tile ? each.tile == self.tile : each.of_core == self.of_core) f(each.index);
+  } else if (in_tile) {
+    bool is_in_first = false;
+    each_before_main(tile_before_main, [&](std::uint32_t, std::uint32_t each) { is_in_first |= each == processor; });
+    if (!is_in_first) return f(processor);
+    each_before_main(tile_before_main, [&](std::uint32_t, std::uint32_t each) { f(each); });
+  } else {
+    std::uint32_t of = 0;
+    each_before_main(cores_before_main,
+                     [&](std::uint32_t at, std::uint32_t core) { of = at == processor ? core : of; });
+    each_before_main(cores_before_main, [&](std::uint32_t at, std::uint32_t core) {
+      if (core == of) f(at);
+    });
+  }
+}
+
+// Returns the processor of the set that has the fewest threads, the first of several; null if the set has none.
 core* emptiest_core_of(std::size_t bytes, const cpu_set_t* set) noexcept {
   core* best = nullptr;
   for (core& each : the_engine->cores())
-    if (CPU_ISSET_S(each.index, bytes, set) && (best == nullptr || each.threads_here < best->threads_here))
-      best = &each;
+    if (CPU_ISSET_S(each.index, bytes, set) && (best == nullptr || is_emptier(each, *best))) best = &each;
   return best;
 }
 
@@ -53,27 +90,54 @@ int bind(thread& which, std::size_t bytes, const cpu_set_t* set) noexcept {
 // The kernel's files of a processor: what they say is the host's, not the machine's.
 constexpr std::string_view processor_files = "/sys/devices/system/cpu/cpu";
 
-// Writes the cores that share something with a core into `text`, as such a file has them ("3", "0-15"); returns whether
-// there is such a file on the machine: the processors of a core are itself, those of a socket the tile's.
-bool siblings_of(std::string_view file, char* text, std::size_t bytes) noexcept {
+// A list of processors as the kernel's files have it: "3", "0-15", "0,64,128,192".
+class processor_list {
+ public:
+  // pre: numbers come in order.
+  void add(std::uint32_t number) noexcept {
+    if (!has_any_ || number != last_ + 1) {
+      end_range();
+      first_ = number;
+    }
+    last_ = number;
+    has_any_ = true;
+  }
+  // Ends the list. Returns it as a line.
+  [[nodiscard]] std::string_view line() noexcept {
+    end_range();
+    put("\n");
+    return {text_, length_};
+  }
+
+ private:
+  void end_range() noexcept {
+    if (!has_any_) return;
+    if (length_ > 0) put(",");
+    put("{}", first_);
+    if (first_ != last_) put("-{}", last_);
+  }
+  template <class... Values>
+  void put(fmt::format_string<Values...> format, Values... of) noexcept {
+    const std::size_t room = sizeof text_ - length_;
+    length_ += std::min(fmt::format_to_n(text_ + length_, room, format, of...).size, room);
+  }
+  char text_[8192];  // more than the numbers of 1024 processors take
+  std::size_t length_ = 0;
+  std::uint32_t first_ = 0;
+  std::uint32_t last_ = 0;
+  bool has_any_ = false;
+};
+
+// Adds the processors that share something with one, as such a file has them; returns whether there is such a file on
+// the machine: the siblings of a thread are those of its core, those of a core are the tile's.
+bool find_siblings(std::string_view file, processor_list& to) noexcept {
   std::uint32_t number = 0;
   const auto [rest, failure] = std::from_chars(file.data(), file.data() + file.size(), number);
   if (failure != std::errc{} || number >= core_count()) return false;
   const std::string_view what = file.substr(static_cast<std::size_t>(rest - file.data()));
-  std::uint32_t first = number;
-  std::uint32_t last = number;
-  if (what == "/topology/core_siblings_list") {
-    const std::uint32_t before_main = number_before_main("SITU_MODEL_TILE_CORES");
-    const auto is_beside = [&](std::uint32_t other) {
-      if (the_engine == nullptr) return number < before_main && other < before_main;
-      return the_engine->cores()[other].tile == the_engine->cores()[number].tile;
-    };
-    while (first > 0 && is_beside(first - 1)) --first;
-    while (last + 1 < core_count() && is_beside(last + 1)) ++last;
-  } else if (what != "/topology/thread_siblings_list") {
-    return false;
-  }
-  std::snprintf(text, bytes, first == last ? "%u\n" : "%u-%u\n", first, last);
+  const bool in_tile = what == "/topology/core_siblings_list";
+  if (!in_tile && what != "/topology/thread_siblings_list") return false;
+  each_beside(number, in_tile, [&](std::uint32_t each) { to.add(each); });
   return true;
 }
 
@@ -103,7 +167,7 @@ int sched_setaffinity(pid_t, std::size_t bytes, const cpu_set_t* set) noexcept {
   errno = bind(the_engine->self(), bytes, set);
   return errno == 0 ? 0 : -1;
 }
-// The cores of the thread's tile: its new threads start there.
+// The processors of the thread's tile: its new threads start there.
 int pthread_getaffinity_np(pthread_t of, std::size_t bytes, cpu_set_t* set) noexcept {
   CPU_ZERO_S(bytes, set);
   std::uint32_t end = 0;  // one more than the last core
@@ -112,7 +176,7 @@ int pthread_getaffinity_np(pthread_t of, std::size_t bytes, cpu_set_t* set) noex
     end = core + 1;
   };
   if (the_engine == nullptr) {
-    for (std::uint32_t i = 0; i < number_before_main("SITU_MODEL_TILE_CORES"); ++i) add(i);
+    each_before_main(tile_before_main, [&](std::uint32_t, std::uint32_t each) { add(each); });
     return std::max<std::size_t>(end, CPU_SETSIZE) > 8 * bytes ? EINVAL : 0;  // for all later calls
   }
   const thread* const found = the_engine->find(of);
@@ -143,15 +207,15 @@ FILE* fopen(const char* name, const char* mode) {
   if (!file.starts_with(processor_files) || file.size() == processor_files.size() ||
       std::isdigit(static_cast<unsigned char>(file[processor_files.size()])) == 0)
     return real(name, mode);
-  char text[32];
-  if (!siblings_of(file.substr(processor_files.size()), text, sizeof text)) {
+  processor_list siblings;
+  if (!find_siblings(file.substr(processor_files.size()), siblings)) {
     errno = ENOENT;
     return nullptr;
   }
-  FILE* const made = fmemopen(nullptr, sizeof text, "w+");
+  const std::string_view text = siblings.line();
+  FILE* const made = fmemopen(nullptr, text.size() + 1, "w+");
   if (made == nullptr) return nullptr;
-  const std::size_t length = std::strlen(text);
-  if (std::fwrite(text, 1, length, made) == length && std::fseek(made, 0, SEEK_SET) == 0) return made;
+  if (std::fwrite(text.data(), 1, text.size(), made) == text.size() && std::fseek(made, 0, SEEK_SET) == 0) return made;
   std::fclose(made);
   return nullptr;
 }

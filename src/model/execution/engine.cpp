@@ -38,6 +38,8 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     core& c = cores_[i];
     const front_cache shape = machine_->front(i);
     c.index = i;
+    c.of_core = machine_->thread_of(i).core;
+    c.thread_number = machine_->thread_of(i).number;
     c.tile = machine_->tile_of(i);
     c.goes_ahead = machine_->goes_ahead(i);
     if (std::find(tiles_.begin(), tiles_.end(), c.tile) == tiles_.end()) tiles_.push_back(c.tile);
@@ -73,6 +75,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
   give_instruction_caches();
   give_block_costs();
   give_branch_predictors();
+  give_shared_widths();
   if (options_.profiles) profile_ = std::make_unique<time_profile>(cores_.size());
   if (options_.sees_objects || !options_.trace.empty()) see_hits();
 }

@@ -35,6 +35,7 @@
 #include "model/execution/memory_port.h"
 #include "model/execution/shared_lines.h"
 #include "model/execution/signals.h"
+#include "model/parts/issue_slots.h"
 
 extern "C" const char __executable_start;  // NOLINT: the linker's name of the program's first byte
 extern "C" const char etext;               // and of the end of its code
@@ -42,6 +43,7 @@ extern "C" const char etext;               // and of the end of its code
 namespace situ::model {
 
 struct thread;
+struct shared_width;
 class branch_predictor;
 class object_log;
 class time_profile;
@@ -146,7 +148,25 @@ struct core {
   std::uint32_t threads_here = 0;
   const std::uint64_t* own_front = &no_front;  // `front` and `set_mask`, unless the engine sees all hits
   std::uintptr_t own_set_mask = 0;
+
+  std::uint32_t of_core = 0;          // of a core of several hardware threads: the index of its first one
+  std::uint32_t thread_number = 0;    // which of them this is
+  shared_width* width = nullptr;      // what they share; null: the core has one
+  issue_slots::taken issued;          // width that it has taken
+  time_ps issued_until = 0;           // time up to which it has taken it
+  std::uint64_t accesses_issued = 0;  // accesses up to then
+  time_ps width_ps = 0;               // time that it waited for width that the others have taken
 };
+
+// What the hardware threads of a core share in the executor.
+struct shared_width {
+  issue_slots slots;
+  std::vector<core*> threads;
+  std::uint32_t active = 0;  // that have a thread of the program to run
+};
+
+// Returns whether a new thread starts better on `a`: it has fewer threads, or else its core has.
+[[nodiscard]] bool is_emptier(const core& a, const core& b) noexcept;
 
 extern constinit core nobody;
 extern constinit core* running;
@@ -369,6 +389,9 @@ class engine final : private sharing_observer {
   void give_block_costs();
   static void give_own_block_costs(core& to);
   void give_branch_predictors();
+  void give_shared_widths();
+  void take_width(core& c, const block_cost& cost) noexcept;
+  void change_active(core& c, bool becomes_active);
   void go_to_block(core& c, std::uintptr_t code);
   [[nodiscard]] time_ps next_due() const noexcept;
   void handle_due();
@@ -392,8 +415,9 @@ class engine final : private sharing_observer {
   time_ps found_at_ = 0;        // when a thread last began, or a hit was found ahead
   native_text native_text_;     // empty if no core fetches
   std::vector<std::unique_ptr<branch_predictor>> branch_predictors_;
-  std::deque<core> device_cores_;  // numbered after the machine's cores
-  std::vector<core*> busy_;        // cores with a thread, in the order of their numbers
+  std::deque<shared_width> shared_widths_;  // of cores of several hardware threads
+  std::deque<core> device_cores_;           // numbered after the machine's cores
+  std::vector<core*> busy_;                 // cores with a thread, in the order of their numbers
   std::vector<thread*> threads_;
   std::vector<thread*> sleepers_;  // in the order of falling asleep
   std::set<std::pair<time_ps, std::uint32_t>> timers_;

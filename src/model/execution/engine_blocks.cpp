@@ -60,7 +60,11 @@ void engine::give_branch_predictors() {
   for (core& c : cores_) {
     const double cycles = machine_->cycles(c.index).mispredict;
     if (!c.goes_ahead || cycles == 0) continue;
-    c.predictor = branch_predictors_.emplace_back(std::make_unique<branch_predictor>()).get();
+    const branch_predictor* const of_core = cores_[c.of_core].predictor;  // null: this is the core's first thread
+    c.predictor = branch_predictors_
+                      .emplace_back(of_core == nullptr ? std::make_unique<branch_predictor>()
+                                                       : std::make_unique<branch_predictor>(of_core->of_sibling()))
+                      .get();
     c.mispredict_ps = static_cast<time_ps>(std::llround(cycles * static_cast<double>(c.period_ps)));
     c.text_bytes = 0;
   }
@@ -103,9 +107,11 @@ void engine::begin_new_block(std::uintptr_t code) {
     cost = is_own && c.block_costs[at].is_known() ? c.block_costs[at] : read_cost(c, code, is_own);
     if (is_own) c.block_costs[at] = cost;
     c.add_block(cost);
+    if (c.width != nullptr) take_width(c, cost);
     if (trace_ && !fast_forward_ && !c.is_device) trace_->begin_block(c, code, cost);
   }
   if (cost.lines != c.fetched) fetch(cost.lines, code);
+  if (const core& now = *running; now.width != nullptr && now.clock > now.quantum_end) end_quantum();
 }
 
 }  // namespace situ::model

@@ -20,7 +20,7 @@ constexpr std::size_t device_stack_bytes = std::size_t{256} << 10;
 core& engine::emptiest_core_of_tile(std::uint32_t tile) noexcept {
   core* best = nullptr;
   for (core& c : cores_)
-    if (c.tile == tile && (best == nullptr || c.threads_here < best->threads_here)) best = &c;
+    if (c.tile == tile && (best == nullptr || is_emptier(c, *best))) best = &c;
   return *best;
 }
 
@@ -97,6 +97,7 @@ thread& engine::start_thread(void* (*body)(void*), void* argument, std::size_t s
 core& engine::add_device_core() {
   core& made = device_cores_.emplace_back();
   made.index = static_cast<std::uint32_t>(cores_.size() + device_cores_.size() - 1);
+  made.of_core = made.index;
   made.is_device = true;
   made.front = &no_front;
   made.period_ps = 0;  // so that cycles take no time

@@ -154,6 +154,7 @@ void engine::leave_core(core& c) {
   if (c.waiting.empty()) {
     c.current = nullptr;
     c.idle_since = c.clock;
+    change_active(c, false);
     busy_.erase(std::find(busy_.begin(), busy_.end(), &c));
     return;
   }
@@ -181,6 +182,7 @@ void engine::make_ready(thread& t, time_ps when) {
     c.slice_begin = begin;
     if (profile_) profile_->begin(c);
     c.current = &t;
+    change_active(c, true);
     busy_.insert(std::ranges::lower_bound(busy_, c.index, {}, &core::index), &c);
   }
 }

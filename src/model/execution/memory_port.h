@@ -34,6 +34,13 @@ struct front_cache {
   std::uint64_t page_bytes = 0;
 };
 
+// One of a core's hardware threads. The executor has a core, with a clock, for each of them.
+struct hardware_thread {
+  std::uint32_t core = 0;  // number of its core: that of the core's first thread
+  std::uint32_t number = 0;
+  std::uint32_t count = 1;
+};
+
 class memory_rooms;
 class modelled_machine;
 
@@ -49,6 +56,10 @@ class memory_port {
   [[nodiscard]] virtual const machine::instruction_cycles& cycles(std::uint32_t core) const = 0;
   // Returns how many instructions of several classes the core executes in a cycle; 0: one after the other.
   [[nodiscard]] virtual double width(std::uint32_t) const { return 0; }
+  // Returns the core's place among the hardware threads of its core. share_core() divides the window of that core among
+  // `active` of them: modelled_machine::share_core().
+  [[nodiscard]] virtual hardware_thread thread_of(std::uint32_t core) const { return {.core = core}; }
+  virtual void share_core(std::uint32_t /*core*/, std::uint32_t /*active*/) {}
   // Returns the core's first cache; its entries do not move while the machine lives.
   [[nodiscard]] virtual front_cache front(std::uint32_t core) const = 0;
 

@@ -175,7 +175,8 @@ void object_log::note(const core& by, const std::vector<thread*>& threads, const
   const std::uintptr_t in_line = of.address & ((std::uintptr_t{1} << line_shift_) - 1);
   const std::uintptr_t first = in_line >> piece_shift;
   const std::uintptr_t last = std::min<std::uintptr_t>((in_line + of.bytes - 1) >> piece_shift, 63);
-  shared_.access({.core = by.index,
+  shared_.access({.core = by.of_core,  // hardware threads of one core have its lines
+
                   .line = line,
                   .bytes = ~std::uint64_t{0} >> (63 - (last - first)) << first,
                   .object = number_on_line(object),

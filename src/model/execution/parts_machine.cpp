@@ -56,6 +56,11 @@ class parts_machine final : public memory_port {
     return machine_.spec().cores[core].cycles;
   }
   [[nodiscard]] double width(std::uint32_t core) const override { return machine_.spec().cores[core].width; }
+  [[nodiscard]] hardware_thread thread_of(std::uint32_t core) const override {
+    const core_spec& its = machine_.spec().cores[core];
+    return {.core = its.core, .number = its.thread, .count = its.threads};
+  }
+  void share_core(std::uint32_t core, std::uint32_t active) override { machine_.share_core(core, active); }
   [[nodiscard]] front_cache front(std::uint32_t core) const override {
     if (!machine_.has_data_cache(core)) return {};
     const set_associative_cache& cache = machine_.first_data_cache(core);

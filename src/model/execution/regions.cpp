@@ -29,6 +29,7 @@ core_figures figures_of_core(engine& of, const core& c, time_ps when) {
           .to_machine = c.slow_accesses(),
           .to_machine_ps = c.slow_ps,
           .idle_ps = idle_until(c, when),
+          .width_ps = c.width_ps,
           .sharing = of.machine().sharing(c.index)};
 }
 
@@ -38,7 +39,7 @@ void each_figure(core_figures& a, const core_figures& b, Operation with) {
        {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::modified,
         &core_figures::blocks, &core_figures::instructions, &core_figures::branches, &core_figures::mispredicted,
         &core_figures::fetches, &core_figures::fetch_misses, &core_figures::fetch_ps, &core_figures::to_machine,
-        &core_figures::to_machine_ps, &core_figures::idle_ps})
+        &core_figures::to_machine_ps, &core_figures::idle_ps, &core_figures::width_ps})
     with(a.*member, b.*member);
   with(a.sharing.coherence_misses, b.sharing.coherence_misses);
   with(a.sharing.upgrades, b.sharing.upgrades);

@@ -28,6 +28,7 @@ struct core_figures {
   std::uint64_t to_machine = 0;  // accesses that missed the first cache
   time_ps to_machine_ps = 0;
   time_ps idle_ps = 0;
+  time_ps width_ps = 0;  // time waited for width that other threads of the core have taken
   sharing_counts sharing;
   [[nodiscard]] std::uint64_t accesses() const noexcept { return reads + writes + atomics; }
 };

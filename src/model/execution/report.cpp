@@ -32,6 +32,17 @@ time_ps idle_of(const core& c, time_ps end) {
   return c.idle_ps + (c.current == nullptr && end > c.idle_since ? end - c.idle_since : 0);
 }
 
+double percent(time_ps part, time_ps whole) {
+  return 100.0 * static_cast<double>(part) / static_cast<double>(std::max<time_ps>(whole, 1));
+}
+
+// Returns which hardware thread this is, if its core has several.
+std::string thread_text(const core& c, time_ps end) {
+  if (c.width == nullptr) return {};
+  return fmt::format("  thread {} of core {}, {:.1f} % waiting for its width", c.thread_number, c.of_core,
+                     percent(c.width_ps, end));
+}
+
 std::string quoted(const std::string& text) {
   std::string made{"\""};
   for (const char each : text)
@@ -72,10 +83,9 @@ std::string report_text(engine& ran, const run_figures& figures) {
   const auto out = std::back_inserter(text);
   for (const core& c : ran.cores()) {
     if (!was_used(c)) continue;
-    fmt::format_to(out, "{:>4}  {:>4}  {:>15}  {:>11}  {:>11}  {:>11}  {:>11}  {:>9.1f}\n", c.index, c.tile,
+    fmt::format_to(out, "{:>4}  {:>4}  {:>15}  {:>11}  {:>11}  {:>11}  {:>11}  {:>9.1f}{}\n", c.index, c.tile,
                    c.clock / 1000, c.reads(), c.writes(), c.atomics(), c.slow_accesses(),
-                   100.0 * static_cast<double>(idle_of(c, figures.modelled_ps)) /
-                       static_cast<double>(std::max<time_ps>(figures.modelled_ps, 1)));
+                   percent(idle_of(c, figures.modelled_ps), figures.modelled_ps), thread_text(c, figures.modelled_ps));
   }
   const std::vector<part_counters> parts = take_figures(ran, figures.modelled_ps).parts;
   text += to_text(parts);
@@ -96,15 +106,21 @@ std::string report_text(engine& ran, const run_figures& figures) {
 
 namespace {
 
+// Returns what a hardware thread of a core of several has beside what a core has.
+std::string thread_json(const core& c, const core_figures& its) {
+  if (c.width == nullptr) return {};
+  return fmt::format("\"of_core\": {}, \"thread\": {}, \"width_ps\": {}, ", c.of_core, c.thread_number, its.width_ps);
+}
+
 std::string to_json(const core& c, const core_figures& its, time_ps clock) {
   return fmt::format(
-      "{{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, \"atomics\": {}, "
+      "{{\"core\": {}, {}\"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, \"atomics\": {}, "
       "\"modified\": {}, \"blocks\": {}, \"instructions\": {}, \"branches\": {}, \"mispredicted\": {}, \"fetches\": "
       "{}, \"fetch_misses\": {}, \"fetch_ps\": {}, \"to_machine\": "
       "{}, \"to_machine_ps\": {}, \"idle_ps\": {}, \"coherence_misses\": {}, \"upgrades\": {}}}",
-      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.modified, its.blocks, its.instructions,
-      its.branches, its.mispredicted, its.fetches, its.fetch_misses, its.fetch_ps, its.to_machine, its.to_machine_ps,
-      its.idle_ps, its.sharing.coherence_misses, its.sharing.upgrades);
+      c.index, thread_json(c, its), c.tile, clock, its.reads, its.writes, its.atomics, its.modified, its.blocks,
+      its.instructions, its.branches, its.mispredicted, its.fetches, its.fetch_misses, its.fetch_ps, its.to_machine,
+      its.to_machine_ps, its.idle_ps, its.sharing.coherence_misses, its.sharing.upgrades);
 }
 
 // Returns the cores that had an access, one a line.

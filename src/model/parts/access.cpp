@@ -108,7 +108,7 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   const std::size_t level = look_outwards(way, address);
   if (way.front()->has_victims && level == 1) [[unlikely]]
     return get_victim(core, way, address, to_own, now);
-  if (c.has_registers) now = free_registers(core, way.first(level), now);
+  if (c.has_registers) now = free_registers(c.core, way.first(level), now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
   cache_state& first = *way.front();
@@ -178,7 +178,8 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
 // that find no free register.
 void modelled_machine::impl::keep_under_way(std::uint32_t core, path missed, std::uint64_t address, time_ps begin,
                                             time_ps end, time_ps settled) {
-  for (cache_state* each : missed) each->under_way.take(core, each->tags.line_of(address), begin, end, settled);
+  const std::uint32_t of = cores[core].core;
+  for (cache_state* each : missed) each->under_way.take(of, each->tags.line_of(address), begin, end, settled);
 }
 
 // Returns the first level after the first cache that has the line, or the size of the way; counts hits and misses.

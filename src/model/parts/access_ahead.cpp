@@ -37,12 +37,19 @@ time_ps modelled_machine::branch(std::uint32_t core, bool foreseen, std::uint64_
   if (!foreseen) {
     const time_ps known = under_way.dependence.ready_since(under_way.loads_till_branch, now);
     c.waited += known - now;
-    under_way.asked_ahead.add({.until = instruction + impl_->spec.cores[core].window, .begin = now, .known = known},
+    under_way.asked_ahead.add({.until = instruction + under_way.window.instructions(), .begin = now, .known = known},
                               known + restart);
     now = known + restart;
   }
   under_way.loads_till_branch = under_way.dependence.count();
   return now;
+}
+
+void modelled_machine::share_core(std::uint32_t core, std::uint32_t active) {
+  const core_spec& its = impl_->spec.cores[impl_->spec.cores[core].core];
+  for (std::uint32_t i = its.core; i < impl_->cores.size(); ++i)
+    if (impl::core_state& c = impl_->cores[i]; c.core == its.core && c.past_misses)
+      c.past_misses->window.resize(its.window / active, its.store_buffer / active);
 }
 
 time_ps modelled_machine::wait_for_all(std::uint32_t core, time_ps now) {
@@ -104,7 +111,7 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   std::size_t found = level + 1;
   while (found < way.size() && !way[found]->tags.hit(way[found]->tags.line_of(address))) ++found;
   for (std::size_t i = level; i < found; ++i)
-    if (!way[i]->under_way.has_free(core, now)) return false;
+    if (!way[i]->under_way.has_free(c.core, now)) return false;
   for (const cache_state* peer : c.peers)
     if (peer->tags.state(peer->tags.line_of(address)).dirty) return true;
   const home where = home_of(address, c.tile);

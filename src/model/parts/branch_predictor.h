@@ -13,6 +13,8 @@
 // Blind spots: a real core has other tables, larger or smaller (here 4 of 8192 entries); the same tables predict
 // returns and calls through pointers.
 //
+// Hardware threads of a core share the tables, each with a path of its own (of_sibling).
+//
 // Not thread-safe. cost: a lookup in four tables.
 #pragma once
 
@@ -22,6 +24,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,8 +32,16 @@ namespace situ::model {
 
 class branch_predictor {
  public:
-  branch_predictor() {
-    for (auto& table : tables_) table.resize(entries);
+  branch_predictor() : tables_{std::make_shared<all_tables>()} {
+    for (auto& table : *tables_) table.resize(entries);
+  }
+  // Returns a predictor for another hardware thread of the core: the tables are those of this one, the path is its own.
+  [[nodiscard]] branch_predictor of_sibling() const {
+    branch_predictor made{*this};
+    made.paths_ = {};
+    made.last_ = 0;
+    made.is_sibling_ = true;
+    return made;
   }
 
   // Records that the core goes to this block. Returns false if the predictor predicted another block. pre: block is not
@@ -43,11 +54,12 @@ class branch_predictor {
     return foreseen;
   }
 
-  // Append what the tables know to words, and take it from such words.
+  // Append what the tables know to words, and take it from such words. A sibling's words are its path alone.
   void save(state_words& to) const {
     to.push_back(last_);
     to.insert(to.end(), paths_.begin(), paths_.end());
-    for (const std::vector<entry>& table : tables_) {
+    if (is_sibling_) return;
+    for (const std::vector<entry>& table : *tables_) {
       to.push_back(
           static_cast<std::uint64_t>(std::ranges::count_if(table, [](const entry& each) { return each.tag != 0; })));
       for (std::size_t i = 0; i < table.size(); ++i)
@@ -59,7 +71,8 @@ class branch_predictor {
   void load(state_reader& from) {
     last_ = from.next();
     for (std::uint64_t& each : paths_) each = from.next();
-    for (std::vector<entry>& table : tables_) {
+    if (is_sibling_) return;
+    for (std::vector<entry>& table : *tables_) {
       table.assign(entries, {});
       for (std::uint64_t left = from.next(); left > 0; --left) {
         const std::span<const std::uint64_t> words = from.next(4);
@@ -80,6 +93,7 @@ class branch_predictor {
     std::uint64_t next = 0;  // the successor
     std::int8_t trust = 0;
   };
+  using all_tables = std::array<std::vector<entry>, tables>;
 
   [[nodiscard]] std::uint64_t tag_of(std::size_t t) const noexcept {
     return ((last_ ^ (paths_[t] * 0xbf58476d1ce4e5b9ULL)) * 0x94d049bb133111ebULL) | 1;
@@ -90,7 +104,7 @@ class branch_predictor {
     std::size_t longest = tables;  // none
     for (std::size_t t = 0; t < tables; ++t) {
       tags[t] = tag_of(t);
-      at[t] = &tables_[t][tags[t] >> 51];
+      at[t] = &(*tables_)[t][tags[t] >> 51];
       if (at[t]->tag == tags[t] && (t == 0 || at[t]->trust > 0)) longest = t;
     }
     const bool foreseen = longest == tables || at[longest]->next == block;
@@ -121,9 +135,10 @@ class branch_predictor {
     }
   }
 
-  std::array<std::vector<entry>, tables> tables_;
+  std::shared_ptr<all_tables> tables_;  // of all hardware threads of a core
   std::array<std::uint64_t, tables> paths_{};
   std::uint64_t last_ = 0;
+  bool is_sibling_ = false;
 };
 
 }  // namespace situ::model

@@ -29,6 +29,13 @@ class instruction_window {
   instruction_window(std::uint32_t instructions, std::uint32_t stores)
       : instructions_{instructions}, most_stores_{std::max(1U, stores)} {}
 
+  [[nodiscard]] std::uint64_t instructions() const noexcept { return instructions_; }
+  // Changes the sizes: a core's threads divide them. What is in flight beyond them leaves as time goes on.
+  void resize(std::uint32_t instructions, std::uint32_t stores) noexcept {
+    instructions_ = instructions;
+    most_stores_ = std::max(1U, stores);
+  }
+
   // Returns when the instruction of this number enters; the core reaches the instruction at `now`.
   [[nodiscard]] time_ps enter(std::uint64_t number, time_ps now) noexcept {
     while (!loads_.empty() && (loads_.front().number + instructions_ <= number || loads_.front().done <= now)) {
@@ -43,9 +50,7 @@ class instruction_window {
   // Returns when a store finds room in the buffer.
   [[nodiscard]] time_ps store_room(time_ps now) noexcept {
     while (!stores_.empty() && stores_.front().done <= now) leave();
-    if (stores_.size() < most_stores_) return now;
-    now = stores_.front().done;
-    leave();
+    for (; stores_.size() >= most_stores_; leave()) now = stores_.front().done;
     return now;
   }
   // Adds a store whose line arrives at `done`. pre: there is room.

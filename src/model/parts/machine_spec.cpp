@@ -41,6 +41,7 @@ class spec_maker {
       if (tree_.at(id).kind == node_kind::cache && tree_.at(id).cache != cache_kind::memory_side) add_cache(id);
     for (node_id id = 0; id < tree_.nodes().size(); ++id)
       if (tree_.is_processor(id) && !is_further_thread(id)) add_core(id);
+    add_further_threads();
     side_cache_of_.assign(tree_.nodes().size(), none);
     for (node_id id = 0; id < tree_.nodes().size(); ++id)
       if (tree_.at(id).kind == node_kind::cache && tree_.at(id).cache == cache_kind::memory_side) add_side_cache(id);
@@ -69,7 +70,7 @@ class spec_maker {
     return false;
   }
 
-  // Cores of several threads run one here.
+  // Only `threads` of a core makes it a core of several threads; further processing units alone do not.
   [[nodiscard]] bool is_further_thread(node_id id) const {
     const node_id parent = tree_.at(id).parent;
     if (tree_.at(id).kind != node_kind::processing_unit || tree_.at(parent).kind != node_kind::core) return false;
@@ -286,6 +287,7 @@ class spec_maker {
         if (core.width == 0) core.width = n.width;
         add_translation(translation, n);
         if (core.window == 0) core.window = n.window;
+        if (n.threads > 0) core.threads = n.threads;
         if (n.store_buffer > 0 && core.store_buffer == 1) core.store_buffer = n.store_buffer;
       }
       if (cache_of_[up] == none) continue;
@@ -313,8 +315,48 @@ class spec_maker {
     if (core.width > 0 && core.window == 0)
       fail(id, "width is of a core that goes on past a miss; give it a window, or remove width");
     if (core.window > 0) check_window(id, core);
-    spec_.tiles[core.tile].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
+    check_threads(id, core);
+    if (core.threads > 1 && tree_.at(id).kind == node_kind::processing_unit)
+      core.name = tree_.label(tree_.at(id).parent);
+    core.core = static_cast<std::uint32_t>(spec_.cores.size());
+    spec_.tiles[core.tile].cores.push_back(core.core);
     spec_.cores.push_back(std::move(core));
+  }
+
+  // Checks that the processing units of a core, if there are several, are its hardware threads, and that each thread
+  // has an instruction in flight and a store.
+  void check_threads(node_id id, const core_spec& core) const {
+    if (core.threads == 1) return;
+    const node_id parent = tree_.at(id).parent;
+    std::uint32_t units = 0;
+    if (tree_.at(id).kind == node_kind::processing_unit && tree_.at(parent).kind == node_kind::core)
+      for (node_id i = parent + 1; i <= parent + tree_.at(parent).descendants; ++i)
+        if (tree_.at(i).kind == node_kind::processing_unit) ++units;
+    if (units > 1 && units != core.threads)
+      fail(parent, fmt::format("threads = {}, but it has {} processing units; write one number", core.threads, units));
+    if (core.window > 0 && std::min(core.window, core.store_buffer) < core.threads)
+      fail(id, fmt::format("{} threads share a window of {} and a store buffer of {}; each needs a place in both",
+                           core.threads, core.window, core.store_buffer));
+  }
+
+  // Adds the threads of cores behind their first ones, which all cores have.
+  void add_further_threads() {
+    const std::size_t cores = spec_.cores.size();
+    bool has_more = true;
+    for (std::uint32_t thread = 1; std::exchange(has_more, false); ++thread)
+      for (std::size_t core = 0; core < cores; ++core) {
+        if (spec_.cores[core].threads <= thread) continue;
+        core_spec made = spec_.cores[core];
+        const std::uint32_t number = static_cast<std::uint32_t>(spec_.cores.size());
+        if (thread == 1) spec_.cores[core].name += " thread 0";
+        made.name = fmt::format("{} thread {}", made.name.substr(0, made.name.rfind(" thread ")), thread);
+        made.thread = thread;
+        for (cache_spec& cache : spec_.caches)
+          if (std::ranges::find(cache.cores, made.core) != cache.cores.end()) cache.cores.push_back(number);
+        spec_.tiles[made.tile].cores.push_back(number);
+        spec_.cores.push_back(std::move(made));
+        has_more = true;
+      }
   }
 
   // Checks that a core with a window has a first cache that writes back: only such a cache has stores that wait for

@@ -44,10 +44,15 @@ struct tlb_spec {
   tlb_entries of_1g;
 };
 
-// A core's clock, and the cost of its instructions without their accesses.
+// A core's clock, and the cost of its instructions without their accesses. A core of several hardware threads is as
+// many of these, which share its parts: the first threads of all cores come first, in the order of the file, then the
+// second ones, and so on, as Linux numbers processors.
 struct core_spec {
-  std::string name;  // "core 3"
+  std::string name;  // "core 3"; "core 3 thread 1", if it has several
   std::uint32_t tile = 0;
+  std::uint32_t core = 0;     // number of the core: that of its first thread
+  std::uint32_t thread = 0;   // which of its hardware threads this is
+  std::uint32_t threads = 1;  // how many it has
   time_ps period = 0;
   machine::instruction_cycles cycles;     // cycles of each class
   double width = 0;                       // instructions of several classes a cycle; 0: their cycles add up

@@ -95,8 +95,10 @@ struct modelled_machine::impl {
     page_walk_cache walk_cache;
   };
   // An index of a core becomes an address by two instructions if the size is a small multiple of a power of two.
+  // One for each hardware thread; those of a core share their TLBs and caches.
   struct alignas(64) core_state {
     std::uint32_t tile = 0;
+    std::uint32_t core = 0;  // whose miss registers it takes: that of its first thread
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
@@ -112,7 +114,7 @@ struct modelled_machine::impl {
     std::vector<cache_state*> peers;  // used data caches of the tile that are not on the core's path
     tlb itlb;
     tlb dtlb;
-    std::unique_ptr<further_translation> further;  // null: walks of a fixed time behind the first TLBs
+    std::shared_ptr<further_translation> further;  // null: walks of a fixed time behind the first TLBs
     std::unique_ptr<ahead> past_misses;            // null if the core waits for each read
   };
   struct range {
@@ -151,6 +153,7 @@ struct modelled_machine::impl {
   explicit impl(machine_spec from);
   void connect_inclusion();
   void map_page_tables();
+  void give_translation(const core_spec& core, core_state& to) const;
 
   // access.cpp
   time_ps access_here(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);

@@ -43,6 +43,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
       for (std::size_t i = 0; i + 1 < way->size(); ++i) caches[(*way)[i]].next = &caches[(*way)[i + 1]];
     core_state& state = cores.emplace_back();
     state.tile = core.tile;
+    state.core = core.core;
     for (const std::uint32_t cache : core.data_path) state.data_path.push_back(&caches[cache]);
     for (const std::uint32_t cache : core.fetch_path) state.fetch_path.push_back(&caches[cache]);
     if (!core.data_path.empty()) {
@@ -53,10 +54,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
     for (const path each : {path{state.data_path}, path{state.fetch_path}})
       for (const cache_state* cache : each)
         state.has_registers |= cache->under_way.exist() || cache->prefetcher.exists();
-    state.itlb = tlb{core.itlb};
-    state.dtlb = tlb{core.dtlb, core.page_bytes};
-    if (core.stlb.sets > 0 || core.walks_through_caches)
-      state.further = std::make_unique<further_translation>(tlb{core.stlb}, page_walk_cache{core.walk_cache});
+    give_translation(core, state);
     if (core.window > 0)
       state.past_misses =
           std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer}, load_dependence{});
@@ -65,6 +63,20 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   walks_through_caches = std::ranges::any_of(spec.cores, &core_spec::walks_through_caches);
   if (walks_through_caches) map_page_tables();
   connect_inclusion();
+}
+
+void modelled_machine::impl::give_translation(const core_spec& core, core_state& to) const {
+  if (core.thread > 0) {
+    const core_state& first = cores[core.core];
+    to.itlb = first.itlb.of_sibling();
+    to.dtlb = first.dtlb.of_sibling();
+    to.further = first.further;
+    return;
+  }
+  to.itlb = tlb{core.itlb};
+  to.dtlb = tlb{core.dtlb, core.page_bytes};
+  if (core.stlb.sets > 0 || core.walks_through_caches)
+    to.further = std::make_shared<further_translation>(tlb{core.stlb}, page_walk_cache{core.walk_cache});
 }
 
 // Puts the page tables into the first memory of all tiles. A caller that maps all addresses puts them elsewhere.
@@ -300,6 +312,7 @@ std::vector<part_counters> modelled_machine::counters() const {
   }
   for (std::size_t i = 0; i < m.cores.size(); ++i) {
     const impl::core_state& c = m.cores[i];
+    if (c.core != i) continue;  // its first thread's
     const bool has_further = c.further != nullptr;
     if (c.itlb.exists()) all.push_back(c.itlb.counters(fmt::format("ITLB {}", i), has_further));
     if (c.dtlb.exists()) all.push_back(c.dtlb.counters(fmt::format("DTLB {}", i), has_further));

@@ -91,6 +91,9 @@ class modelled_machine {
   // after the loads since the previous branch have arrived; instructions within its window behind the branch have
   // requested their lines in the meantime. Returns when the core continues. pre: goes_ahead().
   time_ps branch(std::uint32_t core, bool foreseen, std::uint64_t instruction, time_ps restart, time_ps now);
+  // Divides a core's window and store buffer among `active` of its hardware threads, those that are not idle; each gets
+  // an equal part. `core`: any of its threads. pre: 0 < active <= core_spec::threads.
+  void share_core(std::uint32_t core, std::uint32_t active);
   // Returns when all accesses that the core has in flight are done.
   time_ps wait_for_all(std::uint32_t core, time_ps now);
 

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 
@@ -101,11 +102,16 @@ machine_spec machine_spec_of(const std::string& name, const std::vector<std::str
 machine_summary summarize_machine(const std::string& machine, const std::vector<std::string>& settings) {
   if (is_flat(machine)) {
     const flat_shape shape = flat_shape_of(machine, settings);
-    return {.name = "flat",
-            .description = "the smallest machine",
-            .cores = shape.tiles * shape.cores_a_tile,
-            .tiles = shape.tiles,
-            .cores_of_first_tile = shape.cores_a_tile};
+    machine_summary made{.name = "flat",
+                         .description = "the smallest machine",
+                         .cores = shape.tiles * shape.cores_a_tile,
+                         .tiles = shape.tiles,
+                         .core_of = {}};
+    made.core_of.resize(made.cores);
+    made.processors_of_first_tile.resize(shape.cores_a_tile);
+    std::iota(made.core_of.begin(), made.core_of.end(), 0U);
+    std::iota(made.processors_of_first_tile.begin(), made.processors_of_first_tile.end(), 0U);
+    return made;
   }
   const machine_spec spec = machine_spec_of(machine, settings);
   const auto count = [](const auto& all, const auto& which) {
@@ -113,11 +119,16 @@ machine_summary summarize_machine(const std::string& machine, const std::vector<
   };
   if (spec.cores.empty()) throw_error(errc::bad_file, fmt::format("{}: it has no cores that run programs", machine));
   const std::uint32_t first = spec.cores.front().tile;
-  return {.name = spec.name,
-          .description = spec.description,
-          .cores = static_cast<std::uint32_t>(spec.cores.size()),
-          .tiles = count(spec.tiles, [](const tile_spec& each) { return !each.cores.empty(); }),
-          .cores_of_first_tile = count(spec.cores, [&](const core_spec& each) { return each.tile == first; })};
+  machine_summary made{.name = spec.name,
+                       .description = spec.description,
+                       .cores = count(spec.cores, [](const core_spec& each) { return each.thread == 0; }),
+                       .tiles = count(spec.tiles, [](const tile_spec& each) { return !each.cores.empty(); }),
+                       .core_of = {}};
+  for (std::uint32_t i = 0; i < spec.cores.size(); ++i) {
+    made.core_of.push_back(spec.cores[i].core);
+    if (spec.cores[i].tile == first) made.processors_of_first_tile.push_back(i);
+  }
+  return made;
 }
 
 }  // namespace situ::model

@@ -33,7 +33,14 @@ class tlb {
   explicit tlb(const tlb_spec& of, std::uint64_t usual_page_bytes = 0) {
     if (of.sets == 0) return;
     last_bytes_ = 0;
-    its_ = std::make_unique<state>(of, usual_page_bytes == 0 ? of.page_bytes : usual_page_bytes);
+    its_ = std::make_shared<state>(of, usual_page_bytes == 0 ? of.page_bytes : usual_page_bytes);
+  }
+  // Returns the same buffer for another hardware thread of the core, which has a last look-up of its own.
+  [[nodiscard]] tlb of_sibling() const {
+    tlb made;
+    made.its_ = its_;
+    if (its_) made.last_bytes_ = 0;
+    return made;
   }
 
   [[nodiscard]] bool exists() const noexcept { return its_ != nullptr; }
@@ -150,7 +157,7 @@ class tlb {
 
   std::uint64_t last_begin_ = 0;  // the page of the last look-up
   std::uint64_t last_bytes_ = ~std::uint64_t{0};
-  std::unique_ptr<state> its_;
+  std::shared_ptr<state> its_;  // of all hardware threads of a core
 };
 
 }  // namespace situ::model

@@ -47,6 +47,7 @@ std::uint64_t modelled_machine::state_hash() const {
     hash.add(each.page_bytes);
     add_path(hash, each.data_path);
     add_path(hash, each.fetch_path);
+    if (each.threads > 1) hash.add(each.core);
   }
   for (const memory_spec& each : its.memories) hash.add(each.side_cache);
   for (const side_cache_spec& each : its.side_caches) {
@@ -63,6 +64,7 @@ void modelled_machine::save_state(state_words& to) const {
     each.prefetcher.save(to);
   }
   for (const impl::core_state& each : impl_->cores) {
+    if (&each != &impl_->cores[each.core]) continue;  // its first thread's
     each.itlb.save(to);
     each.dtlb.save(to);
     if (!each.further) continue;
@@ -80,6 +82,11 @@ void modelled_machine::load_state(state_reader& from) {
     each.lost.clear();
   }
   for (impl::core_state& each : impl_->cores) {
+    if (&each != &impl_->cores[each.core]) {
+      each.itlb.forget_last();
+      each.dtlb.forget_last();
+      continue;
+    }
     each.itlb.load(from);
     each.dtlb.load(from);
     if (!each.further) continue;
