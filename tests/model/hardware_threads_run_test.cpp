@@ -27,10 +27,12 @@ modelled_run run(const std::string& machine, const std::vector<std::string>& opt
   return made;
 }
 
-// A core that waits for each read; one that goes on past its misses, and predicts branches.
+// A core that waits for each read; one that goes on past its misses, and predicts branches. Both have TLBs for the pages
+// of both threads.
+const std::string large_tlb = "core.dtlb={ entries = 512, ways = 8, page = \"4 KiB\", walk = 30 }";
 const std::vector<std::vector<std::string>> kinds{
-    {},
-    {"--set", "core.window=64", "--set", "core.store_buffer=16", "--set", "core.width=2", "--set",
+    {"--set", large_tlb},
+    {"--set", large_tlb, "--set", "core.window=64", "--set", "core.store_buffer=16", "--set", "core.width=2", "--set",
      "core.cycles={ integer = 0.5, multiply = 1, divide = 8, floating = 0.5, branch = 0.5, call = 1, mispredict = 10 "
      "}"}};
 
@@ -70,6 +72,17 @@ TEST_P(HardwareThreadsRun, RepeatToTheCycle) {
     for (const char* figure : {"modelled_ps", "trace", "accesses", "cores", "parts"})
       EXPECT_EQ(one[figure], two[figure]) << figure;
   }
+}
+
+// A chase stays within four pages for a while, as many as the TLB has entries: a second one takes these from it.
+TEST(HardwareThreadsSeen, TakePagesFromEachOther) {
+  const auto misses = [](const std::vector<std::string>& arguments) {
+    for (const json& part : run(two_threads, {}, arguments).report["parts"])
+      if (part["part"] == "DTLB 0") return part["misses"].get<int>();
+    return -1;
+  };
+  EXPECT_LT(misses({"chase", "0", "1"}), 10'000);
+  EXPECT_GT(misses({"chase", "0", "2"}), 30'000);
 }
 
 TEST(HardwareThreadsSeen, AreProcessors) {

@@ -6,14 +6,13 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 
@@ -105,21 +104,25 @@ class processor_list {
   // Ends the list. Returns it as a line.
   [[nodiscard]] std::string_view line() noexcept {
     end_range();
-    put("\n");
+    put('\n');
     return {text_, length_};
   }
 
  private:
   void end_range() noexcept {
     if (!has_any_) return;
-    if (length_ > 0) put(",");
-    put("{}", first_);
-    if (first_ != last_) put("-{}", last_);
+    if (length_ > 0) put(',');
+    put(first_);
+    if (first_ == last_) return;
+    put('-');
+    put(last_);
   }
-  template <class... Values>
-  void put(fmt::format_string<Values...> format, Values... of) noexcept {
-    const std::size_t room = sizeof text_ - length_;
-    length_ += std::min(fmt::format_to_n(text_ + length_, room, format, of...).size, room);
+  void put(char mark) noexcept {
+    if (length_ < sizeof text_) text_[length_++] = mark;
+  }
+  void put(std::uint32_t number) noexcept {
+    const auto [end, failure] = std::to_chars(text_ + length_, std::end(text_), number);
+    if (failure == std::errc{}) length_ = static_cast<std::size_t>(end - text_);
   }
   char text_[8192];  // more than the numbers of 1024 processors take
   std::size_t length_ = 0;
