@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "machine/toml_assumed.h"
+#include "machine/toml_fields.h"
+#include "machine/toml_model.h"
 
 #include <algorithm>
 #include <charconv>
@@ -17,17 +19,6 @@
 
 namespace situ::machine {
 namespace {
-
-template <class Kind, std::size_t N>
-Kind parse_kind(const spec_table& table, std::string_view key, std::string_view fallback, const Kind (&kinds)[N]) {
-  const std::string text = table.text(key, fallback);
-  std::string known;
-  for (const Kind kind : kinds) {
-    if (name(kind) == text) return kind;
-    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", name(kind));
-  }
-  table.fail(key, fmt::format("\"{}\" is not known; write one of {}", text, known));
-}
 
 constexpr node_kind node_kinds[] = {node_kind::package,         node_kind::group,  node_kind::cache,  node_kind::core,
                                     node_kind::processing_unit, node_kind::memory, node_kind::device, node_kind::agent};
@@ -42,18 +33,6 @@ constexpr addressability units[] = {addressability::unknown, addressability::byt
 constexpr link_kind link_kinds[] = {link_kind::coherent, link_kind::copying, link_kind::incoherent};
 constexpr topology topologies[] = {topology::direct, topology::mesh, topology::torus};
 constexpr traffic traffics[] = {traffic::all, traffic::messages};
-constexpr write_policy write_policies[] = {write_policy::unknown, write_policy::write_back,
-                                           write_policy::write_through};
-constexpr line_allocation allocations[] = {line_allocation::unknown, line_allocation::reads,
-                                           line_allocation::reads_and_writes};
-constexpr replacement replacements[] = {replacement::unknown, replacement::lru, replacement::tree_plru,
-                                        replacement::srrip, replacement::random};
-constexpr inclusion inclusions[] = {inclusion::unknown, inclusion::none, inclusion::inclusive, inclusion::exclusive};
-constexpr page_policy page_policies[] = {page_policy::unknown, page_policy::open, page_policy::closed};
-constexpr address_mapping mappings[] = {address_mapping::unknown, address_mapping::row_bank_column,
-                                        address_mapping::row_column_bank, address_mapping::permutation};
-constexpr page_walks walks_of_pages[] = {page_walks::unknown, page_walks::fixed, page_walks::through_caches};
-constexpr coherence coherences[] = {coherence::unknown, coherence::none, coherence::snooping, coherence::directory};
 // Keys that only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
                                             "write_bandwidth", "leakage",       "read_power",
@@ -62,61 +41,6 @@ constexpr device_kind device_kinds[] = {
     device_kind::other,           device_kind::gpu, device_kind::network,          device_kind::storage,
     device_kind::network_adapter, device_kind::dma, device_kind::range_operations, device_kind::graph_writeback,
     device_kind::graph_copy};
-
-constexpr std::uint32_t most_threads = 128;  // of a core, as of the Cray XMT
-
-// A key of the model's figures, and the kinds of node that have it.
-struct model_key {
-  std::string_view key;
-  std::initializer_list<node_kind> kinds;
-};
-const model_key model_keys[] = {
-    {"write_policy", {node_kind::cache}},
-    {"allocates_on", {node_kind::cache}},
-    {"replacement", {node_kind::cache}},
-    {"replacement_seed", {node_kind::cache}},
-    {"inclusion", {node_kind::cache}},
-    {"coherence", {node_kind::package, node_kind::group}},
-    {"position", {node_kind::package, node_kind::group, node_kind::device}},
-    {"width_bits", {node_kind::package, node_kind::group}},
-    {"access_time", {node_kind::memory, node_kind::cache}},
-    {"occupancy", {node_kind::memory, node_kind::cache}},
-    {"burst_bytes", {node_kind::memory, node_kind::cache}},
-    {"channels", {node_kind::memory, node_kind::cache}},
-    {"ranks", {node_kind::memory, node_kind::cache}},
-    {"banks", {node_kind::memory, node_kind::cache}},
-    {"row_bytes", {node_kind::memory, node_kind::cache}},
-    {"page_policy", {node_kind::memory, node_kind::cache}},
-    {"address_mapping", {node_kind::memory, node_kind::cache}},
-    {"tRCD", {node_kind::memory, node_kind::cache}},
-    {"tRP", {node_kind::memory, node_kind::cache}},
-    {"tRAS", {node_kind::memory, node_kind::cache}},
-    {"tREFI", {node_kind::memory, node_kind::cache}},
-    {"tRFC", {node_kind::memory, node_kind::cache}},
-    {"victim_lines", {node_kind::cache}},
-    {"entries", {node_kind::device}},
-    {"cycles", {node_kind::core}},
-    {"itlb", {node_kind::core}},
-    {"itlb_2m", {node_kind::core}},
-    {"itlb_1g", {node_kind::core}},
-    {"dtlb", {node_kind::core}},
-    {"dtlb_2m", {node_kind::core}},
-    {"dtlb_1g", {node_kind::core}},
-    {"stlb", {node_kind::core}},
-    {"page_walks", {node_kind::core}},
-    {"walk_cache", {node_kind::core}},
-    {"page_size", {node_kind::core}},
-    {"width", {node_kind::core}},
-    {"window", {node_kind::core}},
-    {"store_buffer", {node_kind::core}},
-    {"threads", {node_kind::core}},
-    {"outstanding", {node_kind::cache}},
-    {"outstanding_per_core", {node_kind::cache}},
-    {"bandwidth_per_core", {node_kind::cache}},
-    {"prefetch_streams", {node_kind::cache}},
-    {"prefetch_lines", {node_kind::cache}},
-    {"prefetch_page", {node_kind::cache}},
-};
 
 // Parses "0-3,8,16-30:2" in the given order. Returns nullopt if it does not parse or names more than `limit` numbers.
 std::optional<std::vector<std::uint32_t>> parse_list(std::string_view text, std::size_t limit) {
@@ -183,13 +107,6 @@ class reader {
   }
 
  private:
-  static std::uint32_t small(const spec_table& table, std::string_view key) {
-    const std::int64_t value = table.integer(key, 0);
-    if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
-      table.fail(key, fmt::format("{} is out of range; write a small positive number", value));
-    return static_cast<std::uint32_t>(value);
-  }
-
   static void read_figures(const spec_table& table, node_facts& facts) {
     facts.bytes = table.bytes("size", 0);
     facts.line_bytes = small(table, "line_bytes");
@@ -385,104 +302,6 @@ class reader {
     facts.unit = parse_kind(table, "addressability", "unknown", units);
     if (facts.unit == addressability::none && table.has("os"))
       table.fail("os", "a memory with addressability = \"none\" cannot be allocated from; remove one of the two");
-  }
-
-  static void read_model_figures(const spec_table& table, node_facts& facts) {
-    for (const model_key& known : model_keys)
-      if (table.has(known.key) && std::ranges::find(known.kinds, facts.kind) == known.kinds.end())
-        table.fail(
-            known.key,
-            fmt::format("does not belong to kind = \"{}\"; remove it (docs/design/machine.md: kinds that have it)",
-                        name(facts.kind)));
-    facts.writes = parse_kind(table, "write_policy", "unknown", write_policies);
-    facts.allocates_on = parse_kind(table, "allocates_on", "unknown", allocations);
-    facts.replaces = parse_kind(table, "replacement", "unknown", replacements);
-    facts.replacement_seed = small(table, "replacement_seed");
-    facts.includes = parse_kind(table, "inclusion", "unknown", inclusions);
-    facts.coherent_by = parse_kind(table, "coherence", "unknown", coherences);
-    facts.width_bits = small(table, "width_bits");
-    facts.access_ns = table.nanoseconds("access_time", 0);
-    facts.occupancy_ns = table.nanoseconds("occupancy", 0);
-    facts.burst_bytes = small(table, "burst_bytes");
-    facts.channels = small(table, "channels");
-    facts.rows = read_banks(table, facts);
-    facts.victim_lines = small(table, "victim_lines");
-    facts.entries = small(table, "entries");
-    facts.width = table.number("width", 0);
-    if (!(facts.width >= 0 && facts.width <= 1000))
-      table.fail("width", fmt::format("{} instructions a cycle cannot be; write a number from 0 to 1000", facts.width));
-    facts.window = small(table, "window");
-    facts.store_buffer = small(table, "store_buffer");
-    facts.threads = small(table, "threads");
-    if (table.has("threads") && (facts.threads == 0 || facts.threads > most_threads))
-      table.fail("threads", fmt::format("a core has 1 to {} hardware threads, not {}; write a number of these",
-                                        most_threads, facts.threads));
-    facts.outstanding = small(table, "outstanding");
-    facts.outstanding_per_core = small(table, "outstanding_per_core");
-    facts.bandwidth_per_core = table.bandwidth("bandwidth_per_core", 0);
-    facts.prefetch_streams = small(table, "prefetch_streams");
-    facts.prefetch_lines = small(table, "prefetch_lines");
-    facts.prefetch_page_bytes = table.bytes("prefetch_page", 0);
-    if (table.has("cycles")) read_cycles(table.table("cycles"), facts.cycles);
-    for (const auto& [key, of] : tlb_keys)
-      if (table.has(key)) facts.*of = read_tlb(table.table(key), key);
-    facts.walks = parse_kind(table, "page_walks", "unknown", walks_of_pages);
-    facts.walk_cache = small(table, "walk_cache");
-    facts.page_size_bytes = table.bytes("page_size", 0);
-  }
-
-  // The keys that a memory-side cache shares with memories are no other cache's.
-  static constexpr std::string_view channel_keys[] = {
-      "access_time", "occupancy",       "burst_bytes", "channels", "ranks", "banks", "row_bytes",
-      "page_policy", "address_mapping", "tRCD",        "tRP",      "tRAS",  "tREFI", "tRFC"};
-
-  static dram_banks read_banks(const spec_table& table, const node_facts& facts) {
-    if (facts.kind == node_kind::cache && facts.cache != cache_kind::memory_side)
-      for (const std::string_view key : channel_keys)
-        if (table.has(key))
-          table.fail(key, "belongs to a memory or to a cache with cache = \"memory_side\"; remove it");
-    return {.ranks = small(table, "ranks"),
-            .banks = small(table, "banks"),
-            .row_bytes = small(table, "row_bytes"),
-            .policy = parse_kind(table, "page_policy", "unknown", page_policies),
-            .mapping = parse_kind(table, "address_mapping", "unknown", mappings),
-            .trcd_ns = table.nanoseconds("tRCD", 0),
-            .trp_ns = table.nanoseconds("tRP", 0),
-            .tras_ns = table.nanoseconds("tRAS", 0),
-            .trefi_ns = table.nanoseconds("tREFI", 0),
-            .trfc_ns = table.nanoseconds("tRFC", 0)};
-  }
-
-  static double cycles_in(const spec_table& table, std::string_view key) {
-    const double value = table.number(key, 0);
-    if (!(value >= 0 && value <= 1e6))
-      table.fail(key, fmt::format("{} cycles cannot be; write a number from 0 to 1000000", value));
-    return value;
-  }
-
-  static tlb read_tlb(const spec_table& table, std::string_view which) {
-    if (which == "itlb" || which == "dtlb")
-      table.allow_only({"entries", "ways", "page", "walk"});
-    else if (which == "stlb")
-      table.allow_only({"entries", "ways", "hit"});
-    else
-      table.allow_only({"entries", "ways"});
-    return {.entries = small(table, "entries"),
-            .ways = small(table, "ways"),
-            .page_bytes = table.bytes("page", 0),
-            .walk_cycles = cycles_in(table, "walk"),
-            .hit_cycles = cycles_in(table, "hit")};
-  }
-
-  static void read_cycles(const spec_table& table, instruction_cycles& cycles) {
-    table.allow_only({"integer", "multiply", "divide", "floating", "branch", "call", "mispredict"});
-    cycles.integer = cycles_in(table, "integer");
-    cycles.multiply = cycles_in(table, "multiply");
-    cycles.divide = cycles_in(table, "divide");
-    cycles.floating = cycles_in(table, "floating");
-    cycles.branch = cycles_in(table, "branch");
-    cycles.call = cycles_in(table, "call");
-    cycles.mispredict = cycles_in(table, "mispredict");
   }
 
   // Parses "1,0": column and row.
