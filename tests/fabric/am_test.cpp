@@ -184,12 +184,13 @@ TEST_P(messages, medium_ones_carry_payloads_of_every_size) {
 
 TEST_P(messages, long_ones_write_their_payload_first) {
   run([] {
-    constexpr std::size_t most = (std::size_t{3} << 20) + 77;
+    constexpr std::size_t large = std::size_t{1} << test::or_modelled(20, 17);
+    constexpr std::size_t most = 3 * large + 77;
     const std::uint32_t n = place_count();
     const auto blocks = all_gather(allocate<std::byte>(n * most));  // a part for each sender
     std::uint64_t sent = 0;
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{4096},
-                                    am::max_medium_bytes() + 1, std::size_t{1} << 20, most}) {
+                                    am::max_medium_bytes() + 1, large, most}) {
       for_each_count([&]<std::size_t Count>() {
         if (bytes > test::or_modelled(100000U, 60U) && Count != 3 && Count != 16) return;
         const std::uint32_t to = (here().index() + static_cast<std::uint32_t>(Count)) % n;

@@ -264,7 +264,7 @@ TEST(hostile_message, every_flipped_bit_is_refused_or_does_no_harm) {
   std::size_t refused = 0;
   std::size_t read = 0;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
-    for (unsigned bit = 0; bit < 8; ++bit) {
+    for (unsigned bit = at % test::or_modelled(1, 4); bit < 8; bit += test::or_modelled(1, 4)) {
       bytes[at] ^= static_cast<std::byte>(1U << bit);
       std::string reason;
       ASSERT_EQ(test::hostile_reading<node>(bytes, &reason), "") << "byte " << at << ", bit " << bit;
@@ -272,8 +272,8 @@ TEST(hostile_message, every_flipped_bit_is_refused_or_does_no_harm) {
       bytes[at] ^= static_cast<std::byte>(1U << bit);
     }
   }
-  EXPECT_GT(refused, 1000U);
-  EXPECT_GT(read, 1000U);
+  EXPECT_GT(refused, test::or_modelled(1000U, 250U));
+  EXPECT_GT(read, test::or_modelled(1000U, 250U));
 }
 
 // Many at once, and words that often are something.

@@ -277,11 +277,11 @@ TEST(hostile_graph_values, truncations_and_flipped_bits_are_refused_or_do_no_har
   items original{21};
   const message_bytes whole = message_of(static_cast<const item*>(original.make(3)));
   ASSERT_EQ(test::hostile_reading<item>(whole), "");
-  for (std::size_t length = 0; length < whole.size(); ++length)
+  for (std::size_t length = 0; length < whole.size(); length += test::or_modelled(1, 7))
     (void)refusal<item>({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)});
   message_bytes bytes = whole;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
-    for (unsigned bit = 0; bit < 8; ++bit) {
+    for (unsigned bit = at % test::or_modelled(1, 8); bit < 8; bit += test::or_modelled(1, 8)) {
       bytes[at] ^= static_cast<std::byte>(1U << bit);
       ASSERT_EQ(test::hostile_reading<item>(bytes), "") << "byte " << at << ", bit " << bit;
       bytes[at] ^= static_cast<std::byte>(1U << bit);
