@@ -1,6 +1,6 @@
-// hardware_threads chase|compute|mixed|processors|share FIRST SECOND: two threads, bound to these processors, each follow
-// pointers through memory of its own, or compute, or one does the one and one the other. Without SECOND there is one
-// thread, the first. Prints the modelled time until both have ended, in ns, for `mixed` that of the thread that computes;
+// hardware_threads chase|gather|compute|mixed|processors|share FIRST SECOND: two threads, bound to these processors, each
+// follow pointers through memory of its own, or add up its lines in the same order, or compute, or (mixed) one computes
+// and the other follows pointers. Without SECOND there is one thread, the first. Prints the modelled time until both have ended, in ns, for `mixed` that of the thread that computes;
 // for `processors` what the program sees.
 #include <sched.h>
 #include <unistd.h>
@@ -35,6 +35,13 @@ std::vector<std::uintptr_t> chain() {
   return *at;
 }
 
+// The same lines in the same order, without a load that waits for another.
+[[gnu::noipa]] std::uintptr_t gather(const std::vector<std::uintptr_t>& of) {
+  std::uintptr_t sum = 0;
+  for (std::size_t i = 0, at = 0; i < steps; ++i, at = (at + 1021) % lines) sum += of[at * words_a_line];
+  return sum;
+}
+
 [[gnu::noipa]] std::uint64_t compute() {
   std::uint64_t a = 1;
   for (int i = 0; i < 20 * steps; ++i) a += a >> 3 ^ static_cast<std::uint64_t>(i);
@@ -56,6 +63,8 @@ long long ns_of(std::string_view what, int processor, std::atomic<int>& ready, i
   const auto begin = std::chrono::steady_clock::now();
   if (what == "chase")
     (void)chase(own);
+  else if (what == "gather")
+    (void)gather(own);
   else
     (void)compute();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();

@@ -74,10 +74,23 @@ TEST_P(HardwareThreadsRun, RepeatToTheCycle) {
   }
 }
 
+// Loads that wait for nothing but room in the window, which two threads of a core divide: each then has half as many in
+// flight. One thread alone has all of it, beside a sibling that has ended as well.
+TEST(HardwareThreadsSeen, DivideTheWindow) {
+  std::vector<std::string> options = kinds[1];
+  options.insert(options.end(), {"--set", "core.window=24"});
+  const auto ns = [&](const std::vector<std::string>& arguments) {
+    return std::stod(run(two_threads, options, arguments).result.out);
+  };
+  EXPECT_GT(ns({"gather", "0", "2"}), 1.4 * ns({"gather", "0", "1"}));
+  EXPECT_NEAR(ns({"gather", "2"}) / ns({"gather", "0"}), 1, 0.02);
+}
+
 // A chase stays within four pages for a while, as many as the TLB has entries: a second one takes these from it.
 TEST(HardwareThreadsSeen, TakePagesFromEachOther) {
   const auto misses = [](const std::vector<std::string>& arguments) {
-    for (const json& part : run(two_threads, {}, arguments).report["parts"])
+    const json report = run(two_threads, {}, arguments).report;
+    for (const json& part : report["parts"])
       if (part["part"] == "DTLB 0") return part["misses"].get<int>();
     return -1;
   };
