@@ -78,7 +78,8 @@ TEST(HardwareThreads, ComeAsLinuxNumbersThem) {
 }
 
 TEST(HardwareThreads, BoundsAreCheckedWithFileAndLine) {
-  EXPECT_THAT(error_with({"core.threads=0"}), HasSubstr("two.toml:54: node[4].threads: a core has 1 to 128 hardware threads"));
+  EXPECT_THAT(error_with({"core.threads=0"}),
+              HasSubstr("two.toml:54: node[4].threads: a core has 1 to 128 hardware threads"));
   EXPECT_THAT(error_with({"core.threads=129"}), HasSubstr("two.toml:54"));
   EXPECT_THAT(error_with({"l2.threads=2"}), HasSubstr("threads"));
   EXPECT_THAT(error_with({"core.window=8", "core.store_buffer=1"}),
