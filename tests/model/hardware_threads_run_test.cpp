@@ -78,7 +78,7 @@ TEST_P(HardwareThreadsRun, RepeatToTheCycle) {
 // flight. One thread alone has all of it, beside a sibling that has ended as well.
 TEST(HardwareThreadsSeen, DivideTheWindow) {
   std::vector<std::string> options = kinds[1];
-  options.insert(options.end(), {"--set", "core.window=24"});
+  options.insert(options.end(), {"--set", "core.window=24", "--set", "l2.latency=80 ns"});
   const auto ns = [&](const std::vector<std::string>& arguments) {
     return std::stod(run(two_threads, options, arguments).result.out);
   };
