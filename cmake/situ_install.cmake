@@ -1,9 +1,10 @@
 # The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script, the licence, and the packages
 # that find_package(Situ) and pkg-config read. The programs are installed where they are built.
 #
-# Install components: `core` has all that a project needs which links situ::situ, and the command `situ` with what it needs for several hosts (build the target
-# situ_core, then `cmake --install BUILD --component core`). Each APART module and each other program is a component of its name. `examples` has the programs of
-# the guide, as programs and as sources (target situ_examples). `modelled` is installed only if it is named.
+# Install components: `core` has all that a project needs which links situ::runtime, and the command `situ` with what it needs for several hosts (build the target
+# situ_core, then `cmake --install BUILD --component core`). `modules` has the modules of situ::situ above the runtime, and situ::situ itself (target situ_modules);
+# it needs `core`. Each APART module and each other program is a component of its name. `examples` has the programs of the guide, as programs and as sources
+# (target situ_examples). `modelled` is installed only if it is named.
 #
 # Each module is an export set of its own, and each module apart a component of find_package(Situ): what it needs is looked for only where
 # it is wanted. pkg-config has a file for each module (cmake/situ_pkgconfig.cmake).
@@ -86,11 +87,26 @@ set(SITU_COMPONENT_LINKS)
 set(SITU_COMPONENT_BLOCKS)
 set(SITU_COMPONENTS)
 set(SITU_ALWAYS)
+# The core: what runtime links, and what that links.
+set(core_modules runtime)
+set(core_left runtime)
+while(core_left)
+  list(POP_FRONT core_left module)
+  situ_links_of(situ_${module} ours others)
+  list(REMOVE_ITEM ours ${core_modules})
+  list(APPEND core_left ${ours})
+  list(APPEND core_modules ${ours})
+endwhile()
+list(TRANSFORM core_modules PREPEND situ_)
+set(further_modules ${situ_modules})
+list(REMOVE_ITEM further_modules ${core_modules})
 foreach(target ${situ_modules} ${situ_modules_apart})
   string(REGEX REPLACE "^situ_" "" module ${target})
   set(component ${module})
-  if(target IN_LIST situ_modules)
+  if(target IN_LIST core_modules)
     set(component core)
+  elseif(target IN_LIST further_modules)
+    set(component modules)
   endif()
   install(TARGETS ${target} EXPORT SituTargets_${module} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
   install(EXPORT SituTargets_${module} NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-${module}.cmake COMPONENT ${component})
@@ -104,10 +120,11 @@ foreach(target ${situ_modules} ${situ_modules_apart})
   endif()
   situ_install_pkgconfig(situ-${module} "Situ's module ${module}" ${target} ${component})
 endforeach()
-situ_install_pkgconfig(situ "${PROJECT_DESCRIPTION}" situ_umbrella core)
+situ_install_pkgconfig(situ "${PROJECT_DESCRIPTION}" situ_umbrella modules)
 install(TARGETS situ_umbrella EXPORT SituTargets_situ)
-install(EXPORT SituTargets_situ NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-situ.cmake COMPONENT core)
-add_custom_target(situ_core DEPENDS situ ${situ_modules})
+install(EXPORT SituTargets_situ NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR} FILE SituTargets-situ.cmake COMPONENT modules)
+add_custom_target(situ_core DEPENDS situ ${core_modules})
+add_custom_target(situ_modules DEPENDS ${further_modules})
 if(TARGET situ_network)  # for jobs over several hosts
   add_dependencies(situ_core situ_network situ_host_server)
 endif()

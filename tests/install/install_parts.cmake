@@ -12,6 +12,33 @@ foreach(component core examples)
 endforeach()
 run(${PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/guide_programs.py ${SOURCE_DIR} ${prefix})
 
+# A new project needs no more than the core. One that asks for more is told how to install it, and then finds it.
+function(configure_project folder)
+  execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${folder} -B ${folder}/build -DCMAKE_PREFIX_PATH=${prefix}
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  set(status ${status} PARENT_SCOPE)
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+run(${prefix}/bin/situ new ${outside}/sums)
+configure_project(${outside}/sums)
+expect("${status}" "^0$")
+run(${CMAKE_COMMAND} --build ${outside}/sums/build)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${outside}/sums/build --output-on-failure)
+expect("${output}" "100% tests passed")
+foreach(asks "REQUIRED" "REQUIRED COMPONENTS graph")
+  file(WRITE ${outside}/more/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(more LANGUAGES CXX)\nfind_package(Situ ${asks})\n"
+    "if(NOT TARGET situ::situ)\n  message(FATAL_ERROR \"no situ::situ\")\nendif()\n")
+  configure_project(${outside}/more)
+  if(status EQUAL 0)
+    message(FATAL_ERROR "find_package(Situ ${asks}) found modules that were not installed")
+  endif()
+  expect("${output}" "component graph was not installed: cmake --build BUILD --target situ_modules && cmake --install BUILD --component modules;")
+endforeach()
+run(${CMAKE_COMMAND} --install ${BUILD_DIR} --component modules --prefix ${prefix})
+configure_project(${outside}/more)
+expect("${status}" "^0$")
+
 # A program of the user's in PATH comes before an example of the same name.
 file(WRITE ${outside}/bin/hello "#!/bin/sh\necho mine\n")
 file(CHMOD ${outside}/bin/hello PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
