@@ -1,9 +1,10 @@
 #include "report.h"
 
+#include "base/json.h"
+
 #include <situ/base/units.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -169,51 +170,54 @@ std::string to_text(const report& r) {
 }
 
 std::string to_json(const report& r) {
-  using nlohmann::ordered_json;
-  ordered_json j{{"source", r.source},
-                 {"packages", r.packages},
-                 {"edges", r.edges},
-                 {"virtual_names", r.virtual_names},
-                 {"unknown_names", r.unknown_names},
-                 {"iterations", r.ranking.iterations},
-                 {"residual", r.ranking.residual},
-                 {"converged", r.ranking.converged(r.options)}};
-  if (r.from_status) j["installed"] = {{"packages", r.installed}, {"roots", r.roots}, {"not_listed", r.not_listed}};
-  ordered_json parts = ordered_json::array(), top = ordered_json::array(), why = ordered_json::array(),
-               phases = ordered_json::array();
+  using situ::detail::json;
+  json j{{"source", r.source},
+         {"packages", r.packages},
+         {"edges", r.edges},
+         {"virtual_names", r.virtual_names},
+         {"unknown_names", r.unknown_names},
+         {"iterations", r.ranking.iterations},
+         {"residual", r.ranking.residual},
+         {"converged", r.ranking.converged(r.options)}};
+  if (r.from_status) j.set("installed", {{"packages", r.installed}, {"roots", r.roots}, {"not_listed", r.not_listed}});
+  json parts = json::array(), top = json::array(), why = json::array(), phases = json::array();
   for (const auto& p : r.parts)
-    parts.push_back(
+    parts.push(
         {{"packages", p.packages}, {"edges", p.edges}, {"ghosts", p.ghosts}, {"first", p.first}, {"last", p.last}});
-  for (const auto& e : r.top) top.push_back({{"package", e.package}, {"rank", e.rank}, {"needed_by", e.needed_by}});
+  for (const auto& e : r.top) top.push({{"package", e.package}, {"rank", e.rank}, {"needed_by", e.needed_by}});
   for (const auto& w : r.reasons)
-    why.push_back({{"package", w.package}, {"installed", w.is_usable}, {"root", w.is_root}, {"chain", w.chain}});
+    why.push({{"package", w.package}, {"installed", w.is_usable}, {"root", w.is_root}, {"chain", w.chain}});
   for (const auto& p : r.phases) {
-    ordered_json& row = phases.emplace_back(ordered_json{{"phase", p.name}, {"seconds", p.seconds}});
-    if (p.moved) row.update({{"bytes", p.moved->bytes}, {"messages", p.moved->messages}});
-  }
-  ordered_json bytes = ordered_json::array(), messages = ordered_json::array();
-  for (std::uint32_t from = 0; from < r.moved.places; ++from) {
-    ordered_json byte_row = ordered_json::array(), message_row = ordered_json::array();
-    for (std::uint32_t to = 0; to < r.moved.places; ++to) {
-      byte_row.push_back(r.moved.at(from, to).bytes);
-      message_row.push_back(r.moved.at(from, to).messages);
+    json row{{"phase", p.name}, {"seconds", p.seconds}};
+    if (p.moved) {
+      row.set("bytes", p.moved->bytes);
+      row.set("messages", p.moved->messages);
     }
-    bytes.push_back(std::move(byte_row));
-    messages.push_back(std::move(message_row));
+    phases.push(std::move(row));
   }
-  j.update({{"places", parts},
-            {"top", top},
-            {"why", why},
-            {"phases", phases},
-            {"traffic", {{"bytes", bytes}, {"messages", messages}}}});
+  json bytes = json::array(), messages = json::array();
+  for (std::uint32_t from = 0; from < r.moved.places; ++from) {
+    json byte_row = json::array(), message_row = json::array();
+    for (std::uint32_t to = 0; to < r.moved.places; ++to) {
+      byte_row.push(r.moved.at(from, to).bytes);
+      message_row.push(r.moved.at(from, to).messages);
+    }
+    bytes.push(std::move(byte_row));
+    messages.push(std::move(message_row));
+  }
+  j.set("places", std::move(parts));
+  j.set("top", std::move(top));
+  j.set("why", std::move(why));
+  j.set("phases", std::move(phases));
+  j.set("traffic", {{"bytes", std::move(bytes)}, {"messages", std::move(messages)}});
   if (r.checked)
-    j["check"] = {{"passed", r.checked->passed},
-                  {"largest_difference", r.checked->largest_difference},
-                  {"largest_relative_difference", r.checked->largest_relative_difference},
-                  {"chains_agree", r.checked->chains_agree},
-                  {"reference_iterations", r.checked->iterations},
-                  {"reference_seconds", r.checked->seconds}};
-  return j.dump(2) + "\n";
+    j.set("check", {{"passed", r.checked->passed},
+                    {"largest_difference", r.checked->largest_difference},
+                    {"largest_relative_difference", r.checked->largest_relative_difference},
+                    {"chains_agree", r.checked->chains_agree},
+                    {"reference_iterations", r.checked->iterations},
+                    {"reference_seconds", r.checked->seconds}});
+  return j.text(2) + "\n";
 }
 
 }  // namespace package_rank

@@ -1,33 +1,37 @@
+#include "base/json.h"
+
 #include <situ/machine/draw.h>
 
-#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 namespace situ::machine {
 namespace {
 
-using nlohmann::ordered_json;
+using detail::json;
 
 template <class T>
-void put_known(ordered_json& to, const char* key, T value) {
-  if (value != T{}) to[key] = value;
+void put_known(json& to, const char* key, T value) {
+  if (value != T{}) to.set(key, value);
 }
 
-void put_tlb(ordered_json& out, std::string_view key, const tlb& of) {
+void put_tlb(json& out, std::string_view key, const tlb& of) {
   if (of == tlb{}) return;
-  ordered_json& made = out[std::string{key}];
+  json made;
   put_known(made, "entries", of.entries);
   put_known(made, "ways", of.ways);
   put_known(made, "page_bytes", of.page_bytes);
   put_known(made, "walk_cycles", of.walk_cycles);
   put_known(made, "hit_cycles", of.hit_cycles);
+  out.set(key, std::move(made));
 }
 
-void put_banks(ordered_json& out, const dram_banks& of) {
+void put_banks(json& out, const dram_banks& of) {
   put_known(out, "ranks", of.ranks);
   put_known(out, "banks", of.banks);
   put_known(out, "row_bytes", of.row_bytes);
-  if (of.policy != page_policy::unknown) out["page_policy"] = name(of.policy);
-  if (of.mapping != address_mapping::unknown) out["address_mapping"] = name(of.mapping);
+  if (of.policy != page_policy::unknown) out.set("page_policy", name(of.policy));
+  if (of.mapping != address_mapping::unknown) out.set("address_mapping", name(of.mapping));
   put_known(out, "tRCD_ns", of.trcd_ns);
   put_known(out, "tRP_ns", of.trp_ns);
   put_known(out, "tRAS_ns", of.tras_ns);
@@ -35,14 +39,14 @@ void put_banks(ordered_json& out, const dram_banks& of) {
   put_known(out, "tRFC_ns", of.trfc_ns);
 }
 
-void put_model_figures(ordered_json& out, const node& n) {
-  if (n.writes != write_policy::unknown) out["write_policy"] = name(n.writes);
-  if (n.allocates_on != line_allocation::unknown) out["allocates_on"] = name(n.allocates_on);
-  if (n.replaces != replacement::unknown) out["replacement"] = name(n.replaces);
+void put_model_figures(json& out, const node& n) {
+  if (n.writes != write_policy::unknown) out.set("write_policy", name(n.writes));
+  if (n.allocates_on != line_allocation::unknown) out.set("allocates_on", name(n.allocates_on));
+  if (n.replaces != replacement::unknown) out.set("replacement", name(n.replaces));
   put_known(out, "replacement_seed", n.replacement_seed);
-  if (n.includes != inclusion::unknown) out["inclusion"] = name(n.includes);
-  if (n.coherent_by != coherence::unknown) out["coherence"] = name(n.coherent_by);
-  if (n.x != no_index) out["position"] = {n.x, n.y};
+  if (n.includes != inclusion::unknown) out.set("inclusion", name(n.includes));
+  if (n.coherent_by != coherence::unknown) out.set("coherence", name(n.coherent_by));
+  if (n.x != no_index) out.set("position", std::vector{n.x, n.y});
   put_known(out, "width_bits", n.width_bits);
   put_known(out, "access_ns", n.access_ns);
   put_known(out, "occupancy_ns", n.occupancy_ns);
@@ -62,11 +66,11 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "prefetch_lines", n.prefetch_lines);
   put_known(out, "prefetch_page_bytes", n.prefetch_page_bytes);
   for (const auto& [key, of] : tlb_keys) put_tlb(out, key, n.*of);
-  if (n.walks != page_walks::unknown) out["page_walks"] = name(n.walks);
+  if (n.walks != page_walks::unknown) out.set("page_walks", name(n.walks));
   put_known(out, "walk_cache", n.walk_cache);
   put_known(out, "page_size_bytes", n.page_size_bytes);
   if (n.cycles == instruction_cycles{}) return;
-  ordered_json& cycles = out["cycles"];
+  json cycles;
   put_known(cycles, "integer", n.cycles.integer);
   put_known(cycles, "multiply", n.cycles.multiply);
   put_known(cycles, "divide", n.cycles.divide);
@@ -74,21 +78,22 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(cycles, "branch", n.cycles.branch);
   put_known(cycles, "call", n.cycles.call);
   put_known(cycles, "mispredict", n.cycles.mispredict);
+  out.set("cycles", std::move(cycles));
 }
 
-ordered_json node_json(const tree& machine, node_id id) {
+json node_json(const tree& machine, node_id id) {
   const node& n = machine.at(id);
-  ordered_json out;
-  out["id"] = id;
-  if (n.parent != no_node) out["parent"] = n.parent;
-  out["label"] = machine.label(id);
-  out["kind"] = name(n.kind);
-  if (n.kind == node_kind::memory) out["memory"] = name(n.memory);
-  if (n.kind == node_kind::cache) out["cache"] = name(n.cache);
-  if (n.kind == node_kind::device) out["device"] = name(n.device);
+  json out;
+  out.set("id", id);
+  if (n.parent != no_node) out.set("parent", n.parent);
+  out.set("label", machine.label(id));
+  out.set("kind", name(n.kind));
+  if (n.kind == node_kind::memory) out.set("memory", name(n.memory));
+  if (n.kind == node_kind::cache) out.set("cache", name(n.cache));
+  if (n.kind == node_kind::device) out.set("device", name(n.device));
   put_known(out, "level", n.level);
-  if (n.os_index != no_index) out["os_index"] = n.os_index;
-  if (!n.name.empty()) out["name"] = n.name;
+  if (n.os_index != no_index) out.set("os_index", n.os_index);
+  if (!n.name.empty()) out.set("name", n.name);
   put_known(out, "bytes", n.bytes);
   put_known(out, "line_bytes", n.line_bytes);
   put_known(out, "ways", n.ways);
@@ -100,19 +105,19 @@ ordered_json node_json(const tree& machine, node_id id) {
   put_known(out, "read_bandwidth", n.read_bandwidth);
   put_known(out, "write_bandwidth", n.write_bandwidth);
   put_known(out, "density_bytes", n.density_bytes);
-  if (n.leakage != grade::unknown) out["leakage"] = name(n.leakage);
-  if (n.read_power != grade::unknown) out["read_power"] = name(n.read_power);
-  if (n.write_power != grade::unknown) out["write_power"] = name(n.write_power);
-  if (n.unit != addressability::unknown) out["addressability"] = name(n.unit);
+  if (n.leakage != grade::unknown) out.set("leakage", name(n.leakage));
+  if (n.read_power != grade::unknown) out.set("read_power", name(n.read_power));
+  if (n.write_power != grade::unknown) out.set("write_power", name(n.write_power));
+  if (n.unit != addressability::unknown) out.set("addressability", name(n.unit));
   put_model_figures(out, n);
-  out["processors"] = n.processors.to_string();
+  out.set("processors", n.processors.to_string());
   return out;
 }
 
-ordered_json path_json(const path& record) {
-  ordered_json out;
-  out["from"] = record.from;
-  out["memory"] = record.memory;
+json path_json(const path& record) {
+  json out;
+  out.set("from", record.from);
+  out.set("memory", record.memory);
   put_known(out, "latency_ns", record.latency_ns);
   put_known(out, "read_latency_ns", record.read_latency_ns);
   put_known(out, "write_latency_ns", record.write_latency_ns);
@@ -123,35 +128,35 @@ ordered_json path_json(const path& record) {
   return out;
 }
 
-ordered_json link_json(const link& joined) {
-  ordered_json out;
-  out["kind"] = name(joined.kind);
-  if (!joined.name.empty()) out["name"] = joined.name;
+json link_json(const link& joined) {
+  json out;
+  out.set("kind", name(joined.kind));
+  if (!joined.name.empty()) out.set("name", joined.name);
   put_known(out, "latency_ns", joined.latency_ns);
   put_known(out, "bandwidth", joined.bandwidth);
-  if (joined.shape != topology::direct) out["topology"] = name(joined.shape);
-  if (joined.carries != traffic::all) out["carries"] = name(joined.carries);
+  if (joined.shape != topology::direct) out.set("topology", name(joined.shape));
+  if (joined.carries != traffic::all) out.set("carries", name(joined.carries));
   put_known(out, "columns", joined.columns);
   put_known(out, "rows", joined.rows);
   put_known(out, "width_bits", joined.width_bits);
   put_known(out, "hertz", joined.hertz);
-  out["ends"] = joined.ends;
+  out.set("ends", joined.ends);
   return out;
 }
 
 }  // namespace
 
 std::string to_json(const tree& machine, int indent) {
-  ordered_json out;
-  out["name"] = machine.name();
-  out["description"] = machine.description();
-  out["nodes"] = ordered_json::array();
-  for (node_id id = 0; id < machine.nodes().size(); ++id) out["nodes"].push_back(node_json(machine, id));
-  out["paths"] = ordered_json::array();
-  for (const path& record : machine.paths()) out["paths"].push_back(path_json(record));
-  out["links"] = ordered_json::array();
-  for (const link& joined : machine.links()) out["links"].push_back(link_json(joined));
-  return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+  json nodes = json::array(), paths = json::array(), links = json::array();
+  for (node_id id = 0; id < machine.nodes().size(); ++id) nodes.push(node_json(machine, id));
+  for (const path& record : machine.paths()) paths.push(path_json(record));
+  for (const link& joined : machine.links()) links.push(link_json(joined));
+  return json{{"name", machine.name()},
+              {"description", machine.description()},
+              {"nodes", std::move(nodes)},
+              {"paths", std::move(paths)},
+              {"links", std::move(links)}}
+      .text(indent, json::bad_utf8::replaced);
 }
 
 }  // namespace situ::machine

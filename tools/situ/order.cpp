@@ -1,5 +1,6 @@
 // `situ order`: the memories that an intent takes on a machine, and the orderings that the administrator or the user
 // sets.
+#include "base/json.h"
 #include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
@@ -15,7 +16,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -32,7 +32,7 @@ namespace {
 
 namespace machine = situ::machine;
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
+using situ::detail::json;
 using situ::detail::print_out;
 
 struct order_options {
@@ -74,15 +74,16 @@ std::vector<situ::intent> asked_for(const order_options& options, const machine:
   return asked;
 }
 
-ordered_json json_of(const machine::memory_order& order) {
-  ordered_json steps = ordered_json::array();
+json json_of(const machine::memory_order& order) {
+  json steps = json::array();
   for (const auto& step : order.steps) {
-    ordered_json members = ordered_json::array();
+    json members = json::array();
     for (const machine::ordered_memory& memory : step) {
-      members.push_back({{"name", memory.name}, {"node", memory.node}, {"weight", memory.weight}});
-      if (memory.budget_bytes != 0) members.back()["budget_bytes"] = memory.budget_bytes;
+      json member{{"name", memory.name}, {"node", memory.node}, {"weight", memory.weight}};
+      if (memory.budget_bytes != 0) member.set("budget_bytes", memory.budget_bytes);
+      members.push(std::move(member));
     }
-    steps.push_back(std::move(members));
+    steps.push(std::move(members));
   }
   return {
       {"steps", std::move(steps)}, {"fill", order.fill}, {"no_room", name(order.when_full)}, {"source", order.source}};
@@ -125,7 +126,7 @@ std::vector<machine::node_id> initiators_of(const order_options& options, const 
 void show(const order_options& options) {
   const machine::orderings all = load(options);
   const std::vector<situ::intent> intents = asked_for(options, all);
-  ordered_json rows = ordered_json::array();
+  json rows = json::array();
   for (const machine::node_id from : initiators_of(options, all)) {
     std::size_t widest_intent = 0;
     std::size_t widest_list = std::string_view{"memories, best first"}.size();
@@ -141,10 +142,10 @@ void show(const order_options& options) {
     for (std::size_t i = 0; i < intents.size(); ++i) {
       const machine::memory_order& order = orders[i];
       if (options.json) {
-        ordered_json row = json_of(order);
-        row["intent"] = intents[i].name();
-        row["from"] = all.machine().label(from);
-        rows.push_back(std::move(row));
+        json row = json_of(order);
+        row.set("intent", intents[i].name());
+        row.set("from", all.machine().label(from));
+        rows.push(std::move(row));
       } else {
         print_out("  {:<{}}  {:<{}}  {:>3.0f}%  {:<7}  {}\n", intents[i].name(),
                   std::max<std::size_t>(widest_intent, 6), to_text(order), widest_list, 100 * order.fill,
@@ -154,9 +155,9 @@ void show(const order_options& options) {
     if (!options.json) print_out("\n");
   }
   if (options.json) {
-    const ordered_json out{{"orderings", std::move(rows)},
-                           {"complaints", std::vector<std::string>{all.complaints().begin(), all.complaints().end()}}};
-    print_out("{}\n", out.dump(2));
+    const json out{{"orderings", std::move(rows)},
+                   {"complaints", std::vector<std::string>{all.complaints().begin(), all.complaints().end()}}};
+    print_out("{}\n", out.text(2));
     return;
   }
   for (const std::string& complaint : all.complaints()) print_out("not used: {}\n", complaint);
@@ -245,7 +246,7 @@ bool is_entry(const std::string& piece, const std::string& intent, const machine
   }
 }
 
-std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(); }  // TOML's strings are JSON's
+std::string toml_string(const std::string& text) { return json{text}.text(-1); }  // TOML's strings are JSON's
 
 std::string entry_text(const order_options& options) {
   std::string text = fmt::format("[[ordering]]\nintent = {}\n", toml_string(options.intent));

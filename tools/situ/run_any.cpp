@@ -8,6 +8,7 @@
 #include "unknown_intent.h"
 
 #include "base/file_size.h"
+#include "base/json.h"
 #include "base/print.h"
 #include "os/descriptor.h"
 #include "os/mapping.h"
@@ -25,7 +26,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -145,15 +145,15 @@ std::string report_text(const preload::control& all, const std::string& intent) 
   return text;
 }
 
-nlohmann::ordered_json report_json(const preload::control& all, const std::string& intent) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+situ::detail::json report_json(const preload::control& all, const std::string& intent) {
+  situ::detail::json rows = situ::detail::json::array();
   for (std::uint32_t i = 0; i < all.memory_count; ++i) {
     const preload::memory_row& row = all.memories[i];
-    rows.push_back({{"memory", row.name},
-                    {"node", row.node},
-                    {"is_ordered", row.step != preload::not_ordered},
-                    {"bytes_at_peak", row.at_peak.load()},
-                    {"most_bytes", row.most.load()}});
+    rows.push({{"memory", row.name},
+               {"node", row.node},
+               {"is_ordered", row.step != preload::not_ordered},
+               {"bytes_at_peak", row.at_peak.load()},
+               {"most_bytes", row.most.load()}});
   }
   return {{"intent", intent},
           {"peak_bytes", all.most_total.load()},
@@ -191,7 +191,7 @@ bool report(const any_program_options& options, const preload::control& all) {
   if (options.stats) tell("{}", report_text(all, options.intent));
   if (options.report_file.empty()) return true;
   try {
-    situ::detail::write_file(options.report_file, report_json(all, options.intent).dump(2) + '\n');
+    situ::detail::write_file(options.report_file, report_json(all, options.intent).text(2) + '\n');
     return true;
   } catch (const situ::error& failed) {
     tell("situ: {}\n", failed.message());

@@ -1,4 +1,5 @@
 // `situ topo`: draws this machine, a recorded one or a specified one, and measures this one.
+#include "base/json.h"
 #include "base/print.h"
 #include "commands.h"
 #include "machine_source.h"
@@ -12,7 +13,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -26,7 +26,7 @@
 namespace {
 
 namespace machine = situ::machine;
-using nlohmann::ordered_json;
+using situ::detail::json;
 using situ::detail::print_out;
 using situ::detail::tell;
 
@@ -227,10 +227,10 @@ void print_fill(const machine::tree& tree) {
   });
 }
 
-ordered_json fill_json(const machine::tree& tree) {
-  ordered_json out = ordered_json::array();
+json fill_json(const machine::tree& tree) {
+  json out = json::array();
   for_each_fill(tree, [&](machine::node_id id, const situ::detail::memory_use& use) {
-    out.push_back({{"memory", id}, {"used_bytes", use.used_bytes}, {"total_bytes", use.total_bytes}});
+    out.push({{"memory", id}, {"used_bytes", use.used_bytes}, {"total_bytes", use.total_bytes}});
   });
   return out;
 }
@@ -246,84 +246,84 @@ void print_jobs() {
   }
 }
 
-ordered_json jobs_json() {
-  ordered_json out = ordered_json::array();
+json jobs_json() {
+  json out = json::array();
   for (const running_job& job : find_running_jobs()) {
-    ordered_json rows = ordered_json::array();
+    json rows = json::array();
     for (const held_memory& held : memory_of(job)) {
-      rows.push_back(
-          {{"intent", held.intent}, {"memory", held.memory}, {"bytes", held.bytes}, {"most_bytes", held.most_bytes}});
-      if (held.place) rows.back()["place"] = *held.place;
+      json row{
+          {"intent", held.intent}, {"memory", held.memory}, {"bytes", held.bytes}, {"most_bytes", held.most_bytes}};
+      if (held.place) row.set("place", *held.place);
+      rows.push(std::move(row));
     }
-    out.push_back({{"launcher", job.launcher}, {"is_any_program", job.is_any_program}, {"memories", std::move(rows)}});
+    out.push({{"launcher", job.launcher}, {"is_any_program", job.is_any_program}, {"memories", std::move(rows)}});
   }
   return out;
 }
 
-ordered_json json_of(const machine::sample_summary& d) {
+json json_of(const machine::sample_summary& d) {
   return {{"median", d.median}, {"p10", d.p10}, {"p90", d.p90}, {"samples", d.samples}};
 }
 
-ordered_json json_of(const machine::measurements& measured) {
-  ordered_json out;
-  out["latencies"] = ordered_json::array();
+json json_of(const machine::ping_pong_result& r) {
+  json row{{"a", r.a}, {"b", r.b}, {"round_trip_ns", json_of(r.round_trip_ns)}};
+  if (r.split)
+    row.set("regimes",
+            {{"low", json_of(r.split->low)}, {"high", json_of(r.split->high)}, {"low_share", r.split->low_share}});
+  return row;
+}
+
+json json_of(const machine::core_result& core) {
+  const machine::instruction_cycles& c = core.cycles;
+  json cycles{{"integer", c.integer}, {"multiply", c.multiply}, {"divide", c.divide},        {"floating", c.floating},
+              {"branch", c.branch},   {"call", c.call},         {"mispredict", c.mispredict}};
+  json dtlb{
+      {"entries", core.dtlb.entries}, {"page_bytes", core.dtlb.page_bytes}, {"walk_cycles", core.dtlb.walk_cycles}};
+  return {{"from", core.from},
+          {"hertz", core.hertz},
+          {"cycles", std::move(cycles)},
+          {"width", core.width},
+          {"dtlb", std::move(dtlb)},
+          {"window", core.window},
+          {"store_buffer", core.store_buffer},
+          {"misses", core.misses},
+          {"stream_count", core.stream_count},
+          {"stream_lines", core.stream_lines},
+          {"lines_in_all", core.lines_in_all},
+          {"stream_page_bytes", core.stream_page_bytes}};
+}
+
+json json_of(const machine::measurements& measured) {
+  json latencies = json::array(), bandwidths = json::array(), ping_pongs = json::array(), capacities = json::array();
   for (const auto& r : measured.latencies)
-    out["latencies"].push_back(
+    latencies.push(
         {{"node", r.where}, {"from", r.from}, {"working_set_bytes", r.working_set_bytes}, {"ns", json_of(r.ns)}});
-  out["bandwidths"] = ordered_json::array();
   for (const auto& r : measured.bandwidths)
-    out["bandwidths"].push_back({{"memory", r.memory},
-                                 {"threads", r.threads},
-                                 {"working_set_bytes", r.working_set_bytes},
-                                 {"read", json_of(r.read)},
-                                 {"copy", json_of(r.copy)},
-                                 {"triad", json_of(r.triad)}});
-  out["ping_pongs"] = ordered_json::array();
-  for (const auto& r : measured.ping_pongs) {
-    ordered_json row{{"a", r.a}, {"b", r.b}, {"round_trip_ns", json_of(r.round_trip_ns)}};
-    if (r.split)
-      row["regimes"] = {
-          {"low", json_of(r.split->low)}, {"high", json_of(r.split->high)}, {"low_share", r.split->low_share}};
-    out["ping_pongs"].push_back(std::move(row));
-  }
-  if (measured.core) {
-    const machine::core_result& core = *measured.core;
-    out["core"] = {{"from", core.from},
-                   {"hertz", core.hertz},
-                   {"cycles",
-                    {{"integer", core.cycles.integer},
-                     {"multiply", core.cycles.multiply},
-                     {"divide", core.cycles.divide},
-                     {"floating", core.cycles.floating},
-                     {"branch", core.cycles.branch},
-                     {"call", core.cycles.call},
-                     {"mispredict", core.cycles.mispredict}}},
-                   {"width", core.width},
-                   {"dtlb",
-                    {{"entries", core.dtlb.entries},
-                     {"page_bytes", core.dtlb.page_bytes},
-                     {"walk_cycles", core.dtlb.walk_cycles}}},
-                   {"window", core.window},
-                   {"store_buffer", core.store_buffer},
-                   {"misses", core.misses},
-                   {"stream_count", core.stream_count},
-                   {"stream_lines", core.stream_lines},
-                   {"lines_in_all", core.lines_in_all},
-                   {"stream_page_bytes", core.stream_page_bytes}};
-  }
-  for (const auto& r : measured.capacities) out["capacities"].push_back({{"cache", r.cache}, {"bytes", r.bytes}});
-  out["skipped"] = measured.skipped;
+    bandwidths.push({{"memory", r.memory},
+                     {"threads", r.threads},
+                     {"working_set_bytes", r.working_set_bytes},
+                     {"read", json_of(r.read)},
+                     {"copy", json_of(r.copy)},
+                     {"triad", json_of(r.triad)}});
+  for (const auto& r : measured.ping_pongs) ping_pongs.push(json_of(r));
+  for (const auto& r : measured.capacities) capacities.push({{"cache", r.cache}, {"bytes", r.bytes}});
+  json out{{"latencies", std::move(latencies)},
+           {"bandwidths", std::move(bandwidths)},
+           {"ping_pongs", std::move(ping_pongs)}};
+  if (measured.core) out.set("core", json_of(*measured.core));
+  if (!measured.capacities.empty()) out.set("capacities", std::move(capacities));
+  out.set("skipped", measured.skipped);
   return out;
 }
 
-ordered_json orderings_json(const machine::tree& tree) {
-  ordered_json out = ordered_json::array();
+json orderings_json(const machine::tree& tree) {
+  json out = json::array();
   for (const machine::node_id from : initiators(tree))
     for (const situ::intent& what : situ::intents_everywhere) {
-      ordered_json memories = ordered_json::array();
+      json memories = json::array();
       for (const machine::ranked_memory& memory : machine::ordering(tree, what, from))
-        memories.push_back({{"memory", memory.memory}, {"rank", memory.rank}});
-      out.push_back({{"from", from}, {"intent", what.name()}, {"memories", std::move(memories)}});
+        memories.push({{"memory", memory.memory}, {"rank", memory.rank}});
+      out.push({{"from", from}, {"intent", what.name()}, {"memories", std::move(memories)}});
     }
   return out;
 }
@@ -346,13 +346,13 @@ void topo(const topo_options& options) {
               machine::to_toml(options.measure ? machine::view(machine::as_modelled(discovered, measured), options.view)
                                                : shown));
   } else if (options.json) {
-    ordered_json out;
-    out["machine"] = ordered_json::parse(machine::to_json(shown, -1));
-    if (options.orderings) out["orderings"] = orderings_json(shown);
-    if (options.fill) out["fill"] = fill_json(shown);
-    if (options.jobs) out["jobs"] = jobs_json();
-    if (options.measure) out["measured"] = json_of(measured);
-    print_out("{}\n", out.dump(2));
+    json out;
+    out.set("machine", json::parse(machine::to_json(shown, -1)));
+    if (options.orderings) out.set("orderings", orderings_json(shown));
+    if (options.fill) out.set("fill", fill_json(shown));
+    if (options.jobs) out.set("jobs", jobs_json());
+    if (options.measure) out.set("measured", json_of(measured));
+    print_out("{}\n", out.text(2));
   } else {
     print_out("{}", machine::draw(shown, {.unicode = !options.ascii && locale_is_utf8(),
                                           .collapse_from = options.all ? 0U : 4U}));
