@@ -1,5 +1,7 @@
 // objects WHAT ROUNDS: two threads that add to words of their own, or to one, in objects of several kinds. Prints what
 // they have computed.
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -54,6 +56,19 @@ long of_vector(long rounds) {
   return run(words[0], words[63], rounds);
 }
 
+// A mapping of 16 pages, in which another one takes the fourth: what lies behind it is of the first still.
+long mapped(long rounds) {
+  constexpr std::size_t page = 4096;
+  const auto map = [](void* at, std::size_t bytes, int more) {
+    void* const got = ::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more, -1, 0);
+    if (got == MAP_FAILED) std::abort();
+    return static_cast<char*>(got);
+  };
+  char* const all = map(nullptr, 16 * page, 0);
+  char* const within = map(all + 3 * page, 100, MAP_FIXED);
+  return run(*reinterpret_cast<volatile long*>(all + 8 * page), *reinterpret_cast<volatile long*>(within), rounds);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,5 +79,6 @@ int main(int argc, char** argv) {
   if (is("true")) std::printf("%ld\n", run(together.first, together.first, rounds));
   if (is("padded")) std::printf("%ld\n", run(apart[0].value, apart[1].value, rounds));
   if (is("blocks")) std::printf("%ld\n", small_blocks(rounds));
+  if (is("mapped")) std::printf("%ld\n", mapped(rounds));
   if (is("vector")) std::printf("%ld\n", of_vector(rounds));
 }

@@ -47,6 +47,22 @@ run run_objects(const char* what, const char* rounds, std::vector<std::string> o
   return {.report = std::move(made.report), .text = made.result.err};
 }
 
+// Both mappings are there, each with the accesses of one thread (a read and a write a round) and a read of the first.
+TEST(Objects, AMappingWithinAnother) {
+  const run few = run_objects("mapped", "1000");
+  const run more = run_objects("mapped", "3000");
+  EXPECT_EQ(more.of("other memory", "accesses"), few.of("other memory", "accesses"));
+  std::uint64_t mappings = 0;
+  for (const json& each : more.report["by_object"]["objects"]) {
+    if (each["kind"] != "mapping" || each["object"].get<std::string>().find("objects.cpp") == std::string::npos)
+      continue;
+    ++mappings;
+    EXPECT_EQ(each["accesses"], 6001u) << each.dump();
+    EXPECT_TRUE(each["bytes"] == 100u || each["bytes"] == 16 * 4096u) << each.dump();
+  }
+  EXPECT_EQ(mappings, 2u);
+}
+
 // model_execution.md works out the misses of false sharing: in 1000 rounds of each core 2000 coherence misses and 1000
 // upgrades, none of which brings anything that the core needs.
 TEST(Objects, TwoCountersOfOneStruct) {
@@ -88,15 +104,15 @@ TEST(Objects, BlocksOnALineAreNamedByTheirSourceLines) {
   for (const json& part : made.worst()["parts"])
     if (!part["written"].empty()) writers.insert(part["object"].get<std::string>());
   // the lines of both mallocs
-  EXPECT_THAT(writers, testing::ElementsAre(HasSubstr("objects.cpp:41"), HasSubstr("objects.cpp:42")));
-  EXPECT_GE(made.of("objects.cpp:41", "falsely"), 1000u);
+  EXPECT_THAT(writers, testing::ElementsAre(HasSubstr("objects.cpp:43"), HasSubstr("objects.cpp:44")));
+  EXPECT_GE(made.of("objects.cpp:43", "falsely"), 1000u);
 }
 
 // The block of a vector comes from the library's headers, which say nothing.
 TEST(Objects, ContainersAreNamedByTheProgramsLine) {
   const run made = run_objects("vector", "100");
-  EXPECT_GE(made.of("objects.cpp:53", "accesses"), 400u);
-  EXPECT_EQ(made.of("objects.cpp:53", "bytes"), 512u);
+  EXPECT_GE(made.of("objects.cpp:55", "accesses"), 400u);
+  EXPECT_EQ(made.of("objects.cpp:55", "bytes"), 512u);
 }
 
 TEST(Objects, TheyAddUpToTheCores) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "model/execution/stacks.h"
 
@@ -106,12 +107,23 @@ void object_log::remove(const void* block) {
   if (after != ranges_.begin() && std::prev(after)->second.begin == address_of(block)) remove(std::prev(after));
 }
 
-// Removes the mappings that lie within the range. One that the program unmaps in part stays as it was.
+// Takes whole pages from the mappings that have them. What is left of a mapping stays one object, in up to two ranges.
 void object_log::remove_mappings(const void* at, std::size_t bytes) {
   const std::uintptr_t begin = address_of(at);
-  for (auto each = ranges_.lower_bound(begin); each != ranges_.end() && each->second.end <= begin + bytes;) {
+  const std::uintptr_t end = (begin + bytes + page_bytes - 1) / page_bytes * page_bytes;
+  auto each = ranges_.lower_bound(begin);
+  if (each != ranges_.begin() && std::prev(each)->second.end > begin) --each;
+  while (each != ranges_.end() && each->second.begin < end) {
     const auto next = std::next(each);
-    if (sites_[each->second.site].kind == object_kind::mapping) remove(each);
+    const range old = each->second;
+    if (object_site& site = sites_[old.site]; site.kind == object_kind::mapping) {
+      remove(each);
+      for (const auto& [from, to] : {std::pair{old.begin, std::min(begin, old.end)}, std::pair{end, old.end}}) {
+        if (from >= to) continue;
+        ranges_[from] = {.begin = from, .end = to, .site = old.site};
+        site.bytes += to - from;
+      }
+    }
     each = next;
   }
 }
