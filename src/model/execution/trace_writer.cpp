@@ -16,7 +16,8 @@ constexpr std::uintptr_t most_hook_bytes = 32;  // of a block's hook: the next b
 
 }  // namespace
 
-trace_writer::of_core& trace_writer::of(const core& by) {
+// Returns what the core's thread is at. The record of the thread before is written: its accesses are over.
+trace_writer::of_thread& trace_writer::running_on(const core& by) {
   if (by.index >= cores_.size()) cores_.resize(by.index + 1);
   of_core& its = cores_[by.index];
   if (!its.file) {
@@ -26,33 +27,30 @@ trace_writer::of_core& trace_writer::of(const core& by) {
       give_up(failure.what());
     }
   }
-  return its;
+  of_thread& now = threads_[by.current->index];
+  if (its.thread == by.current->index && now.core == by.index) return now;
+  if (its.thread != none) put_access(threads_[its.thread]);
+  put_access(now);  // on the core where it was before
+  its.thread = by.current->index;
+  now.core = by.index;
+  return now;
 }
 
-void trace_writer::put(of_core& its, const champsim_record& record) {
+void trace_writer::put(const of_thread& its, const champsim_record& record) {
   try {
-    its.file->add({reinterpret_cast<const char*>(&record), sizeof(record)});
+    cores_[its.core].file->add({reinterpret_cast<const char*>(&record), sizeof(record)});
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }
 }
 
-void trace_writer::put_access(of_core& its) {
+void trace_writer::put_access(of_thread& its) {
   if (!std::exchange(its.has_record, false)) return;
   put(its, std::exchange(its.record, {}));
 }
 
-// Ends the record and the block of the thread that had the core before. If that thread comes back within its block, its
-// accesses are records without a block.
-void trace_writer::note_thread(of_core& its, const thread* running) {
-  if (std::exchange(its.by, running) == running) return;
-  end_block(its, 0);
-  its.block = 0;
-}
-
 void trace_writer::access(const core& by, std::uintptr_t address, access_kind kind, std::uintptr_t code) {
-  of_core& its = of(by);
-  note_thread(its, by.current);
+  of_thread& its = running_on(by);
   const bool reads = kind != access_kind::write && kind != access_kind::atomic_write;
   const auto free_in = [](auto& addresses) { return std::ranges::find(addresses, std::uint64_t{0}); };
   const bool has_room =
@@ -74,7 +72,7 @@ std::uintptr_t trace_writer::end_of(std::uintptr_t block) {
   return at->second;
 }
 
-void trace_writer::end_block(of_core& its, std::uintptr_t next) {
+void trace_writer::end_block(of_thread& its, std::uintptr_t next) {
   put_access(its);
   if (its.block == 0) return;
   const std::uint64_t all = its.cost.instructions + its.cost.without_cost;
@@ -91,17 +89,16 @@ void trace_writer::end_block(of_core& its, std::uintptr_t next) {
 }
 
 void trace_writer::begin_block(const core& by, std::uintptr_t code, const block_cost& cost) {
-  of_core& its = of(by);
-  note_thread(its, by.current);
+  of_thread& its = running_on(by);
   end_block(its, code);
   its.block = code;
   its.cost = cost;
 }
 
 void trace_writer::end() {
+  for (auto& [number, its] : threads_) end_block(its, 0);
   for (of_core& its : cores_) {
     if (!its.file) continue;
-    end_block(its, 0);
     try {
       its.file->close();
     } catch (const std::exception& failure) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -34,22 +35,27 @@ class trace_writer {
  private:
   struct of_core {
     std::unique_ptr<detail::output_file> file;
-    champsim_record record;  // that is not written yet
+    std::uint32_t thread = none;  // of the latest access or block
+  };
+  // A thread that another one follows on its core within a block goes on with the block later.
+  struct of_thread {
+    std::uint32_t core = none;  // where it has run last
+    champsim_record record;     // that is not written yet
     bool has_record = false;
-    const thread* by = nullptr;  // the thread of the latest access or block
     std::uint64_t accesses = 0;  // records of the block so far
     std::uintptr_t block = 0;    // 0: none has begun
     block_cost cost;
   };
-  of_core& of(const core& by);
-  static void put(of_core& its, const champsim_record& record);
-  static void put_access(of_core& its);
-  void note_thread(of_core& its, const thread* running);
-  void end_block(of_core& its, std::uintptr_t next);
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  of_thread& running_on(const core& by);
+  void put(const of_thread& its, const champsim_record& record);
+  void put_access(of_thread& its);
+  void end_block(of_thread& its, std::uintptr_t next);
   [[nodiscard]] std::uintptr_t end_of(std::uintptr_t block);
 
   std::string file_;
   std::vector<of_core> cores_;
+  std::map<std::uint32_t, of_thread> threads_;               // by their numbers
   std::unordered_map<std::uintptr_t, std::uintptr_t> ends_;  // of blocks
 };
 
