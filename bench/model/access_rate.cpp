@@ -1,5 +1,6 @@
-// situ_bench_model FILE [ACCESSES [WHICH]]: accesses of core 0 by where they end, each kind so often, with the
-// host's rate and a hash of their modelled times, which stays as long as the model does the same.
+// situ_bench_model FILE [ACCESSES [WHICH [warming]]]: accesses of core 0 by where they end, each kind so often, with
+// the host's rate and a hash of their modelled times, which stays as long as the model does the same. With `warming`
+// they are those of functional warming, which take no time.
 #include "model/parts/modelled_machine.h"
 
 #include <chrono>
@@ -30,7 +31,9 @@ constexpr pattern patterns[] = {
     {"mix: seven of eight in the second cache", access_kind::read, 96 << 10, 1, true},
 };
 
+template <bool Warms>
 void run(modelled_machine& machine, const pattern& of, std::uint64_t accesses) {
+  if (Warms) machine.begin_warming();
   std::uint64_t random = 17, hash = 14695981039346656037ULL, at = 0;
   time_ps now = 0;
   const time_ps issue =
@@ -42,6 +45,10 @@ void run(modelled_machine& machine, const pattern& of, std::uint64_t accesses) {
     if (of.stride > 1) address = (at += of.stride) % of.bytes;
     if (of.stride == 1 && i % 8 == 0) address = (random >> 20) % memory_bytes & ~std::uint64_t{7};
     const access_kind kind = of.writes_between && i % 4 == 0 ? access_kind::write : of.kind;
+    if constexpr (Warms) {
+      machine.warm(0, address, 8, kind, now);
+      continue;
+    }
     now = machine.goes_ahead(0)
               ? machine.access_ahead(0, {.address = address, .bytes = 8, .kind = kind, .instruction = i}, now)
               : machine.access(0, address, 8, kind, now);
@@ -57,7 +64,7 @@ void run(modelled_machine& machine, const pattern& of, std::uint64_t accesses) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "use: situ_bench_model MACHINE.toml [ACCESSES [WHICH]]\n");
+    std::fprintf(stderr, "use: situ_bench_model MACHINE.toml [ACCESSES [WHICH [warming]]]\n");
     return 2;
   }
   const std::uint64_t accesses = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 4'000'000;
@@ -67,6 +74,9 @@ int main(int argc, char** argv) {
     std::uint32_t shared = 0;
     while (machine.spec().memories[shared].tile != none) ++shared;
     machine.map_range(0, memory_bytes, shared);
-    run(machine, each, accesses);
+    if (argc > 4 && std::strcmp(argv[4], "warming") == 0)
+      run<true>(machine, each, accesses);
+    else
+      run<false>(machine, each, accesses);
   }
 }

@@ -66,6 +66,64 @@ TEST_F(Trace, AReplayHasTheRunsMisses) {
   EXPECT_EQ(std::filesystem::file_size(file() + ".0"), 64 * again["instructions"].get<std::uint64_t>());
 }
 
+// The requests that reach the memory are those that the report counts, in each format; the first two have them all in
+// one file.
+TEST_F(Trace, AReplayOfRequestsHasTheReportsReadsAndWrites) {
+  const modelled_run plain = situ::test::run_on(four_cores, {}, "model_walk", {"400000", "1"});
+  const std::uint64_t reads = of_part(plain.report, "dram 0", "reads");
+  const std::uint64_t writes = of_part(plain.report, "dram 0", "writes");
+  EXPECT_GE(reads, 25'000u);  // 1.6 MB in lines of 64 bytes, written once and read once, with an L2 of 1 MiB
+  EXPECT_GE(writes, 8'000u);
+  for (const std::string format : {"ramulator-dram", "ramulator2-loadstore", "ramulator-cpu"}) {
+    SCOPED_TRACE(format);
+    const modelled_run made =
+        situ::test::run_on(four_cores, {"--trace", file(), "--trace-format", format}, "model_walk", {"400000", "1"});
+    ASSERT_EQ(made.result.exit_code, 0) << made.result.err;
+    for (const char* figure : {"modelled_ps", "trace", "cores", "parts"})
+      EXPECT_EQ(plain.report[figure], made.report[figure]) << figure;
+    const bool is_of_core = format == "ramulator-cpu";
+    const auto result = replay(is_of_core ? file() + ".0" : file(), four_cores);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json again = replayed();
+    EXPECT_EQ(again["reads"], reads);
+    EXPECT_EQ(again["writes"], writes);
+    EXPECT_EQ(of_part(again, "dram 0", "reads"), reads);
+    EXPECT_EQ(of_part(again, "dram 0", "writes"), writes);
+    if (!is_of_core) continue;
+    const auto executed = made.report["cores"][0]["instructions"].get<std::uint64_t>();
+    EXPECT_LE(again["instructions"].get<std::uint64_t>(), executed);
+    EXPECT_GE(again["instructions"].get<std::uint64_t>(), executed - executed / 50);  // not those behind the last read
+  }
+}
+
+TEST_F(Trace, ATraceOfRequestsBeginsWithTheRegion) {
+  const modelled_run made = situ::test::run_on(
+      four_cores, {"--fast-forward", "second", "--trace", file(), "--trace-format", "ramulator-dram"}, "model_warm");
+  ASSERT_EQ(made.result.exit_code, 0) << made.result.err;
+  ASSERT_EQ(replay(file(), four_cores).exit_code, 0);
+  EXPECT_EQ(replayed()["reads"], of_part(made.report, "dram 0", "reads"));
+  EXPECT_GE(replayed()["reads"].get<std::uint64_t>(), 256u);
+  const modelled_run flat =
+      situ::test::run_on("flat", {"--trace", file(), "--trace-format", "ramulator-dram"}, "model_walk");
+  EXPECT_EQ(flat.result.exit_code, 2);
+  EXPECT_THAT(flat.result.err, HasSubstr("flat has no memories"));
+}
+
+// Threads that alternate on one core go on within their blocks: each record has its code, and there are as many as the
+// core has executed instructions.
+TEST_F(Trace, ThreadsOfOneCoreKeepTheirBlocks) {
+  const std::string one_core = SITU_TEST_SOURCE_DIR "/model/cachegrind.toml";
+  const modelled_run made = situ::test::run_on(one_core, {"--trace", file()}, "model_two_threads", {"50"});
+  ASSERT_EQ(made.result.exit_code, 0) << made.result.err;
+  EXPECT_GE(made.report["switches"].get<std::uint64_t>(), 100u);
+  std::ifstream stream{file() + ".0", std::ios::binary};
+  std::uint64_t records = 0, without_code = 0;
+  for (std::uint64_t record[8]; stream.read(reinterpret_cast<char*>(record), sizeof(record)); ++records)
+    without_code += record[0] == 0;
+  EXPECT_EQ(without_code, 0u);
+  EXPECT_NEAR(static_cast<double>(records) / made.report["cores"][0]["instructions"].get<double>(), 1, 0.05);
+}
+
 TEST_F(Trace, BadTracesAreRefused) {
   const auto refused = [&](const std::string& trace) {
     const auto result = replay(trace, four_cores);
@@ -75,8 +133,12 @@ TEST_F(Trace, BadTracesAreRefused) {
   EXPECT_THAT(refused(file()), HasSubstr("trace: cannot be read"));
   std::ofstream{file()} << std::string(100, '\0');
   EXPECT_THAT(refused(file()), HasSubstr("trace: ends within the record at byte 64: 36 of 64 bytes"));
+  std::ofstream{file()} << std::string(128, '\x7f');
+  EXPECT_THAT(refused(file()), HasSubstr("the record at byte 0 has is_branch 127"));
   std::ofstream{file()} << std::string(128, 'x');
-  EXPECT_THAT(refused(file()), HasSubstr("the record at byte 0 has is_branch 120"));
+  EXPECT_THAT(refused(file()), HasSubstr("trace:1: is neither \"ADDRESS R|W\""));
+  std::ofstream{file()} << "LD 0x40\nLD nowhere\n";
+  EXPECT_THAT(refused(file()), HasSubstr("trace:2: has no address in nowhere"));
   EXPECT_NE(replay(file(), "flat").exit_code, 0);
 }
 

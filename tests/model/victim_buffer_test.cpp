@@ -106,6 +106,55 @@ class two_levels {
   time_ps now_ = 0;
 };
 
+// A line that has left the second of three caches for its buffer before it is there: the second core waits for it. That
+// cache has one set of four ways, and both cores ask within the 110 ns of the memory.
+TEST(VictimBuffer, BehindASecondLevelWaitsForALineOnItsWay) {
+  std::string text = text_of({.cores = 2,
+                              .l1_lines = 1,
+                              .l2_lines = 4,
+                              .of_l2 = "in = \"l3\"\nvictim_lines = 4\noutstanding = 8\n",
+                              .of_core = "window = 100\nstore_buffer = 8\n"});
+  text.insert(text.find("[[node]]\nid = \"l2\""), R"([[node]]
+id = "l3"
+kind = "cache"
+level = 3
+size = "64 KiB"
+ways = 4
+line_bytes = 64
+latency = "20 ns"
+write_policy = "write_back"
+allocates_on = "reads_and_writes"
+)");
+  modelled_machine machine{parse_machine(text, "three.toml")};
+  machine.map_range(0, 1 << 30, 0);
+  const time_ps begin = 1000 * ns, asked = begin + 20 * ns;
+  for (std::uint64_t line = 0; line < 5; ++line)  // line 0 leaves the L2 for line 4
+    machine.access_ahead(0, {.address = line * line_bytes, .bytes = 8, .instruction = line}, begin);
+  machine.access_ahead(1, {.address = 0, .bytes = 8, .instruction = 0}, asked);
+  for (const part_counters& each : machine.counters())
+    if (each.part == "L2 0") {
+      EXPECT_EQ(each["victim_hits"], 1u);
+    }
+  const time_ps there = machine.wait_for_all(1, asked);
+  EXPECT_GE(there, begin + 110 * ns) << "the line is there when memory has answered";
+  EXPECT_LE(there, begin + 115 * ns);
+}
+
+// The reads of a page walk that find their entry in a buffer are told apart from the program's.
+TEST(VictimBuffer, CountsTheHitsOfWalks) {
+  two_levels with{{.l1_lines = 1,
+                   .of_l1 = "victim_lines = 8",
+                   .of_core = "dtlb = { entries = 1, ways = 1, page = \"4 KiB\" }\npage_walks = \"through_caches\"\n"}};
+  with.access(0, 0);
+  for (int i = 0; i < 3; ++i) {
+    with.access(0, 64);  // another page: its four entries are in the buffer
+    with.access(0, 0);
+  }
+  EXPECT_EQ(with.count("L1d 0", "victim_walk_hits"), 24u);
+  EXPECT_EQ(with.count("L1d 0", "walk_misses"), 28u);
+  EXPECT_EQ(with.count("L1d 0", "victim_hits"), 6u - 1);
+}
+
 // Two lines of one set that alternate (Jouppi, section 3.2): all but the first misses of both hit the buffer.
 TEST(VictimBuffer, ReturnsLinesThatConflict) {
   two_levels with{{.of_l1 = "victim_lines = 1"}};

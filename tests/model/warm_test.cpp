@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -85,6 +86,33 @@ TEST_F(Warm, AWholeRunBeginsWithTheEndOfAnother) {
   EXPECT_EQ(misses(region(made, "first")), 0u);
 }
 
+// The region begins with the caches of the whole run, with no file.
+TEST_F(Warm, FunctionalWarmingLeavesTheWholeRunsCaches) {
+  const std::vector<std::string> warmed{"--fast-forward", "second", "--functional-warming"};
+  for (const std::string& machine : {four_cores, measured_host}) {
+    SCOPED_TRACE(machine);
+    const modelled_run all = run(machine, {}), made = run(machine, warmed);
+    ASSERT_EQ(made.result.exit_code, 0) << made.result.err;
+    const json whole = region(all, "second"), warm = region(made, "second");
+    const json cold = region(run(machine, {"--fast-forward", "second"}), "second");
+    EXPECT_EQ(misses(warm), misses(whole));
+    EXPECT_GE(misses(cold), misses(warm) + 200);
+    EXPECT_NEAR(warm["modelled_ps"].get<double>() / whole["modelled_ps"].get<double>(), 1, 0.02);
+    EXPECT_EQ(warm["cores"][0]["mispredicted"], whole["cores"][0]["mispredicted"]);
+    EXPECT_LE(misses(made.report), misses(warm) + 100) << "the misses before the region are not counted";
+    EXPECT_GE(misses(all.report), 256u);
+  }
+  EXPECT_EQ(region(run(four_cores, warmed), "second")["modelled_ps"],
+            region(run(four_cores, {}), "second")["modelled_ps"]);
+}
+
+TEST_F(Warm, FunctionalWarmingNeedsAFastForwardAndParts) {
+  EXPECT_NE(run(four_cores, {"--functional-warming"}).result.exit_code, 0);
+  const modelled_run flat = run("flat", {"--fast-forward", "second", "--functional-warming"});
+  EXPECT_EQ(flat.result.exit_code, 2);
+  EXPECT_THAT(flat.result.err, HasSubstr("flat has no parts to warm"));
+}
+
 TEST_F(Warm, LatenciesMayDiffer) {
   save(four_cores);
   const modelled_run made =
@@ -108,6 +136,48 @@ TEST_F(Warm, BadFilesAreRefused) {
   EXPECT_THAT(refused(four_cores), HasSubstr("state: was cut off"));
   std::ofstream{file(), std::ios::binary} << "no state";
   EXPECT_THAT(refused(four_cores), HasSubstr("state: is no saved state of a machine"));
+}
+
+// Its checksum and its hash are right, but it has a word less, or one more.
+TEST_F(Warm, CraftedFilesAreRefusedAtTheRegion) {
+  save(four_cores);
+  const std::string whole = content();
+  const auto crafted = [&](int more) {
+    std::vector<std::uint64_t> words((whole.size() - 8) / 8);
+    std::memcpy(words.data(), whole.data() + 8, words.size() * 8);
+    words.resize(static_cast<std::size_t>(std::ssize(words) + more));
+    words[2] += static_cast<std::uint64_t>(more);
+    std::uint64_t checksum = 14695981039346656037ULL;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) checksum = (checksum ^ words[i]) * 1099511628211ULL;
+    words.back() = checksum;
+    std::ofstream made{file(), std::ios::binary};
+    made << "situwarm";
+    made.write(reinterpret_cast<const char*>(words.data()), std::ssize(words) * 8);
+  };
+  for (const auto& [more, why] : {std::pair{-1, "state: the saved state ends before the machine's parts do"},
+                                  std::pair{1, "state: the saved state has more parts than the machine"}}) {
+    crafted(more);
+    const std::vector<std::string> begins{"--warm", file()}, jumps{"--warm", file(), "--fast-forward", "second"};
+    for (const std::vector<std::string>& options : {begins, jumps}) {
+      const modelled_run made = run(four_cores, options);
+      EXPECT_EQ(made.result.exit_code, 2) << made.result.err;
+      EXPECT_THAT(made.result.err, HasSubstr(why));
+    }
+  }
+}
+
+// The file keeps the state of an earlier run until there is another one.
+TEST_F(Warm, ARunThatStopsEarlyKeepsTheFile) {
+  save(four_cores);
+  const std::string before = content();
+  EXPECT_THAT(run(four_cores, {"--save", file(), "--save-after", "third"}).result.err, HasSubstr("was not written"));
+  EXPECT_EQ(content(), before);
+  const modelled_run stopped = situ::test::run_on(
+      four_cores, {"--save", file(), "--save-after", "first", "--trace", "/proc/no/trace"}, "model_warm");
+  EXPECT_EQ(stopped.result.exit_code, 2);
+  EXPECT_EQ(content(), before);
+  save(four_cores, {});  // a longer or shorter state replaces all of it
+  EXPECT_EQ(run(four_cores, {"--warm", file()}).result.exit_code, 0);
 }
 
 TEST_F(Warm, AFileThatCannotBeWrittenIsTold) {

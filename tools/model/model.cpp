@@ -45,7 +45,9 @@ struct model_run_options {
   std::string save;
   std::string save_after;
   std::string warm;
+  bool functional_warming = false;
   std::string trace;
+  std::string trace_format;
   std::string graph_units;
   std::string copy_map;
   bool no_dummies = false;
@@ -64,6 +66,10 @@ constexpr const char* model_run_examples =
     "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
     "  situ model run --machine nemesys-4x4 --sweep l2.size=64KiB,128KiB,256KiB ./program\n"
     "                                                    three machines, and a table\n"
+    "  situ model run --machine nemesys-4x4 --fast-forward solve --functional-warming ./program\n"
+    "                                                    prices region solve alone, with warm caches\n"
+    "  situ model run --machine nemesys-4x4 --trace p.trace --trace-format ramulator-dram ./program\n"
+    "                                                    what misses all caches, for a simulator of DRAM\n"
     "  situ model machines                               the machines that run programs\n"
     "  situ model assumed nemesys-4x4                    what of that machine has no source, and in which range it is\n"
     "  situ model compare before.json after.json         two reports of --json, by region and function\n"
@@ -107,7 +113,9 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   if (!options.save.empty()) set("SITU_MODEL_SAVE", options.save);
   if (!options.save_after.empty()) set("SITU_MODEL_SAVE_AFTER", options.save_after);
   if (!options.warm.empty()) set("SITU_MODEL_WARM", options.warm);
+  set("SITU_MODEL_FUNCTIONAL_WARMING", options.functional_warming ? "1" : "0");
   if (!options.trace.empty()) set("SITU_MODEL_TRACE", options.trace);
+  if (!options.trace_format.empty()) set("SITU_MODEL_TRACE_FORMAT", options.trace_format);
   set("SITU_MODEL_GRAPH_UNITS", options.graph_units);
   set("SITU_MODEL_COPY_MAP", options.copy_map);
   set("SITU_MODEL_DUMMIES", options.no_dummies ? "0" : "1");
@@ -206,7 +214,7 @@ void add_compare_command(CLI::App& model) {
 
 void add_replay_command(CLI::App& model) {
   CLI::App* command =
-      model.add_subcommand("replay", "Run a trace of ChampSim's format on a core of a modelled machine");
+      model.add_subcommand("replay", "Run a trace of ChampSim's or Ramulator's formats on a modelled machine");
   auto options = std::make_shared<replay_options>();
   command->add_option("trace", options->trace, "The trace, unpacked; - for the standard input")
       ->required()
@@ -214,7 +222,8 @@ void add_replay_command(CLI::App& model) {
   command->add_option("--machine", options->machine, "A machine's file, or one that comes with Situ by its name")
       ->required()
       ->type_name("FILE|NAME");
-  command->add_option("--core", options->core, "The core that runs it (0)")->type_name("N");
+  command->add_option("--core", options->core, "The core that runs it, or whose cycles send its requests (0)")
+      ->type_name("N");
   command
       ->add_option("--set", options->settings,
                    "A figure of the machine that takes the place of its file's, as in situ model run")
@@ -222,10 +231,13 @@ void add_replay_command(CLI::App& model) {
       ->allow_extra_args(false);
   command->add_option("--json", options->json, "Write the counters as JSON, too")->type_name("FILE");
   command->footer(
+      "The trace itself says which format it has. One of ChampSim's runs on the core; those of Ramulator's (see situ "
+      "model\nrun --trace-format) have passed caches already: their requests go to the machine's first memory.\n"
       "Examples:\n"
       "  situ model replay walk.trace.0 --machine xeon-max-9480-flat\n"
       "  xz -dc 600.perlbench.champsimtrace.xz | situ model replay - --machine xeon-max-9480-flat\n"
-      "Exit code: 0; 1 if the file is no such trace, or ends within a record.");
+      "  situ model replay dram.trace --machine nemesys-4x4 --set dram.bandwidth=2GB/s\n"
+      "Exit code: 0; 1 if the file is no such trace, ends within a record, or has a bad line, which is named.");
   command->callback([options] {
     options->machine = machine_file_of(options->machine);
     replay_trace(*options);
@@ -254,10 +266,18 @@ void add_model_command(CLI::App& app) {
                    "How far a core may run ahead of others while nobody can see what it does (1000)")
       ->type_name("NS");
   command->add_flag("--strict", options->strict, "Never ahead: every access in the order of time (slow)");
-  command
-      ->add_option("--fast-forward", options->fast_forward,
-                   "Until this region of the program begins (situ/model/region.h), accesses are not priced")
-      ->type_name("REGION");
+  CLI::Option* const fast_forward =
+      command
+          ->add_option("--fast-forward", options->fast_forward,
+                       "Until this region of the program begins (situ/model/region.h), accesses are not priced")
+          ->type_name("REGION");
+  CLI::Option* const warming =
+      command
+          ->add_flag(
+              "--functional-warming", options->functional_warming,
+              "Until then accesses still change what caches, TLBs, prefetchers and branch predictors hold, in no "
+              "time: the region begins with warm caches")
+          ->needs(fast_forward);
   CLI::Option* const save =
       command
           ->add_option("--save", options->save,
@@ -269,6 +289,7 @@ void add_model_command(CLI::App& app) {
   command
       ->add_option("--warm", options->warm,
                    "Begin with the contents that --save has written, or with --fast-forward begin the region with them")
+      ->excludes(warming)
       ->type_name("FILE");
   CLI::Option* const trace =
       command
@@ -276,6 +297,13 @@ void add_model_command(CLI::App& app) {
                        "Write what each core executes as a trace of ChampSim's format, to FILE.0 for core 0 and so on; "
                        "from the region of --fast-forward on (slow)")
           ->type_name("FILE");
+  command
+      ->add_option("--trace-format", options->trace_format,
+                   "Another format of this trace. Of the requests that reach the memories, of all cores in FILE: "
+                   "ramulator-dram (0x12345680 R), ramulator2-loadstore (LD 0x12345680). Of those and the instructions "
+                   "between them, of each core in FILE.0 and so on: ramulator-cpu (3 20734016). Unless given: champsim")
+      ->check(CLI::IsMember({"champsim", "ramulator-dram", "ramulator2-loadstore", "ramulator-cpu"}))
+      ->needs(trace);
   command->add_flag("--profile", options->profile, "The report says where the modelled time went, by function");
   command->add_flag("--objects", options->objects,
                     "The report says what the accesses to each object cost (blocks by the line that allocated them, "

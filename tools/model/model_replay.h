@@ -1,4 +1,4 @@
-// `situ model replay`: a trace of ChampSim's format on a modelled machine.
+// `situ model replay`: a trace of ChampSim's or Ramulator's formats on a modelled machine.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,6 @@ struct replay_options {
   std::string json;  // a file, or empty
 };
 
-// Replays the trace and prints the machine's counters. Throws bad_file for a trace that ends within a record or is none,
+// Replays the trace and prints the machine's counters. Throws bad_file for a trace that ends within a record, has a bad line, or is none,
 // bad_argument for a core that the machine does not have. `machine`: a machine's file.
 void replay_trace(const replay_options& options);

@@ -4,7 +4,10 @@
 #include <bit>
 #include <cmath>
 
+#include <situ/base/error.h>
+
 #include "model/execution/object_log.h"
+#include "model/execution/request_trace.h"
 #include "model/execution/time_profile.h"
 #include "model/execution/trace_writer.h"
 #include "model/parts/branch_predictor.h"
@@ -77,7 +80,16 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
   give_branch_predictors();
   give_shared_widths();
   if (options_.profiles) profile_ = std::make_unique<time_profile>(cores_.size());
-  if (options_.sees_objects || !options_.trace.empty()) see_hits();
+  if (options_.requests) {
+    requests_ = std::make_unique<request_trace>(options_.trace, *options_.requests);
+    if (!machine_->observe_memories(this))
+      throw_error(errc::bad_argument,
+                  "flat has no memories whose requests a trace of Ramulator's could have: name a machine's file");
+  }
+  if (fast_forward_ && options_.warms && !machine_->begin_warming())
+    throw_error(errc::bad_argument,
+                "flat has no parts to warm: name a machine's file, or leave out --functional-warming");
+  if (options_.sees_objects || sees_instructions()) see_hits();
 }
 
 engine::~engine() = default;
@@ -87,7 +99,8 @@ engine::~engine() = default;
 void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at) {
   core* c = running;
   if (c == &nobody || bytes == 0) return;
-  if (fast_forward_) return pass_by(*c, kind);
+  if (fast_forward_) [[unlikely]]
+    return options_.warms ? warm(address, bytes, kind, at) : pass_by(*c, kind);
   if (watched.holds(address) || watched.holds(address + bytes - 1)) return access_watched(address, bytes, kind, at);
   if (is_atomic(kind)) self_->last_read = {};
   if ((address ^ (address + bytes - 1)) >> c->line_shift == 0) [[likely]] {
@@ -138,10 +151,10 @@ void engine::see_hits() {
     if (c.own_front != &no_front) longest = std::max(longest, c.line_shift);
     c.front = c.aligned_front = &no_front;
     c.set_mask = c.aligned_mask = 0;
-    if (!options_.trace.empty()) c.text_bytes = 0;  // the engine sees all blocks, too
+    if (sees_instructions()) c.text_bytes = 0;  // the engine sees all blocks, too
   }
   sees_hits_ = true;
-  if (!options_.trace.empty()) trace_ = std::make_unique<trace_writer>(options_.trace);
+  if (sees_instructions()) trace_ = std::make_unique<trace_writer>(options_.trace);
   if (!options_.sees_objects) return;
   objects_ = std::make_unique<object_log>(static_cast<std::uint32_t>(longest));
   the_objects = objects_.get();
@@ -187,12 +200,50 @@ void engine::on_taken(std::uint32_t core, std::uint64_t address) {
   if (shared_lines_.take(cores_[core], address, now, machine_->transfer_ps(core))) found_at_ = now;
 }
 
+// Runs while the machine carries out an access of the running thread's core, or an event.
+void engine::on_request(std::uint32_t /*memory*/, std::uint64_t address, std::uint64_t /*bytes*/, bool writes) {
+  if (fast_forward_) return;
+  const outside_time scope;
+  requests_->add(handles_event_ || self_ == nullptr ? nullptr : self_->on, address, writes);
+}
+
+std::string engine::end_traces() {
+  if (trace_) trace_->end();
+  return requests_ ? requests_->end() : std::string{};
+}
+
 // Counts an access without pricing it.
 void engine::pass_by(core& c, access_kind kind) {
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.hit_ps;
   c.clock += c.hit_ps;
   if (c.clock > c.quantum_end) end_quantum();
+}
+
+// Makes an access by functional warming, in the order of time like any other: cores take lines from each other.
+void engine::warm(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at) {
+  const std::uintptr_t line_bytes = std::uintptr_t{1} << running->line_shift;
+  for (const std::uintptr_t end = address + bytes; address < end;) {
+    const std::uintptr_t line_end = std::min((address | (line_bytes - 1)) + 1, end);
+    take_turn();
+    if (!fast_forward_) return access(address, end - address, kind, at);  // another thread has begun the region
+    warm_line(*running, address, static_cast<std::uint32_t>(line_end - address), kind);
+    if (line_end != end) ++running->further_lines[static_cast<int>(kind)];
+    address = line_end;
+  }
+}
+
+void engine::warm_line(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind) {
+  const outside_time scope;
+  if (!c.is_device) {
+    shared_lines_.access(address, c.clock);
+    machine_->warm(c.index, address >= first_library_address ? first_library_address + (address & 4095) : address,
+                   bytes, kind, c.clock);
+    c.page = address & c.page_mask;
+  }
+  ++c.slow[static_cast<int>(kind)];
+  c.slow_ps += c.hit_ps;
+  c.clock += c.hit_ps;
 }
 
 // Makes an access under invariant 5.

@@ -23,6 +23,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -36,6 +37,8 @@
 #include "model/execution/shared_lines.h"
 #include "model/execution/signals.h"
 #include "model/parts/issue_slots.h"
+#include "model/parts/memory_observer.h"
+#include "model/parts/ramulator_trace.h"
 
 extern "C" const char __executable_start;  // NOLINT: the linker's name of the program's first byte
 extern "C" const char etext;               // and of the end of its code
@@ -46,6 +49,7 @@ struct thread;
 struct shared_width;
 class branch_predictor;
 class object_log;
+class request_trace;
 class time_profile;
 class trace_writer;
 
@@ -209,7 +213,10 @@ struct engine_options {
   bool profiles = false;      // records each function's time
   bool sees_objects = false;  // records what the accesses to each object cost
   std::string trace;          // a trace of each core goes to this file and its number; empty: none
-  std::string fast_forward;   // accesses are not priced until this region begins; empty: all accesses are priced
+  // The trace is one of Ramulator's; empty: of ChampSim's.
+  std::optional<ramulator_format> requests;
+  bool warms = false;        // accesses before that region keep caches, TLBs and prefetchers up to date
+  std::string fast_forward;  // accesses are not priced until this region begins; empty: all accesses are priced
 };
 
 // Addresses whose bytes may differ between tiles: each access to them goes to the machine. The range is empty unless
@@ -222,7 +229,7 @@ struct watched_range {
 };
 extern constinit watched_range watched;
 
-class engine final : private sharing_observer {
+class engine final : private sharing_observer, private memory_observer {
  public:
   engine(std::unique_ptr<memory_port> machine, const engine_options& options);
   ~engine() override;
@@ -245,19 +252,17 @@ class engine final : private sharing_observer {
   bool check_coherence(std::function<void(const coherence_report&)> found);
 
   // Returns whether accesses are not priced yet: each access then takes the time of a hit in the first cache, and
-  // reaches no cache.
+  // reaches no cache, or, by functional warming, changes what caches, TLBs and prefetchers hold.
   [[nodiscard]] bool is_fast_forward() const noexcept { return fast_forward_; }
   // Ends the fast forward if this region is the one to wait for.
   void stop_fast_forward(std::string_view region) {
-    if (!fast_forward_ || region != options_.fast_forward) return;
-    fast_forward_ = false;
-    load_warm_state();
+    if (fast_forward_ && region == options_.fast_forward) end_fast_forward();
   }
   // Those of the machine, with the cores' branch predictors (warm_start.h). begin_with() waits for the end of a fast
   // forward.
   [[nodiscard]] std::uint64_t state_hash() const;
   void save_state(state_words& to) const;
-  void begin_with(state_words words);
+  void begin_with(state_words words, std::string file);
 
   // --- for the running core
   // Waits until no other core has earlier work: invariant 2.
@@ -313,8 +318,9 @@ class engine final : private sharing_observer {
   [[nodiscard]] sharing_figures sharing() const noexcept { return shared_lines_.figures(); }
   [[nodiscard]] thread& self() noexcept { return *self_; }
   [[nodiscard]] const time_profile* profile() const noexcept { return profile_.get(); }  // null unless requested
-  [[nodiscard]] trace_writer* trace() const noexcept { return trace_.get(); }            // the same
   [[nodiscard]] object_log* objects() const noexcept { return objects_.get(); }          // null unless requested
+  // Writes the rest of the traces. Returns what a trace's format had no place for.
+  [[nodiscard]] std::string end_traces();
   [[nodiscard]] thread* find(std::uintptr_t fs_base) noexcept;
   // Returns the tile of a place's threads: places take the tiles that have cores, in turn.
   [[nodiscard]] std::uint32_t tile_of_place(std::uint32_t place) const noexcept {
@@ -347,7 +353,11 @@ class engine final : private sharing_observer {
     return c.is_device ? sharing_counts{} : machine_->sharing(c.index);
   }
   void on_taken(std::uint32_t core, std::uint64_t address) override;
+  void on_request(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool writes) override;
+  void end_fast_forward();
   void load_warm_state();
+  // Returns whether a trace of all instructions is written.
+  [[nodiscard]] bool sees_instructions() const noexcept { return !options_.trace.empty() && !options_.requests; }
   void see_hits();
   [[nodiscard]] bool hit_in_own_front(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   // An access that is over, for those who want to see all.
@@ -366,6 +376,8 @@ class engine final : private sharing_observer {
   // `seen`: the address, or for libraries the part of it that is the same in each run.
   void note_access(const core& c, std::uintptr_t seen, const seen_access& of);
   void pass_by(core& c, access_kind kind);
+  void warm(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
+  void warm_line(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind);
   void access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   void access_at_once(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   time_ps access_ahead(core& c, std::uintptr_t address, std::uintptr_t seen, std::uint32_t bytes, access_kind kind,
@@ -385,6 +397,7 @@ class engine final : private sharing_observer {
   void call_watcher(time_ps earliest);
   void give_instruction_caches();
   void fetch_line(std::uint32_t line, std::uintptr_t code);
+  void warm_fetch(std::uint32_t line);
   [[nodiscard]] block_cost read_cost(const core& of, std::uintptr_t code, bool is_own) const;
   void give_block_costs();
   static void give_own_block_costs(core& to);
@@ -407,6 +420,7 @@ class engine final : private sharing_observer {
   std::unique_ptr<time_profile> profile_;
   std::unique_ptr<object_log> objects_;
   std::unique_ptr<trace_writer> trace_;
+  std::unique_ptr<request_trace> requests_;
   bool sees_hits_ = false;  // there is one of these
   const engine_options options_;
   std::vector<core> cores_;
@@ -434,7 +448,8 @@ class engine final : private sharing_observer {
   std::atomic<bool> watch_soon_ = false;
   bool checks_coherence_ = false;
   bool fast_forward_ = false;
-  state_words warm_;  // what a fast forward ends with; empty: cold caches
+  state_words warm_;       // what a fast forward ends with; empty: cold caches
+  std::string warm_file_;  // of which file
   std::uint32_t held_ = 0;
   std::uint64_t lonely_wakes_ = 0;  // timers that expired while all threads slept
   std::uint64_t progress_at_ = 0;   // lonely_wakes_ at the last change

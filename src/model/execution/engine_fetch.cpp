@@ -57,10 +57,18 @@ void engine::fetch(fetched_lines lines, std::uintptr_t code) {
       fetch_line(line, code);
 }
 
+// Fetches a line by functional warming.
+void engine::warm_fetch(std::uint32_t line) {
+  core& c = *running;
+  c.fetch_page = line >> c.fetch_page_shift;
+  const outside_time scope;
+  machine_->warm(c.index, std::uintptr_t{line} << c.fetch_shift, 1, access_kind::fetch, c.clock);
+}
+
 // Translates the line's page if it differs from the previous page, and fetches the line. Only a miss is visible to
 // others, and waits for its turn.
 void engine::fetch_line(std::uint32_t line, std::uintptr_t code) {
-  if (fast_forward_) return;
+  if (fast_forward_) return options_.warms ? warm_fetch(line) : void();
   core& c = *running;
   const std::uintptr_t address = std::uintptr_t{line} << c.fetch_shift;
   const time_ps came = c.clock;

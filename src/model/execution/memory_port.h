@@ -41,6 +41,7 @@ struct hardware_thread {
   std::uint32_t count = 1;
 };
 
+class memory_observer;
 class memory_rooms;
 class modelled_machine;
 
@@ -90,6 +91,10 @@ class memory_port {
   virtual time_ps branch(std::uint32_t, bool, std::uint64_t, time_ps restart, time_ps now) { return now + restart; }
   // Returns when all accesses that the core has in flight are done.
   virtual time_ps wait_for_all(std::uint32_t, time_ps now) { return now; }
+  // Those of modelled_machine. begin_warming() returns false if the machine has no parts to warm.
+  [[nodiscard]] virtual bool begin_warming() { return false; }
+  virtual void end_warming() {}
+  virtual void warm(std::uint32_t, std::uintptr_t /*address*/, std::uint32_t /*bytes*/, access_kind, time_ps) {}
   // Operate on all caches of the core's tile for [begin, end); the whole address space stands for all lines that the
   // caches hold. Return when the operation is done. invalidate() loses the dirty bytes of dropped lines, but flushes
   // lines that the range covers only in part.
@@ -143,6 +148,8 @@ class memory_port {
   [[nodiscard]] virtual time_ps transfer_ps(std::uint32_t /*core*/) const { return 0; }
   // Sets the observer of lines that cores take from each other.
   virtual void observe_sharing(sharing_observer* /*observer*/) {}
+  // Sets the observer of requests that reach the memories. Returns false if the machine has no memories.
+  [[nodiscard]] virtual bool observe_memories(memory_observer* /*observer*/) { return false; }
   // Are those of modelled_machine.
   [[nodiscard]] virtual std::uint64_t state_hash() const = 0;
   virtual void save_state(state_words& to) const = 0;

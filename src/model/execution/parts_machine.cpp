@@ -108,6 +108,14 @@ class parts_machine final : public memory_port {
     return machine_.branch(core, foreseen, instruction, restart, now);
   }
   time_ps wait_for_all(std::uint32_t core, time_ps now) override { return machine_.wait_for_all(core, now); }
+  [[nodiscard]] bool begin_warming() override {
+    machine_.begin_warming();
+    return true;
+  }
+  void end_warming() override { machine_.end_warming(); }
+  void warm(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind, time_ps now) override {
+    machine_.warm(core, address, bytes, kind, now);
+  }
   time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
     return machine_.write_back(core, begin, end, now);
   }
@@ -180,6 +188,10 @@ class parts_machine final : public memory_port {
   [[nodiscard]] sharing_counts sharing(std::uint32_t core) const override { return machine_.sharing(core); }
   [[nodiscard]] time_ps transfer_ps(std::uint32_t core) const override { return machine_.transfer_time(core); }
   void observe_sharing(sharing_observer* observer) override { machine_.observe_sharing(observer); }
+  [[nodiscard]] bool observe_memories(memory_observer* observer) override {
+    machine_.observe_memories(observer);
+    return true;
+  }
   [[nodiscard]] std::uint64_t state_hash() const override { return machine_.state_hash(); }
   void save_state(state_words& to) const override { machine_.save_state(to); }
   void load_state(state_reader& from) override { machine_.load_state(from); }

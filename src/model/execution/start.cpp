@@ -14,7 +14,9 @@
 //   SITU_MODEL_SAVE      file for the contents of caches, TLBs and predictors, at the end of the region SITU_MODEL_SAVE_AFTER
 //                        or of the run
 //   SITU_MODEL_WARM      such a file, with whose contents the run begins, or the region SITU_MODEL_FAST_FORWARD
-//   SITU_MODEL_TRACE     files for traces of the cores: this name and each core's number
+//   SITU_MODEL_FUNCTIONAL_WARMING 1: accesses before that region keep caches, TLBs and prefetchers up to date
+//   SITU_MODEL_TRACE     files for traces of the cores: this name and each core's number; or, of requests, this file
+//   SITU_MODEL_TRACE_FORMAT champsim, ramulator-dram, ramulator2-loadstore, or ramulator-cpu; unless given, the first
 //   SITU_MODEL_GRAPH_UNITS auto, devices, copy-only or software: copies graphs of offloads; auto: devices, if any
 //   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
 //   SITU_MODEL_DUMMIES   0: makes no allocations that stand for those of a copy by software
@@ -65,7 +67,6 @@
 #include "model/execution/run_watch.h"
 #include "model/execution/stacks.h"
 #include "model/execution/timeline.h"
-#include "model/execution/trace_writer.h"
 #include "model/execution/warm_start.h"
 
 // The mark by which `situ model run` recognises a modelled program (tools/command/program_file.h).
@@ -170,9 +171,14 @@ run_options read_options() {
   made.engine.profiles = number_of("SITU_MODEL_PROFILE", 0) != 0;
   made.engine.sees_objects = number_of("SITU_MODEL_OBJECTS", 0) != 0;
   if (const char* const trace = std::getenv("SITU_MODEL_TRACE")) made.engine.trace = trace;
+  const std::size_t format =
+      choice_of("SITU_MODEL_TRACE_FORMAT", {"champsim", "ramulator-dram", "ramulator2-loadstore", "ramulator-cpu"});
+  if (format > 0 && !made.engine.trace.empty())
+    made.engine.requests = ramulator_format{static_cast<std::uint8_t>(format - 1)};
   made.is_quiet = number_of("SITU_MODEL_QUIET", 0) != 0;
   made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
   if (const char* const region = std::getenv("SITU_MODEL_FAST_FORWARD")) made.engine.fast_forward = region;
+  made.engine.warms = number_of("SITU_MODEL_FUNCTIONAL_WARMING", 0) != 0;
   made.memories = static_cast<std::uint32_t>(number_of("SITU_MODEL_MEMORIES", 0));
   if (const char* const wanted = std::getenv("SITU_MODEL_INTENT")) made.wanted = intent_of(wanted);
   const std::size_t units = choice_of("SITU_MODEL_GRAPH_UNITS", {"auto", "devices", "copy-only", "software"});
@@ -229,7 +235,9 @@ void write(const output_file& to, std::string_view text, const char* what = the_
   give_up((std::string{"cannot write "} + what + " to " + to.name + ": " + why).c_str());
 }
 
+// The file keeps what it had until now: a run that stops early loses no other run's state.
 void save_state() {
+  host_call(SYS_ftruncate, state_file.descriptor, 0);
   write(state_file, saved_state(*the_engine), the_state);
   state_file.descriptor = -1;
 }
@@ -238,7 +246,8 @@ void save_state() {
 void save_at_end() {
   if (state_file.descriptor < 0) return;
   if (!options.save_after.empty())
-    return say(("situ model: region " + options.save_after + " never ended: " + options.save + " is empty\n").c_str());
+    return say(
+        ("situ model: region " + options.save_after + " never ended: " + options.save + " was not written\n").c_str());
   save_state();
 }
 
@@ -248,7 +257,7 @@ void write_report(int code) {
   end_watch();
   the_regions().end_all(*the_engine);
   save_at_end();
-  if (the_engine->trace() != nullptr) the_engine->trace()->end();
+  say(the_engine->end_traces().c_str());
   if (the_engine->is_fast_forward())
     say(("situ model: region " + options.engine.fast_forward + " never began: no access was priced\n").c_str());
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
@@ -274,11 +283,11 @@ void write_report(int code) {
 }
 
 // Opens a file by the host's calls: buffers of the C library would move the program's allocations.
-void open(output_file& made, const std::string& name, const char* what = the_report) {
+void open(output_file& made, const std::string& name, const char* what = the_report, int truncates = O_TRUNC) {
   if (name.empty()) return;
   made = {.name = name,
           .descriptor = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(name.c_str()),
-                                  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+                                  O_WRONLY | O_CREAT | O_CLOEXEC | truncates, 0666)};
   if (made.descriptor < 0) give_up((std::string{"cannot write "} + what + " to " + name).c_str());
 }
 
@@ -375,7 +384,7 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   begin_openmp();
   try {
     make_engine();
-    open(state_file, options.save, the_state);  // after it was read: it may be the one that the run begins with
+    open(state_file, options.save, the_state, 0);
     if (!options.page.empty()) over_time = new timeline;
     count_imported_calls();
     begin_watch(*the_engine, {.over_time = over_time, .shows_progress = !options.is_quiet});

@@ -4,11 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "model/execution/engine.h"
+#include "model/execution/host_calls.h"
 #include "model/parts/branch_predictor.h"
 
 namespace situ::model {
@@ -23,7 +26,7 @@ void begin_with_state(engine& in, const std::string& file) {
   std::ifstream stream{file, std::ios::binary};
   if (!stream) throw_error(errc::bad_file, fmt::format("{}: cannot be read", file));
   const std::string content{std::istreambuf_iterator<char>{stream}, {}};
-  in.begin_with(decode_state(content, in.state_hash(), file));
+  in.begin_with(decode_state(content, in.state_hash(), file), file);
 }
 
 // --- the engine's part -----------------------------------------------------------------------------------------------
@@ -40,17 +43,40 @@ void engine::save_state(state_words& to) const {
   for (const auto& each : branch_predictors_) each->save(to);
 }
 
-void engine::begin_with(state_words words) {
+void engine::begin_with(state_words words, std::string file) {
   warm_ = std::move(words);
+  warm_file_ = std::move(file);
   if (!fast_forward_) load_warm_state();
 }
 
+// What the program has accessed so far is no part of the machine's counts.
+void engine::end_fast_forward() {
+  fast_forward_ = false;
+  if (options_.warms) {
+    machine_->end_warming();
+    for (core& c : cores_) {
+      std::ranges::copy(c.hits, c.told_hits);
+      c.told_fetch_hits = c.fetch_hits;
+    }
+  }
+  try {
+    load_warm_state();
+  } catch (const std::exception& failure) {  // the program calls: it must see no exception of the executor's
+    give_up(failure.what());
+  }
+}
+
+// The checksum and the hash of the file were right: it was written as a state of this machine, if not by one.
 void engine::load_warm_state() {
   if (warm_.empty()) return;
-  state_reader from{warm_};
-  machine_->load_state(from);
-  for (const auto& each : branch_predictors_) each->load(from);
-  if (!from.is_at_end()) throw_error(errc::bad_file, "the saved state has more parts than the machine");
+  try {
+    state_reader from{warm_};
+    machine_->load_state(from);
+    for (const auto& each : branch_predictors_) each->load(from);
+    if (!from.is_at_end()) throw_error(errc::bad_file, "the saved state has more parts than the machine");
+  } catch (const error& failure) {
+    throw_error(errc::bad_file, fmt::format("{}: {}", warm_file_, failure.message()));
+  }
   warm_ = {};
 }
 

@@ -9,7 +9,8 @@
 // 4. A line that enters a cache in front of an exclusive one leaves the exclusive cache, with its dirty bit; a line that
 //    leaves that cache, dirty or not, enters the exclusive one.
 // 5. A victim buffer is such an exclusive cache of one set, directly behind its cache. It is no part of the tile's outer
-//    world: a hit in it takes no bus and no miss register, and it has the level of its cache.
+//    world: a hit in that of a first cache takes no bus and no miss register, and it has the level of its cache. Further
+//    out a hit in it takes what a hit in its cache takes, and the cache's hit time once more.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
@@ -106,8 +107,10 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   core_state& c = cores[core];
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
-  if (way.front()->has_victims && level == 1) [[unlikely]]
-    return get_victim(core, way, address, to_own, now);
+  if (c.has_victims) [[unlikely]] {
+    if (level == 1 && way.front()->has_victims) return get_victim(core, way, address, to_own, now);
+    now = ask_outer_victim(way, level, address, now);
+  }
   if (c.has_registers) now = free_registers(c.core, way.first(level), now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
@@ -145,7 +148,15 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   return done;
 }
 
-// Does the same for a line in the first cache's victim buffer. The line may still be on its way.
+// Returns when the line may be asked for so that it has arrived, if it was found in a victim buffer further out.
+[[gnu::noinline]] time_ps modelled_machine::impl::ask_outer_victim(path way, std::size_t level, std::uint64_t address,
+                                                                   time_ps now) {
+  if (level == way.size() || way[level]->victims_of == nullptr) return now;
+  const cache_state& from = *way[level];
+  return std::max(now + from.hit_time, from.arrival_of_victim(from.tags.line_of(address), now)) - from.hit_time;
+}
+
+// Does what get_line() does for a line in the first cache's victim buffer. The line may still be on its way.
 [[gnu::noinline]] time_ps modelled_machine::impl::get_victim(std::uint32_t core, path way, std::uint64_t address,
                                                              bool to_own, time_ps now) {
   core_state& c = cores[core];
@@ -320,6 +331,10 @@ bool modelled_machine::impl::drop_inner(const cache_state& outer, std::uint64_t 
 time_ps modelled_machine::impl::write_to_memory(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes,
                                                 time_ps now) {
   const home where = home_of(address, tile);
+  if (is_warming) [[unlikely]] {
+    if (!where.own) memories[where.memory].warm(address, bytes, true);
+    return now;
+  }
   if (where.own) return memories[where.memory].access(address, bytes, true, now);
   return remote_access(tile, where.memory, address, bytes, true, now);
 }

@@ -111,16 +111,21 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   std::size_t found = level + 1;
   while (found < way.size() && !way[found]->tags.hit(way[found]->tags.line_of(address))) ++found;
   for (std::size_t i = level; i < found; ++i)
-    if (!way[i]->under_way.has_free(c.core, now)) return false;
+    if (!is_warming && !way[i]->under_way.has_free(c.core, now)) return false;
   for (const cache_state* peer : c.peers)
     if (peer->tags.state(peer->tags.line_of(address)).dirty) return true;
   const home where = home_of(address, c.tile);
   const found_at_peers others = ask_peers(c, address, false);
-  time_ps done = 0;
-  if (found < way.size()) {
+  time_ps done = now;
+  if (is_warming) {
+    const set_associative_cache& outer = way.back()->tags;
+    if (found == way.size())
+      memories[where.memory].warm(outer.address_of(outer.line_of(address)), outer.line_bytes(), false);
+  } else if (found < way.size()) {
     cache_state& from = *way[found];
     const time_ps begin = send_line(way, found, now);
     done = std::max(begin + from.hit_time, from.arrival(from.tags.line_of(address), begin));
+    if (from.victims_of != nullptr) done = std::max(done, from.arrival_of_victim(from.tags.line_of(address), begin));
   } else {
     done = get_from_memory(core, *way.back(), where, address, cache.tags.line_bytes(), now);
   }
@@ -129,8 +134,9 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
     if (!way[i]->is_exclusive)
       fill(*way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
   if (const std::uint64_t line = cache.tags.line_of(address); cache.tags.holds(line)) cache.tags.mark_prefetched(line);
-  keep_under_way(core, way.subspan(level, found - level), address, now, done,
-                 c.past_misses ? c.past_misses->settled : now);
+  if (!is_warming)
+    keep_under_way(core, way.subspan(level, found - level), address, now, done,
+                   c.past_misses ? c.past_misses->settled : now);
   return true;
 }
 

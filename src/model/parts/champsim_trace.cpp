@@ -13,9 +13,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Caches keep two bits beside a line: an address beyond this is none of a program.
-constexpr std::uint64_t address_end = std::uint64_t{1} << 57;
-
 }  // namespace
 
 bool champsim_reader::next(champsim_record& record) {
@@ -37,7 +34,7 @@ bool champsim_reader::next(champsim_record& record) {
   };
   if (made.is_branch > 1 || made.branch_taken > 1)
     refuse(fmt::format("has is_branch {} and branch_taken {}", made.is_branch, made.branch_taken));
-  const auto is_beyond = [](std::uint64_t address) { return address >= address_end; };
+  const auto is_beyond = [](std::uint64_t address) { return address >= trace_address_end; };
   if (std::ranges::any_of(made.destination_memory, is_beyond) || std::ranges::any_of(made.source_memory, is_beyond))
     refuse("has an address of more than 57 bits");
   record = made;

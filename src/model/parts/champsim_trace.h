@@ -20,6 +20,9 @@
 
 namespace situ::model {
 
+// Caches keep two bits beside a line: an address in a trace that is not below this is none of a program.
+inline constexpr std::uint64_t trace_address_end = std::uint64_t{1} << 57;
+
 struct champsim_record {
   std::uint64_t ip = 0;
   std::uint8_t is_branch = 0;

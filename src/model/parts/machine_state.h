@@ -88,6 +88,10 @@ struct modelled_machine::impl {
         prefetches_late += tags.take_first_use(line) ? 1 : 0;
       return there;
     }
+    // Does the same for a line in a victim buffer, which its cache has requested. pre: victims_of.
+    [[nodiscard]] time_ps arrival_of_victim(std::uint64_t line, time_ps now) const noexcept {
+      return victims_of->under_way.arrival(line, now);
+    }
   };
   // The second level of a core's TLBs, and its page-walk cache.
   struct further_translation {
@@ -111,6 +115,7 @@ struct modelled_machine::impl {
     cache_state* first_data = nullptr;  // the first caches of these paths
     cache_state* first_fetch = nullptr;
     bool has_registers = false;       // a cache of these paths has a limit of misses in flight, or a prefetcher
+    bool has_victims = false;         // a cache of these paths has a victim buffer
     std::vector<cache_state*> peers;  // used data caches of the tile that are not on the core's path
     tlb itlb;
     tlb dtlb;
@@ -170,6 +175,7 @@ struct modelled_machine::impl {
                    time_ps now);
   time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
                    time_ps now);
+  static time_ps ask_outer_victim(path caches_on_way, std::size_t level, std::uint64_t address, time_ps now);
   time_ps get_victim(std::uint32_t core, path caches_on_way, std::uint64_t address, bool to_own, time_ps now);
   std::size_t look_outwards(path caches_on_way, std::uint64_t address);
   // Reserves the way of a line from the cache at `level` to the one in front of it. Returns when the line begins.
@@ -182,6 +188,13 @@ struct modelled_machine::impl {
                     time_ps done);
   void keep_under_way(std::uint32_t core, path missed, std::uint64_t address, time_ps begin, time_ps end,
                       time_ps settled);
+
+  // functional_warming.cpp
+  void warm_read(std::uint32_t core, path all, std::uint64_t address);
+  void warm_write(std::uint32_t core, std::uint64_t address);
+  void warm_line(std::uint32_t core, path way, const home& where, std::uint64_t address, bool to_own);
+  void warm_write_below(std::uint32_t core, std::uint64_t address);
+  void warm_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
 
   // page_walks.cpp
   time_ps translate(std::uint32_t core, tlb& first, std::uint64_t address, time_ps now);
@@ -250,6 +263,7 @@ struct modelled_machine::impl {
   page_sizes pages;
   bool walks_through_caches = false;  // of a core of the machine
   bool is_walking = false;            // the caches are asked for an entry of the page table
+  bool is_warming = false;            // accesses change what caches hold, but take no time and are not counted
   std::function<page_home(std::uint64_t address, std::uint32_t tile)> finder;
   line_observer* observer = nullptr;
   sharing_observer* sharing = nullptr;

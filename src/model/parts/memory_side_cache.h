@@ -56,6 +56,14 @@ class memory_side_cache {
     return done;
   }
 
+  // Changes what the cache holds, as access() does, without time.
+  void warm(std::uint64_t address, std::uint64_t bytes, bool write) {
+    for (std::uint64_t line = address / spec_.line_bytes; line <= (address + bytes - 1) / spec_.line_bytes; ++line) {
+      set_associative_cache& tags = tags_of(line);
+      if (!(write ? tags.hit_for_write(line) : tags.hit(line))) tags.fill(line, {.dirty = write, .writable = true});
+    }
+  }
+
   [[nodiscard]] part_counters counters() const {
     part_counters made{spec_.data.name,
                        "memory-side cache",

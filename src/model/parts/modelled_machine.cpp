@@ -97,6 +97,9 @@ void modelled_machine::impl::connect_inclusion() {
     for (cache_state* outer = each.next; outer != nullptr; outer = outer->next)
       if (spec.caches[outer->index].inclusion == machine::inclusion::inclusive) outer->inner.push_back(&each);
   }
+  for (core_state& core : cores)
+    for (const path each : {path{core.data_path}, path{core.fetch_path}})
+      core.has_victims |= std::ranges::any_of(each, &cache_state::has_victims);
   for (cache_state& each : caches)
     each.fills_by_keys =
         each.feeds_exclusive || !each.inner.empty() || !spec.caches[each.index].replacement.is_by_order_of_use();
@@ -143,13 +146,18 @@ std::uint32_t modelled_machine::tile_of(std::uint32_t core) const noexcept { ret
 time_ps modelled_machine::period(std::uint32_t core) const noexcept { return impl_->spec.cores[core].period; }
 void modelled_machine::observe(line_observer* observer) noexcept { impl_->observer = observer; }
 void modelled_machine::observe_sharing(sharing_observer* observer) noexcept { impl_->sharing = observer; }
+void modelled_machine::observe_memories(memory_observer* observer) noexcept {
+  for (std::uint32_t i = 0; i < impl_->memories.size(); ++i) impl_->memories[i].observe(i, observer);
+}
 time_ps modelled_machine::transfer_time(std::uint32_t core) const noexcept {
   const impl::core_state& c = impl_->cores[core];
   if (c.first_data == nullptr) return 0;
   return impl_->tiles[c.tile].bus.transfer_time(c.first_data->tags.line_bytes()) + c.data_path.back()->hit_time +
          c.first_data->hit_time;
 }
-sharing_counts modelled_machine::sharing(std::uint32_t core) const noexcept { return impl_->cores[core].shared; }
+sharing_counts modelled_machine::sharing(std::uint32_t core) const noexcept {
+  return impl_->is_warming ? sharing_counts{} : impl_->cores[core].shared;
+}
 
 namespace {
 
@@ -258,17 +266,28 @@ camat_figures modelled_machine::camat(std::uint32_t cache) const {
 
 void modelled_machine::add_prefetched(std::vector<part_counters>& to) const {
   const impl& m = *impl_;
+  const auto told = [&](std::uint64_t count) { return m.is_warming ? 0 : count; };
   auto counted = to.begin() + static_cast<std::ptrdiff_t>(m.cores.size());  // counters() has no part of a victim buffer
   for (const impl::cache_state& of : m.caches) {
     if (of.victims_of != nullptr) continue;
     part_counters& part = *counted++;
     if (!of.prefetcher.exists()) continue;
     const set_associative_cache::prefetched_lines& lines = of.tags.prefetched();
-    part.values.emplace_back("prefetches_useful", lines.used);
-    part.values.emplace_back("prefetches_late", of.prefetches_late);
-    part.values.emplace_back("prefetches_useless", lines.unused);
+    part.values.emplace_back("prefetches_useful", told(lines.used));
+    part.values.emplace_back("prefetches_late", told(of.prefetches_late));
+    part.values.emplace_back("prefetches_useless", told(lines.unused));
   }
 }
+
+namespace {
+
+std::vector<part_counters> without_counts(std::vector<part_counters> parts) {
+  for (part_counters& part : parts)
+    for (auto& [name, value] : part.values) value = 0;
+  return parts;
+}
+
+}  // namespace
 
 std::vector<part_counters> modelled_machine::counters() const {
   const impl& m = *impl_;
@@ -308,6 +327,7 @@ std::vector<part_counters> modelled_machine::counters() const {
     if (m.walks_through_caches) {
       counted.values.emplace_back("walk_hits", c.walk_hits);
       counted.values.emplace_back("walk_misses", c.walk_misses);
+      if (buffer != none) counted.values.emplace_back("victim_walk_hits", out.walk_hits);
     }
   }
   for (std::size_t i = 0; i < m.cores.size(); ++i) {
@@ -327,7 +347,7 @@ std::vector<part_counters> modelled_machine::counters() const {
   if (m.control) m.control->append_counters(all);
   for (const memory_controller& memory : m.memories) memory.append_side_counters(all);
   for (const memory_controller& memory : m.memories) all.push_back(memory.counters());
-  return all;
+  return m.is_warming ? without_counts(std::move(all)) : all;
 }
 
 void modelled_machine::reset_counters() noexcept {

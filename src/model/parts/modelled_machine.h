@@ -55,6 +55,8 @@ struct page_home {
   std::uint32_t memory = 0;
 };
 
+class memory_observer;
+
 class modelled_machine {
  public:
   explicit modelled_machine(machine_spec spec);
@@ -96,6 +98,13 @@ class modelled_machine {
   void share_core(std::uint32_t core, std::uint32_t active);
   // Returns when all accesses that the core has in flight are done.
   time_ps wait_for_all(std::uint32_t core, time_ps now);
+
+  // Functional warming, for a part of a program that is not priced: between begin_warming() and end_warming(), warm()
+  // takes the place of access() and access_ahead(), and changes what caches, TLBs and prefetchers hold without time.
+  // Counters are 0 in between and at its end. pre: the bytes are in one line of the core's first cache.
+  void begin_warming() noexcept;
+  void end_warming() noexcept;
+  void warm(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
 
   // first_data_cache() returns the first cache for the core's reads and writes. pre: the core has one (has_data_cache).
   [[nodiscard]] bool has_data_cache(std::uint32_t core) const noexcept;
@@ -161,6 +170,10 @@ class modelled_machine {
   time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
                         std::optional<access_times> own = {});
 
+  // Models a request that reaches a memory from nowhere: a trace's. Returns when its last byte is done. pre: there is such
+  // a memory, and bytes > 0.
+  time_ps memory_request(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now);
+
   // --- for units next to the outermost cache of a tile: their accesses pass neither a first cache nor a bus
   // Accesses bytes of one line; a missing line is fetched from its memory. A hit takes the cache's hit time. An access
   // to a tile's own memory, which no outer cache holds, goes to that memory.
@@ -187,6 +200,9 @@ class modelled_machine {
   void observe(line_observer* observer) noexcept;
   // Sets the observer of lines that cores take from each other; nullptr removes it. The same holds for it.
   void observe_sharing(sharing_observer* observer) noexcept;
+
+  // And that of requests that reach the memories (memory_observer.h). Without one an access takes no instruction more.
+  void observe_memories(memory_observer* observer) noexcept;
 
   // Append the contents of all caches, TLBs and prefetchers to words, and take such contents over. state_hash() is equal
   // for machines that can take over each other's contents. load_state() throws bad_file if there are too few words.

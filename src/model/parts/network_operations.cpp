@@ -170,6 +170,11 @@ time_ps modelled_machine::remote_atomic(std::uint32_t core, std::uint64_t addres
   return impl_->remote_atomic(core, address, bytes, access_kind::atomic, now);
 }
 
+time_ps modelled_machine::memory_request(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write,
+                                         time_ps now) {
+  return impl_->memories[memory].access(address, bytes, write, now);
+}
+
 time_ps modelled_machine::memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write,
                                         time_ps now, std::optional<access_times> own) {
   if (memory >= impl_->memories.size())

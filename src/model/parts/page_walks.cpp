@@ -46,6 +46,12 @@ time_ps modelled_machine::impl::read_entry(std::uint32_t core, std::uint64_t add
   core_state& c = cores[core];
   const home where = home_of(address, c.tile);
   const path way = where.cacheable ? path_to(where, c.data_path) : path{};
+  if (is_warming) {
+    is_walking = true;
+    warm_read(core, c.data_path, address);
+    is_walking = false;
+    return now;
+  }
   if (way.empty()) return uncached(core, where, address, page_tables::entry_bytes, false, now);
   cache_state& first = *way.front();
   const std::uint64_t line = first.tags.line_of(address);

@@ -5,12 +5,16 @@
 
 #include "model/parts/counters.h"
 #include "model/parts/named_machine.h"
+#include "model/parts/ramulator_replay.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <istream>
+#include <streambuf>
+#include <string_view>
 #include <vector>
 
 namespace situ::model {
@@ -69,6 +73,47 @@ class replayed_core {
   replay_figures figures_;
 };
 
+// A stream's bytes, of which the first ones were looked at before; the stream may be a pipe.
+class looked_at final : public std::streambuf {
+ public:
+  explicit looked_at(std::istream& from) : from_{from} { fill(first_bytes); }
+  [[nodiscard]] std::string_view first() const noexcept { return {buffer_.data(), static_cast<std::size_t>(filled_)}; }
+
+ protected:
+  int_type underflow() override {
+    fill(buffer_.size());
+    if (from_.bad()) throw std::ios_base::failure("the trace cannot be read");  // the reader's stream becomes bad
+    return filled_ == 0 ? traits_type::eof() : traits_type::to_int_type(*gptr());
+  }
+
+ private:
+  static constexpr std::size_t first_bytes = sizeof(champsim_record);
+  void fill(std::size_t bytes) {
+    from_.read(buffer_.data(), static_cast<std::streamsize>(bytes));
+    filled_ = from_.gcount();
+    setg(buffer_.data(), buffer_.data(), buffer_.data() + filled_);
+  }
+  std::istream& from_;
+  std::array<char, 1 << 16> buffer_;
+  std::streamsize filled_ = 0;
+};
+
+// Returns whether a trace that begins with these bytes is text, and so none of ChampSim's, whose records have 0 or 1 in
+// their bytes 8 and 9.
+bool is_text(std::string_view first) {
+  return std::ranges::all_of(first, [](char each) {
+    const auto byte = static_cast<unsigned char>(each);
+    return (byte >= ' ' && byte < 127) || byte == '\t' || byte == '\n' || byte == '\r';
+  });
+}
+
+std::string to_text(const replay_figures& found, const std::string& machine, bool is_of_core) {
+  const std::string instructions = is_of_core ? fmt::format("{} instructions", found.instructions)
+                                              : fmt::format("{} requests", found.reads + found.writes);
+  return fmt::format("situ model: {} replayed on {}, {} branches, {} reads, {} writes, {} ns\n", instructions, machine,
+                     found.branches, found.reads, found.writes, found.time / 1000);
+}
+
 }  // namespace
 
 replay_figures replay(modelled_machine& machine, std::uint32_t core, champsim_reader& trace) {
@@ -89,15 +134,24 @@ replay_report replay_trace(std::istream& trace, const std::string& trace_name, c
   // All bytes are in the first memory that belongs to no tile, or in the first one.
   std::uint32_t memory = 0;
   while (memory < its.memories.size() && its.memories[memory].tile != none) ++memory;
-  made.map_range(0, ~std::uint64_t{0}, memory == its.memories.size() ? 0 : memory);
-  champsim_reader reader{trace, trace_name};
-  const replay_figures found = replay(made, core, reader);
+  if (memory == its.memories.size()) memory = 0;
+  made.map_range(0, ~std::uint64_t{0}, memory);
+  bool is_of_core = true;
+  replay_figures found;
+  looked_at bytes{trace};
+  std::istream stream{&bytes};
+  if (is_text(bytes.first())) {
+    ramulator_reader reader{stream, trace_name};
+    found = replay(made, core, memory, reader);
+    is_of_core = reader.format() == ramulator_format::cpu;
+  } else {
+    champsim_reader reader{stream, trace_name};
+    found = replay(made, core, reader);
+  }
   std::vector<part_counters> parts = made.counters();
   made.add_prefetched(parts);
   return {
-      .text = fmt::format("situ model: {} instructions replayed on {}, {} branches, {} reads, {} writes, {} ns\n{}",
-                          found.instructions, its.name, found.branches, found.reads, found.writes, found.time / 1000,
-                          to_text(parts)),
+      .text = to_text(found, its.name, is_of_core) + to_text(parts),
       .json = fmt::format("{{\n  \"instructions\": {},\n  \"branches\": {},\n  \"reads\": {},\n  \"writes\": {},\n  "
                           "\"modelled_ps\": {},\n  \"parts\": {}\n}}\n",
                           found.instructions, found.branches, found.reads, found.writes, found.time, to_json(parts))};
