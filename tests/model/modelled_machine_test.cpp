@@ -257,6 +257,17 @@ TEST(ModelledNemesys, AnAtomicIsCarriedOutAtTheMemory) {
   EXPECT_EQ(counted(machine, "compute tile 0", "adapter", "atomics"), 1u);
 }
 
+// The L2's line of 32 bytes leaves, and with it both lines of 16 bytes in the L1: no inner cache holds what the L2 does
+// not have.
+TEST(ModelledNemesys, BothHalvesOfALineLeaveForAnAtomicInOneOfThem) {
+  for (const std::uint64_t read : {global, global + 16}) {
+    modelled_machine machine = nemesys();
+    const time_ps first = machine.access(0, read, 4, access_kind::read, 0);
+    machine.access(0, read ^ 16, 4, access_kind::atomic, 10'000 * ns);
+    EXPECT_EQ(machine.access(0, read, 4, access_kind::read, 100'000 * ns) - 100'000 * ns, first) << read - global;
+  }
+}
+
 // A look at what others change, and a store of it, are one access there.
 TEST(ModelledNemesys, AnAtomicLoadAndAnAtomicStoreAreOneAccess) {
   modelled_machine machine = nemesys();

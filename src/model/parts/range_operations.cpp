@@ -64,9 +64,11 @@ time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64
   cache_state& outer = caches[outermost];
   const std::uint32_t tile = cores[core].tile;
   tile_bus& bus = tiles[tile].bus;
-  gather_inner(tile, outermost, begin, end - 1, drops, now);
   const std::uint64_t first = outer.tags.line_of(begin);
   const std::uint64_t last = outer.tags.line_of(end - 1);
+  // Inner caches' lines may be shorter: all of them within the outermost cache's lines.
+  gather_inner(tile, outermost, outer.tags.address_of(first), outer.tags.address_of(last) + outer.tags.line_bytes() - 1,
+               drops, now);
   const bool whole_cache = last - first >= std::uint64_t{outer.tags.sets()} * outer.tags.ways();
   const time_ps command = std::max(bus.transfer_time(0), spec.cores[core].period);
   time_ps issued = now;
