@@ -12,7 +12,7 @@ export JOBS
 # Each module has a folder of its name in src or compat, and one in tests.
 MODULES := base os machine pages memory preload rmem fabric cluster launch runtime graph pool spread task trees stencil model ops
 # What `make test` leaves to other targets.
-NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some|modelled-times)$$
+NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some|modelled-long)$$
 
 .PHONY: help run build test $(MODULES:%=test-%) test-numa test-numa-all test-hosts test-losses test-load test-faults test-modelled test-modelled-all test-modelled-some nightly asan tsan asan-core tsan-core build-asan build-tsan build-asan-core build-tsan-core dev reference format lint tidy tidy-changed clean packages packages-lint
 
@@ -75,7 +75,7 @@ test-modelled: packages build/release/build.ninja  ## the tests of places on mod
 	@cmake --build build/release -j $(JOBS) --target modelled_tests
 	@.ci/run_tests build/release -L '^modelled(-some)?$$'
 
-test-modelled-all: packages build/release/build.ninja  ## the same, and once more without a look at what each tile sees: only times are the machine's
+test-modelled-all: packages build/release/build.ninja  ## the same, those that take minutes, and all once more where only times are the machine's
 	@cmake --build build/release -j $(JOBS) --target modelled_tests
 	@.ci/run_tests build/release -L '^modelled'
 

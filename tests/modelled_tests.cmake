@@ -3,11 +3,13 @@
 #   NAME.flat      sixteen tiles with coherent caches
 #   NAME.nemesys   sixteen tiles whose caches are not coherent; only times are the machine's
 #   NAME.checked   the same, where each tile sees the bytes that it would see there, and a stale read or a lost write fails the test
-# `make test-modelled` builds them and runs `flat` and `checked` (label modelled), `make test-modelled-all` also `nemesys` (label modelled-times): its accesses
-# are those of `checked`, which sees their bytes besides. A handful of all three is in `make test-modelled-some`, too (label modelled-some). What cannot run there
-# says why: programs and tests that fail on some machine by situ_not_modelled (not_modelled.cmake), tests that no machine can run by GTEST_SKIP.
+# `make test-modelled` builds them all and runs `flat` and `checked` (label modelled), but for those of `checked` that take minutes. `make test-modelled-all`
+# runs these, too, and `nemesys`, whose accesses are those of `checked`, which sees their bytes besides (label modelled-long). A handful of all three is in
+# `make test-modelled-some` (label modelled-some). What cannot run there says why: programs and tests that fail on some machine by situ_not_modelled
+# (not_modelled.cmake), tests that no machine can run by GTEST_SKIP.
 
 set(SITU_SOME_MODELLED_TESTS rma_test shared_span_test ghost_zones_test)
+set(SITU_LONG_MODELLED_TESTS graph_at_test.checked collective_loss_test.checked collective_spans_test.checked)
 
 # situ_not_modelled(NAME REASON [MACHINES ...] [CASES patterns...]): on these machines (all unless given) the tests of that program, or those of its cases, are
 # left out; ctest reports each such line as skipped, with the reason.
@@ -63,8 +65,8 @@ function(situ_modelled_test name)
       set(filter --gtest_filter=${left_out})
     endif()
     set(label_here ${label})
-    if(machine STREQUAL "nemesys" AND label STREQUAL "modelled")
-      set(label_here modelled-times)
+    if(label STREQUAL "modelled" AND (machine STREQUAL "nemesys" OR test IN_LIST SITU_LONG_MODELLED_TESTS))
+      set(label_here modelled-long)
     endif()
     # Graphs of these tests lie anywhere, in tiles' own memories, too, beside which no unit copies them.
     add_test(NAME ${test} COMMAND situ model run --quiet --machine ${on_${machine}} --graph-units software $<TARGET_FILE:${name}_modelled> --gtest_brief=1 ${filter})
