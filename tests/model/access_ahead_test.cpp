@@ -12,6 +12,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -128,6 +131,53 @@ TEST(StreamPrefetcher, WhatCouldNotBeFetchedIsWantedAgain) {
   prefetcher.see(12, [&](std::uint64_t) { return ++asked < 2; });
   EXPECT_EQ(asked, 2);
   EXPECT_THAT(wanted_after(prefetcher, 13), ElementsAre(14, 15, 16, 17));
+}
+
+// A stream as its words: the time, then part, last, next, stride, used, goes on; 64 lines a page.
+std::string loaded(std::uint64_t last, std::uint64_t next, std::int64_t stride) {
+  const state_words words{9, last / 64, last, next, static_cast<std::uint64_t>(stride), 8, 1};
+  stream_prefetcher prefetcher{1, 4, 64};
+  state_reader from{words};
+  try {
+    prefetcher.load(from);
+  } catch (const error& failure) {
+    return std::string{failure.message()};
+  }
+  wanted_after(prefetcher, last + static_cast<std::uint64_t>(stride));
+  return "loaded";
+}
+
+TEST(StreamPrefetcher, StreamsThatNoAccessesLeaveAreRefused) {
+  constexpr std::uint64_t far = std::uint64_t{1} << 63;
+  EXPECT_THAT(loaded(100, 99 + far, -1), HasSubstr("leaves its page"));  // would divide the least number by -1
+  EXPECT_THAT(loaded(100, 128 + 1, 1), HasSubstr("leaves its page"));
+  EXPECT_THAT(loaded(100, 101, 65), HasSubstr("leaves its page"));
+  EXPECT_THAT(loaded(100, 101, -65), HasSubstr("leaves its page"));
+  EXPECT_THAT(loaded(100, 101, std::numeric_limits<std::int64_t>::min()), HasSubstr("leaves its page"));
+  EXPECT_EQ(loaded(100, 128, 1), "loaded");  // behind the last line of the page
+  EXPECT_EQ(loaded(100, 63, -1), "loaded");
+  EXPECT_EQ(loaded(1, ~std::uint64_t{0}, -1), "loaded");
+  EXPECT_EQ(loaded(100, 0, 0), "loaded");  // one line so far
+}
+
+// All that accesses leave is accepted.
+TEST(StreamPrefetcher, WhatAccessesLeaveIsTakenOver) {
+  std::mt19937_64 random{5};
+  stream_prefetcher prefetcher{3, 4, 64, 8192};
+  std::uint64_t line = 0, step = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    if (random() % 6 == 0) step = random() % 9 - 4;
+    line = random() % 20 == 0 ? random() % 512 : line + step;
+    const bool refuses = random() % 4 == 0;
+    prefetcher.see(line, [&](std::uint64_t) { return !refuses; });
+    state_words words, again;
+    prefetcher.save(words);
+    stream_prefetcher other{3, 4, 64, 8192};
+    state_reader from{words};
+    ASSERT_NO_THROW(other.load(from)) << "after " << i << " lines";
+    other.save(again);
+    ASSERT_EQ(again, words);
+  }
 }
 
 // How many of the last `counted` steps of a path were not foreseen.

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace situ::model {
 namespace {
@@ -17,9 +19,22 @@ struct shape {
   const char* what;
   std::string of_l1 = "write_policy = \"write_back\"\n";
   std::string of_l2 = {};
+  std::string l2_allocates_on = "reads_and_writes";
   std::string of_core = {};
-  std::string side = {};  // a cache in front of the memory
+  std::string side = {};      // a cache in front of the memory
+  bool has_uncached = false;  // the streams are past all caches
 };
+
+const char* const side_cache = R"([[node]]
+id = "side"
+kind = "cache"
+cache = "memory_side"
+size = "16 KiB"
+ways = 2
+line_bytes = 64
+access_time = "40 ns"
+bandwidth = "16 GB/s"
+)";
 
 // Two cores of a coherent machine: an L1 of 16 lines each, an L2 of 64 that they share.
 std::string text_of(const shape& of) {
@@ -30,7 +45,7 @@ size = "1 GiB"
 latency = "200 ns"
 bandwidth = "64 GB/s"
 )";
-  if (!of.side.empty()) memory += "in = \"side\"\n";
+  if (!of.side.empty()) memory += "access_time = \"100 ns\"\nin = \"side\"\n";
   return fmt::format(R"(name = "warmed"
 {}{}[[node]]
 id = "l2"
@@ -41,7 +56,7 @@ ways = 4
 line_bytes = 64
 latency = "10 ns"
 write_policy = "write_back"
-allocates_on = "reads_and_writes"
+allocates_on = "{}"
 {}
 [[node]]
 id = "l1"
@@ -64,7 +79,7 @@ clock = "1 GHz"
 cycles = {{ integer = 1, multiply = 1, divide = 1, floating = 1, branch = 1, call = 1 }}
 {}
 )",
-                     of.side, memory, of.of_l2, of.of_l1, of.of_core);
+                     of.side, memory, of.l2_allocates_on, of.of_l2, of.of_l1, of.of_core);
 }
 
 const shape shapes[] = {
@@ -82,11 +97,112 @@ const shape shapes[] = {
     {.what = "walks through caches",
      .of_core =
          "dtlb = { entries = 4, ways = 2, page = \"4 KiB\" }\npage_walks = \"through_caches\"\nwalk_cache = 2\n"},
+    {.what = "write-back, a side cache", .side = side_cache},
+    {.what = "writes that a cache takes, a side cache",
+     .of_l1 = "write_policy = \"write_through\"\n",
+     .side = side_cache},
+    {.what = "writes that no cache takes, a side cache",
+     .of_l1 = "write_policy = \"write_through\"\n",
+     .l2_allocates_on = "reads",
+     .side = side_cache},
+    {.what = "uncached, a side cache", .side = side_cache, .has_uncached = true},
+    {.what = "prefetches, a side cache",
+     .of_l2 = "prefetch_streams = 4\nprefetch_lines = 3\noutstanding = 16\n",
+     .side = side_cache},
 };
 
-// Streams, of which some go back, and lines of one small array, by both cores.
+// Two tiles, not coherent with each other, of two cores each, with a memory of their own; a memory behind a side cache.
+std::string text_of_tiles(const char* policy) {
+  return fmt::format(R"(name = "tiles"
+coherence = "none"
+[[node]]
+id = "memory_tile"
+kind = "group"
+position = "1,1"
+[[node]]
+id = "memory_adapter"
+in = "memory_tile"
+kind = "device"
+device = "network_adapter"
+latency = "170 ns"
+{}in = "memory_tile"
+[[node]]
+id = "ddr"
+in = "side"
+kind = "memory"
+size = "1 GiB"
+access_time = "100 ns"
+bandwidth = "6.4 GB/s"
+[[node]]
+id = "tile"
+kind = "group"
+count = 2
+coherence = "snooping"
+clock = "50 MHz"
+width_bits = 32
+position = ["0,0", "1,0"]
+[[node]]
+id = "adapter"
+in = "tile"
+kind = "device"
+device = "network_adapter"
+clock = "50 MHz"
+latency = "170 ns"
+entries = 1
+[[node]]
+id = "own"
+in = "tile"
+kind = "memory"
+memory = "scratchpad"
+size = "1 MiB"
+latency = "400 ns"
+[[node]]
+id = "l2"
+in = "tile"
+kind = "cache"
+level = 2
+size = "4 KiB"
+ways = 4
+line_bytes = 64
+latency = "400 ns"
+write_policy = "write_back"
+allocates_on = "reads_and_writes"
+[[node]]
+id = "l1"
+in = "l2"
+kind = "cache"
+cache = "data"
+level = 1
+count = 2
+size = "1 KiB"
+ways = 2
+line_bytes = 32
+latency = "20 ns"
+write_policy = "{}"
+allocates_on = "reads"
+[[node]]
+id = "core"
+in = "l1"
+kind = "core"
+clock = "50 MHz"
+cycles = {{ integer = 1, multiply = 1, divide = 1, floating = 1, branch = 1, call = 1 }}
+[[link]]
+kind = "incoherent"
+topology = "mesh"
+columns = 2
+rows = 2
+width_bits = 32
+clock = "50 MHz"
+latency = "60 ns"
+ends = ["tile", "memory_tile"]
+)",
+                     side_cache, policy);
+}
+
+// Streams, of which some go back, and lines of one small array, by all cores.
 class accesses {
  public:
+  explicit accesses(std::uint32_t cores = 2) : cores_{cores} {}
   struct one {
     std::uint32_t core;
     std::uint64_t address;
@@ -94,18 +210,20 @@ class accesses {
   };
   one next() {
     const std::uint64_t chosen = random_();
-    const auto core = static_cast<std::uint32_t>(chosen % 2);
+    const auto core = static_cast<std::uint32_t>(chosen % cores_);
     at_ += chosen / 2 % 16 == 0 ? (random_() % 64) * 64 : 64;
     const std::uint64_t address = chosen / 32 % 3 == 0 ? random_() % 40 * 64 : (1 << 20) + at_ % (1 << 16);
     const std::uint64_t kind = chosen / 128 % 16;
     return {core, address,
             kind == 0   ? access_kind::atomic
             : kind == 1 ? access_kind::atomic_read
-            : kind < 6  ? access_kind::write
+            : kind == 2 ? access_kind::atomic_write
+            : kind < 7  ? access_kind::write
                         : access_kind::read};
   }
 
  private:
+  std::uint32_t cores_;
   std::mt19937_64 random_{11};
   std::uint64_t at_ = 0;
 };
@@ -116,45 +234,128 @@ state_words words_of(const modelled_machine& machine) {
   return words;
 }
 
+// The machine begins at 0 ns in both cases, with the same contents.
+struct warmed_pair {
+  warmed_pair(const std::string& text, const std::function<void(modelled_machine&)>& map)
+      : with_time{parse_machine(text, "warmed.toml")}, without{parse_machine(text, "warmed.toml")} {
+    map(with_time);
+    map(without);
+    without.begin_warming();
+  }
+  void access(const accesses::one& one) {
+    now += 10'000'000;  // nothing is under way
+    with_time.access(one.core, one.address, 8, one.kind, now);
+    without.warm(one.core, one.address, 8, one.kind, 0);
+  }
+  // Does an operation on caches, which takes no time by warming.
+  void operate(time_ps (modelled_machine::*operation)(std::uint32_t, std::uint64_t, std::uint64_t, time_ps),
+               std::uint32_t core, std::uint64_t begin, std::uint64_t end) {
+    now += 10'000'000;
+    (with_time.*operation)(core, begin, end, now);
+    EXPECT_EQ((without.*operation)(core, begin, end, 77), 77u);
+  }
+
+  modelled_machine with_time;
+  modelled_machine without;
+  time_ps now = 0;
+};
+
+void expect_alike(const std::string& text, std::uint32_t cores, const std::function<void(modelled_machine&)>& map) {
+  warmed_pair both{text, map};
+  accesses made{cores};
+  for (int i = 0; i < 6000; ++i) {
+    const accesses::one one = made.next();
+    both.access(one);
+    if (i % 40 == 0) both.operate(&modelled_machine::flush, one.core, one.address & ~255ULL, one.address + 8);
+    if (i % 40 == 13) both.operate(&modelled_machine::write_back, one.core, one.address & ~255ULL, one.address + 300);
+    if (i % 40 == 27) both.operate(&modelled_machine::invalidate, one.core, one.address & ~63ULL, one.address + 8);
+    if (i % 2000 == 1000) both.operate(&modelled_machine::flush, one.core, 0, ~std::uint64_t{0});
+    if (i % 500 != 0) continue;
+    ASSERT_EQ(words_of(both.with_time), words_of(both.without)) << "after " << i << " accesses";
+    for (const part_counters& part : both.without.counters())
+      for (const auto& [counter, value] : part.values) ASSERT_EQ(value, 0u) << part.part << " " << counter;
+  }
+  both.without.end_warming();
+  EXPECT_EQ(words_of(both.with_time), words_of(both.without));
+
+  // From here on both count alike.
+  both.with_time.reset_counters();
+  for (int i = 0; i < 1000; ++i) {
+    const accesses::one one = made.next();
+    both.now += 10'000'000;
+    EXPECT_EQ(both.with_time.access(one.core, one.address, 8, one.kind, both.now),
+              both.without.access(one.core, one.address, 8, one.kind, both.now));
+  }
+  const std::vector<part_counters> a = both.with_time.counters(), b = both.without.counters();
+  std::uint64_t misses = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].values, b[i].values) << a[i].part;
+    if (a[i].kind == "cache") misses += a[i]["misses"];
+  }
+  EXPECT_GT(misses, 100u);
+}
+
 TEST(FunctionalWarming, LeavesWhatAccessesLeave) {
   for (const shape& each : shapes) {
     SCOPED_TRACE(each.what);
-    modelled_machine with_time{parse_machine(text_of(each), "warmed.toml")};
-    modelled_machine without{parse_machine(text_of(each), "warmed.toml")};
-    for (modelled_machine* const machine : {&with_time, &without}) machine->map_range(0, 1 << 30, 0);
-    accesses made;
-    time_ps now = 0;
-    without.begin_warming();
-    for (int i = 0; i < 6000; ++i) {
-      const accesses::one one = made.next();
-      now += 10'000'000;  // nothing is under way
-      with_time.access(one.core, one.address, 8, one.kind, now);
-      without.warm(one.core, one.address, 8, one.kind, 0);
-      if (i % 500 == 0) {
-        ASSERT_EQ(words_of(with_time), words_of(without)) << "after " << i << " accesses";
-        for (const part_counters& part : without.counters())
-          for (const auto& [counter, value] : part.values) ASSERT_EQ(value, 0u) << part.part << " " << counter;
-      }
-    }
-    without.end_warming();
-    EXPECT_EQ(words_of(with_time), words_of(without));
-
-    // From here on both count alike.
-    with_time.reset_counters();
-    for (int i = 0; i < 1000; ++i) {
-      const accesses::one one = made.next();
-      now += 10'000'000;
-      EXPECT_EQ(with_time.access(one.core, one.address, 8, one.kind, now),
-                without.access(one.core, one.address, 8, one.kind, now));
-    }
-    const std::vector<part_counters> a = with_time.counters(), b = without.counters();
-    std::uint64_t misses = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      EXPECT_EQ(a[i].values, b[i].values) << a[i].part;
-      if (a[i].kind == "cache") misses += a[i]["misses"];
-    }
-    EXPECT_GT(misses, 100u);
+    expect_alike(text_of(each), 2, [&](modelled_machine& machine) {
+      machine.map_range(0, 1 << 30, 0);
+      if (each.has_uncached) machine.map_range(1 << 20, 1 << 21, 0, false);
+    });
   }
+}
+
+std::uint32_t memory_of_tile(const modelled_machine& machine, std::uint32_t tile) {
+  return machine.spec().tiles[tile].local_memory;
+}
+
+// The small array is in the first tile's own memory, which its caches hold and the other tile writes.
+TEST(FunctionalWarming, LeavesWhatAccessesOfTilesLeave) {
+  for (const char* const policy : {"write_through", "write_back"}) {
+    SCOPED_TRACE(policy);
+    expect_alike(text_of_tiles(policy), 4, [](modelled_machine& machine) {
+      const std::uint32_t own = memory_of_tile(machine, 0);
+      machine.map_range(0, 1 << 30, own == 0 ? 1 : 0);
+      machine.map_range(0, 64 * 64, own);
+    });
+  }
+}
+
+// What another tile writes leaves the first caches of the tile whose memory it is.
+TEST(FunctionalWarming, ATileSeesWhatAnotherWritesToItsMemory) {
+  for (const access_kind kind : {access_kind::write, access_kind::atomic}) {
+    modelled_machine machine{parse_machine(text_of_tiles("write_through"), "warmed.toml")};
+    machine.map_range(0, 64 * 64, memory_of_tile(machine, 0));
+    machine.begin_warming();
+    machine.warm(0, 128, 8, access_kind::read, 0);
+    const set_associative_cache& first = machine.first_data_cache(0);
+    EXPECT_TRUE(first.holds(first.line_of(128)));
+    machine.warm(2, 128, 8, access_kind::read, 0);
+    EXPECT_TRUE(first.holds(first.line_of(128)));
+    machine.warm(2, 128, 8, kind, 0);
+    EXPECT_FALSE(first.holds(first.line_of(128)));
+  }
+}
+
+// The first read behind 10,000 rounds of atomics, one a core and 20 ns, waits for none of them.
+TEST(FunctionalWarming, AtomicsAtMemoryTakeNoTime) {
+  const time_ps round = 20'000, begin = 10'000 * round;
+  const auto read_after = [&](std::uint32_t cores) {
+    modelled_machine machine{parse_machine(text_of_tiles("write_through"), "warmed.toml")};
+    const std::uint32_t shared = memory_of_tile(machine, 0) == 0 ? 2 : 0;
+    machine.map_range(0, 1 << 30, shared);
+    machine.begin_warming();
+    for (int i = 0; i < 10'000; ++i)
+      for (std::uint32_t core = 0; core < cores; ++core)
+        machine.warm(core, 4096, 8, access_kind::atomic, static_cast<time_ps>(i) * round);
+    machine.end_warming();
+    return machine.access(0, 1 << 20, 8, access_kind::read, begin) - begin;
+  };
+  const time_ps alone = read_after(0);
+  EXPECT_GT(alone, 0u);
+  EXPECT_LT(alone, 2'000'000u);
+  EXPECT_EQ(read_after(1), alone);
+  EXPECT_EQ(read_after(2), alone);
 }
 
 // A cache at the memory's side holds the lines as well.

@@ -106,6 +106,18 @@ TEST_F(Warm, FunctionalWarmingLeavesTheWholeRunsCaches) {
             region(run(four_cores, {}), "second")["modelled_ps"]);
 }
 
+// Lines that the program has flushed before the region are not in the caches at its beginning.
+TEST_F(Warm, FunctionalWarmingLeavesOutWhatTheProgramFlushed) {
+  const auto second = [](std::vector<std::string> options) {
+    return region(situ::test::run_on(four_cores, std::move(options), "model_warm", {"100"}), "second");
+  };
+  const json whole = second({}), warm = second({"--fast-forward", "second", "--functional-warming"});
+  EXPECT_GE(misses(whole), 100u);
+  EXPECT_LT(misses(whole), 110u);
+  EXPECT_EQ(misses(warm), misses(whole));
+  EXPECT_EQ(warm["modelled_ps"], whole["modelled_ps"]);
+}
+
 TEST_F(Warm, FunctionalWarmingNeedsAFastForwardAndParts) {
   EXPECT_NE(run(four_cores, {"--functional-warming"}).result.exit_code, 0);
   const modelled_run flat = run("flat", {"--fast-forward", "second", "--functional-warming"});

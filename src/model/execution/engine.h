@@ -254,6 +254,8 @@ class engine final : private sharing_observer, private memory_observer {
   // Returns whether accesses are not priced yet: each access then takes the time of a hit in the first cache, and
   // reaches no cache, or, by functional warming, changes what caches, TLBs and prefetchers hold.
   [[nodiscard]] bool is_fast_forward() const noexcept { return fast_forward_; }
+  // Returns whether caches hold nothing yet: a fast forward without functional warming.
+  [[nodiscard]] bool has_empty_caches() const noexcept { return fast_forward_ && !options_.warms; }
   // Ends the fast forward if this region is the one to wait for.
   void stop_fast_forward(std::string_view region) {
     if (fast_forward_ && region == options_.fast_forward) end_fast_forward();

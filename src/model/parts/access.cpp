@@ -332,7 +332,7 @@ time_ps modelled_machine::impl::write_to_memory(std::uint32_t tile, std::uint64_
                                                 time_ps now) {
   const home where = home_of(address, tile);
   if (is_warming) [[unlikely]] {
-    if (!where.own) memories[where.memory].warm(address, bytes, true);
+    warm_memory(where, address, bytes, true);
     return now;
   }
   if (where.own) return memories[where.memory].access(address, bytes, true, now);

@@ -118,9 +118,7 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   const found_at_peers others = ask_peers(c, address, false);
   time_ps done = now;
   if (is_warming) {
-    const set_associative_cache& outer = way.back()->tags;
-    if (found == way.size())
-      memories[where.memory].warm(outer.address_of(outer.line_of(address)), outer.line_bytes(), false);
+    if (found == way.size()) warm_line_of_memory(way, where, address);
   } else if (found < way.size()) {
     cache_state& from = *way[found];
     const time_ps begin = send_line(way, found, now);

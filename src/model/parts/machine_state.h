@@ -190,11 +190,15 @@ struct modelled_machine::impl {
                       time_ps settled);
 
   // functional_warming.cpp
-  void warm_read(std::uint32_t core, path all, std::uint64_t address);
-  void warm_write(std::uint32_t core, std::uint64_t address);
+  void warm_memory(const home& where, std::uint64_t address, std::uint32_t bytes, bool is_write);
+  void warm_line_of_memory(path way, const home& where, std::uint64_t address);
+  void warm_read(std::uint32_t core, path all, std::uint64_t address, std::uint32_t bytes);
+  void warm_write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes);
   void warm_line(std::uint32_t core, path way, const home& where, std::uint64_t address, bool to_own);
-  void warm_write_below(std::uint32_t core, std::uint64_t address);
-  void warm_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
+  void warm_write_below(std::uint32_t core, const home& where, std::uint64_t address, std::uint32_t bytes);
+  void warm_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind);
+  void warm_remote_atomic(std::uint32_t core, const home& where, std::uint64_t address, std::uint32_t bytes,
+                          access_kind kind);
 
   // page_walks.cpp
   time_ps translate(std::uint32_t core, tlb& first, std::uint64_t address, time_ps now);

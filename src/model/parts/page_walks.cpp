@@ -48,7 +48,7 @@ time_ps modelled_machine::impl::read_entry(std::uint32_t core, std::uint64_t add
   const path way = where.cacheable ? path_to(where, c.data_path) : path{};
   if (is_warming) {
     is_walking = true;
-    warm_read(core, c.data_path, address);
+    warm_read(core, c.data_path, address, page_tables::entry_bytes);
     is_walking = false;
     return now;
   }

@@ -58,7 +58,7 @@ time_ps modelled_machine::impl::operate_on_line(std::uint32_t tile, std::uint32_
 time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64_t begin, std::uint64_t end,
                                                  bool to_memory, bool drops, time_ps now) {
   const std::vector<std::uint32_t>& way = spec.cores[core].data_path;
-  now = std::max(now, cores[core].store_free);
+  if (!is_warming) now = std::max(now, cores[core].store_free);
   if (way.empty() || begin >= end) return now;
   const std::uint32_t outermost = way.back();
   cache_state& outer = caches[outermost];
@@ -74,6 +74,7 @@ time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64
   time_ps issued = now;
   std::uint64_t commands = 0;
   const auto issue_until = [&](std::uint64_t count) {
+    if (is_warming) return;  // lines change without time
     for (; commands < count; ++commands) issued = bus.ask(issued) + command;
   };
   time_ps done = now;

@@ -13,6 +13,8 @@
 // Not thread-safe. cost: linear in the streams.
 #pragma once
 
+#include <situ/base/error.h>
+
 #include "model/parts/warm_state.h"
 
 #include <algorithm>
@@ -61,7 +63,8 @@ class stream_prefetcher {
       if (!fetch(s.next)) return;
   }
 
-  // Append the streams to words, and take them from such words.
+  // Append the streams to words, and take them from such words. load() throws bad_file for a stream that see() never
+  // makes.
   void save(state_words& to) const {
     if (streams_.empty()) return;
     to.push_back(time_);
@@ -80,6 +83,9 @@ class stream_prefetcher {
            .stride = static_cast<std::int64_t>(words[3]),
            .used = words[4],
            .goes_on = words[5] != 0};
+      if (!is_possible(s))
+        throw_error(errc::bad_file,
+                    "a prefetcher has a stream that leaves its page; save the state again by situ model run --save");
     }
   }
 
@@ -92,6 +98,15 @@ class stream_prefetcher {
     std::uint64_t used = 0;
     bool goes_on = false;  // the stream has had two equal strides
   };
+  // A stream steps within its page, and the line that it fetches next is at most one step outside. A stream of one line
+  // has no next line.
+  [[nodiscard]] bool is_possible(const stream& s) const noexcept {
+    const auto longest = static_cast<std::int64_t>(lines_a_page_);
+    const std::uint64_t page = s.last / lines_a_page_;
+    return s.stride == 0 || (s.stride >= -longest && s.stride <= longest &&
+                             (s.next / lines_a_page_ == page ||
+                              (s.next - static_cast<std::uint64_t>(s.stride)) / lines_a_page_ == page));
+  }
   [[nodiscard]] std::size_t streams_that_go_on() const noexcept {
     return static_cast<std::size_t>(std::ranges::count_if(
         streams_, [&](const stream& s) { return s.goes_on && s.used + streams_.size() > time_; }));
