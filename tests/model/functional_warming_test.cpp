@@ -358,6 +358,19 @@ TEST(FunctionalWarming, AtomicsAtMemoryTakeNoTime) {
   EXPECT_EQ(read_after(2), alone);
 }
 
+// Nor does an operation on caches, even behind a write that is under way when the warming begins.
+TEST(FunctionalWarming, OperationsOnCachesTakeNoTime) {
+  modelled_machine machine{parse_machine(text_of(shapes[1]), "warmed.toml")};
+  machine.map_range(0, 1 << 30, 0);
+  const time_ps goes_on = machine.access(0, 0, 8, access_kind::write, 0);
+  const set_associative_cache& first = machine.first_data_cache(0);
+  machine.begin_warming();
+  machine.warm(0, 128, 8, access_kind::read, 0);
+  EXPECT_TRUE(first.holds(first.line_of(128)));
+  EXPECT_EQ(machine.flush(0, 0, 256, goes_on), goes_on);
+  EXPECT_FALSE(first.holds(first.line_of(128)));
+}
+
 // A cache at the memory's side holds the lines as well.
 TEST(FunctionalWarming, ReachesACacheAtTheMemorysSide) {
   const char* const text = R"(name = "beside"
