@@ -91,6 +91,11 @@ void print_processors() {
           line_of((std::string{"/sys/devices/system/cpu/cpu"} + processor + "/topology/" + file).c_str()).c_str());
 }
 
+// As libgomp looks at them: there is no machine yet.
+[[gnu::constructor]] void look_before_main(int argc, char** argv, char**) {
+  if (argc > 1 && std::string_view{argv[1]} == "processors_before_main") print_processors();
+}
+
 std::atomic<long> shared_words[2];  // on one line
 
 void add_to(int word, int processor) {
@@ -104,6 +109,7 @@ void add_to(int word, int processor) {
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "processors";
   if (what == "processors") return print_processors(), 0;
+  if (what == "processors_before_main") return 0;
   const int processors[] = {std::atoi(argv[2]), argc > 3 ? std::atoi(argv[3]) : 0};
   if (what == "share") {
     std::jthread one{add_to, 0, processors[0]};

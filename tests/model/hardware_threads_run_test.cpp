@@ -105,6 +105,14 @@ TEST(HardwareThreadsSeen, AreProcessors) {
   EXPECT_EQ(run(four_cores, {}, {"processors"}).result.out, "4 4 4\n0\n0-3\n1\n0-3\n3\n0-3\n");
 }
 
+// No thread is bound before main, so the first number is 0.
+TEST(HardwareThreadsSeen, AreProcessorsBeforeMain) {
+  const auto seen = [](const std::string& machine) { return run(machine, {}, {"processors_before_main"}).result.out; };
+  EXPECT_EQ(seen(two_threads), "0 4 4\n0,2\n0-3\n1,3\n0-3\n1,3\n0-3\n");
+  EXPECT_EQ(seen(four_cores), "0 4 4\n0\n0-3\n1\n0-3\n3\n0-3\n");
+  EXPECT_EQ(seen("flat:tiles=2,cores=2"), "0 4 4\n0\n0-1\n1\n0-1\n3\n3\n");  // the first tile alone is known
+}
+
 // New threads of the program go to idle cores before they share one.
 TEST(HardwareThreadsSeen, AreNamedByTheReport) {
   const modelled_run made = run(two_threads, {}, {"compute", "0", "2"});

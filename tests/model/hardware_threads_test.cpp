@@ -260,6 +260,17 @@ TEST(IssueSlots, TheExample) {
   EXPECT_EQ(slots.take(a, 1, 210, 20), 330u);
 }
 
+// The bound that docs/design/model.md names: 1024 intervals are kept.
+TEST(IssueSlots, AThreadBehindAllIntervalsTakesNothing) {
+  for (const time_ps intervals : {1024, 1025}) {
+    issue_slots slots{1};
+    issue_slots::taken a;
+    issue_slots::taken b;
+    EXPECT_EQ(slots.take(a, 2, 0, intervals * 64), intervals * 64);
+    EXPECT_EQ(slots.take(b, 2, 0, 32 + 16), intervals == 1024 ? 64u + 16u : 48u);
+  }
+}
+
 TEST(IssueSlots, AloneIsAsWithoutThem) {
   std::mt19937_64 random{7};
   issue_slots slots{333};

@@ -67,6 +67,12 @@ TEST(ModelMachines, ThatAreOfferedRunAProgram) {
   }
 }
 
+// Their numbers go to the program in its environment, which has no room for 32,768 of them one by one.
+TEST(ModelMachines, OfManyCoresRunAProgram) {
+  const command_result result = walk_on("flat:tiles=1024,cores=32,sets=1");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 // Cores of several threads run one.
 TEST(ModelMachines, HaveTheirCores) {
   const listed_machines listed = list_machines();

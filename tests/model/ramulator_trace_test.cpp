@@ -14,8 +14,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <ios>
+#include <istream>
 #include <random>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
@@ -74,6 +77,49 @@ TEST(RamulatorTrace, BadLinesAreRefusedWithTheirNumber) {
   EXPECT_THAT(error_of("9999999999 64\n"), HasSubstr("a.trace:1: has more than 2147483647 instructions"));
   EXPECT_THAT(error_of("1 2 3 4\n"), HasSubstr("a.trace:1: is neither"));
   EXPECT_THAT(error_of(fmt::format("LD 64\n{:300}LD 64\n", "")), HasSubstr("a.trace:2: has more than 255"));
+}
+
+// A file that cannot be read further, within its third line.
+class breaking_file final : public std::streambuf {
+ public:
+  breaking_file() { setg(text_.data(), text_.data(), text_.data() + text_.size()); }
+
+ protected:
+  int_type underflow() override { throw std::ios_base::failure("broken"); }
+
+ private:
+  std::string text_ = "LD 64\nLD 128\nLD 1";
+};
+
+TEST(RamulatorTrace, AReadErrorWithinALineIsTold) {
+  breaking_file broken;
+  std::istream stream{&broken};
+  ramulator_reader reader{stream, name};
+  ramulator_line line;
+  EXPECT_TRUE(reader.next(line));
+  EXPECT_TRUE(reader.next(line));
+  try {
+    (void)reader.next(line);
+    ADD_FAILURE() << "a line was read";
+  } catch (const error& failure) {
+    EXPECT_EQ(failure.code(), errc::bad_file);
+    EXPECT_THAT(std::string{failure.message()}, HasSubstr("a.trace: cannot be read after line 2"));
+  }
+}
+
+// The reader would refuse the line.
+TEST(RamulatorTrace, ALineOfTooManyInstructionsIsNotWritten) {
+  const ramulator_line most{.bubbles = 0x7fff'ffff, .address = 64};
+  EXPECT_THAT(lines_of(to_text(most, ramulator_format::cpu)), ElementsAre(most));
+  const ramulator_line longer{.bubbles = 0x8000'0000, .address = 64};
+  EXPECT_EQ(to_text(longer, ramulator_format::load_store), "LD 0x40\n");
+  try {
+    (void)to_text(longer, ramulator_format::cpu);
+    ADD_FAILURE() << "the line was written";
+  } catch (const error& failure) {
+    EXPECT_EQ(failure.code(), errc::bad_argument);
+    EXPECT_THAT(std::string{failure.message()}, HasSubstr("2147483648 instructions before its read of 0x40"));
+  }
 }
 
 // What to_text() writes is read as the same.

@@ -109,6 +109,35 @@ TEST_F(Trace, ATraceOfRequestsBeginsWithTheRegion) {
   EXPECT_THAT(flat.result.err, HasSubstr("flat has no memories"));
 }
 
+// What a core has executed before the region is no part of its first line: 1000 reads of it alone.
+TEST_F(Trace, ATraceOfACoreBeginsWithTheRegion) {
+  const modelled_run made = situ::test::run_on(
+      four_cores, {"--fast-forward", "part", "--trace", file(), "--trace-format", "ramulator-cpu"}, "model_regions");
+  ASSERT_EQ(made.result.exit_code, 0) << made.result.err;
+  EXPECT_GE(made.report["cores"][0]["instructions"].get<std::uint64_t>(), 5000u);
+  std::ifstream trace{file() + ".0"};
+  std::uint64_t bubbles = 0;
+  ASSERT_TRUE(trace >> bubbles);
+  EXPECT_LE(bubbles, 100u);
+}
+
+// A message and its answer are a write each; a parcel's bytes are read and written by DMA.
+TEST_F(Trace, MessagesAndDmaAreOfNoCore) {
+  const std::string nemesys = SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4.toml";
+  const auto of_no_core = [&](const char* rounds, const char* nodes) {
+    const modelled_run made = situ::test::run_on(
+        nemesys, {"-n", "2", "--trace", file(), "--trace-format", "ramulator-cpu"}, "model_ping_pong", {rounds, nodes});
+    EXPECT_EQ(made.result.exit_code, 0) << made.result.err;
+    const std::string& said = made.result.err;
+    const std::size_t end = said.find(" requests of no core");
+    if (end == said.npos) return std::uint64_t{0};
+    return static_cast<std::uint64_t>(std::stoull(said.substr(said.rfind(' ', end - 1) + 1)));
+  };
+  EXPECT_GE(of_no_core("200", "0"), 400u);
+  EXPECT_LT(of_no_core("100", "0"), of_no_core("200", "0"));
+  EXPECT_GE(of_no_core("100", "50"), of_no_core("100", "0") + 100u);
+}
+
 // Threads that alternate on one core go on within their blocks: each record has its code, and there are as many as the
 // core has executed instructions.
 TEST_F(Trace, ThreadsOfOneCoreKeepTheirBlocks) {
@@ -140,6 +169,10 @@ TEST_F(Trace, BadTracesAreRefused) {
   std::ofstream{file()} << "LD 0x40\nLD nowhere\n";
   EXPECT_THAT(refused(file()), HasSubstr("trace:2: has no address in nowhere"));
   EXPECT_NE(replay(file(), "flat").exit_code, 0);
+  const auto beyond = run_command({std::string{SITU_TEST_BIN_DIR} + "/situ", "model", "replay", file(), "--machine",
+                                   SITU_TEST_SOURCE_DIR "/model/two_threads_a_core.toml", "--core", "4"});
+  EXPECT_EQ(beyond.exit_code, 1);
+  EXPECT_THAT(beyond.err, HasSubstr("has 4 processors, and none with the number 4"));
 }
 
 TEST_F(Trace, AFileThatCannotBeWrittenEndsTheRun) {

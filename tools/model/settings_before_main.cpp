@@ -2,15 +2,22 @@
 
 #include <situ/model/machine_summary.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 
 namespace {
 
-// Returns the numbers with commas between them, as affinity.cpp reads them.
+// Returns the numbers with commas between them, those that follow each other as FIRST-LAST, as affinity.cpp reads them:
+// the environment has no room for a text of more than 128 KiB.
 std::string list_of(const std::vector<std::uint32_t>& numbers) {
   std::string text;
-  for (const std::uint32_t each : numbers) (text += text.empty() ? "" : ",") += std::to_string(each);
+  for (std::size_t at = 0; at < numbers.size(); ++at) {
+    const std::uint32_t first = numbers[at];
+    while (at + 1 < numbers.size() && numbers[at + 1] == numbers[at] + 1) ++at;
+    (text += text.empty() ? "" : ",") += std::to_string(first);
+    if (numbers[at] != first) (text += '-') += std::to_string(numbers[at]);
+  }
   return text;
 }
 

@@ -24,17 +24,25 @@ namespace {
 constexpr const char* cores_before_main = "SITU_MODEL_CORES";      // the core of each processor
 constexpr const char* tile_before_main = "SITU_MODEL_TILE_CORES";  // the processors of the first tile
 
-// Calls f(position, number) for each number of such a list of `situ model run`; if it is not set, for one number, 0.
+// Calls f(position, number) for each number of such a list of `situ model run`, as "0-3,0-3" or "0,2,4"; if it is not
+// set, for one number, 0.
 template <class F>
 void each_before_main(const char* list, F&& f) noexcept {
   const char* const given = std::getenv(list);
   const std::string_view text = given == nullptr || *given == 0 ? "0" : given;
-  const char* at = text.data();
-  for (std::uint32_t position = 0; at < text.data() + text.size(); ++position) {
-    std::uint32_t number = 0;
-    const auto [rest, failure] = std::from_chars(at, text.data() + text.size(), number);
+  const char* const end = text.data() + text.size();
+  std::uint32_t position = 0;
+  for (const char* at = text.data(); at < end;) {
+    std::uint32_t first = 0;
+    auto [rest, failure] = std::from_chars(at, end, first);
     if (failure != std::errc{}) return;
-    f(position, number);
+    std::uint32_t last = first;
+    if (rest < end && *rest == '-') {
+      const auto range = std::from_chars(rest + 1, end, last);
+      if (range.ec != std::errc{}) return;
+      rest = range.ptr;
+    }
+    for (std::uint64_t number = first; number <= last; ++number) f(position++, static_cast<std::uint32_t>(number));
     at = rest + 1;
   }
 }

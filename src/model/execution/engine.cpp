@@ -204,7 +204,8 @@ void engine::on_taken(std::uint32_t core, std::uint64_t address) {
 void engine::on_request(std::uint32_t /*memory*/, std::uint64_t address, std::uint64_t /*bytes*/, bool writes) {
   if (fast_forward_) return;
   const outside_time scope;
-  requests_->add(handles_event_ || self_ == nullptr ? nullptr : self_->on, address, writes);
+  const bool is_of_core = !handles_event_ && !is_of_no_core_ && self_ != nullptr;
+  requests_->add(is_of_core ? self_->on : nullptr, address, writes);
 }
 
 std::string engine::end_traces() {

@@ -231,6 +231,20 @@ extern constinit watched_range watched;
 
 class engine final : private sharing_observer, private memory_observer {
  public:
+  // A scope in which the running core's requests to memories are not its own: those of DMA and of messages that it
+  // sends. No other thread may run within it.
+  class of_no_core {
+   public:
+    explicit of_no_core(engine& of) noexcept : is_{of.is_of_no_core_}, before_{std::exchange(is_, true)} {}
+    ~of_no_core() { is_ = before_; }
+    of_no_core(const of_no_core&) = delete;
+    of_no_core& operator=(const of_no_core&) = delete;
+
+   private:
+    bool& is_;
+    bool before_;
+  };
+
   engine(std::unique_ptr<memory_port> machine, const engine_options& options);
   ~engine() override;
 
@@ -428,6 +442,7 @@ class engine final : private sharing_observer, private memory_observer {
   std::vector<core> cores_;
   shared_lines shared_lines_;
   bool handles_event_ = false;  // no core's access is under way
+  bool is_of_no_core_ = false;  // of_no_core
   time_ps found_at_ = 0;        // when a thread last began, or a hit was found ahead
   native_text native_text_;     // empty if no core fetches
   std::vector<std::unique_ptr<branch_predictor>> branch_predictors_;

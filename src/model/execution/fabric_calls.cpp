@@ -72,6 +72,7 @@ void send_header(const carried_header& what, time_ps begin) {
   std::function<void()> arrives;
   {
     const outside_time scope;
+    const engine::of_no_core arriving{*the_engine};
     const std::uint32_t tile = the_engine->tile_of_place(what.target);
     time_ps& last = last_arrivals()[{the_engine->cores()[what.core].tile, tile}];
     arrival = last = std::max(last, the_engine->machine().send(what.core, tile, cell_bytes, begin));
@@ -111,12 +112,14 @@ void situ_model_dma(void* to, const void* from, std::size_t bytes) noexcept {
   }
   while (!is_over)
     of_the_running_core([&](core& c) {
+      const engine::of_no_core copying{*the_engine};
       parts->step_dma(going);
       is_over = going.is_over();
       return is_over ? going.done : std::max(c.clock, going.next);
     });
   of_the_running_core([&](core& c) {
     memory_port& machine = the_engine->machine();
+    const engine::of_no_core copying{*the_engine};
     const time_ps over =
         parts != nullptr ? c.clock : machine.dma(c.index, address_of(to), address_of(from), bytes, c.clock);
     machine.see_memory(address_of(from), bytes, false);

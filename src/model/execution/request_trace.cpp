@@ -12,9 +12,15 @@ namespace situ::model {
 
 void request_trace::put(std::unique_ptr<detail::output_file>& to, const std::string& name,
                         const ramulator_line& line) const {
+  std::string text;
+  try {
+    text = to_text(line, format_);
+  } catch (const std::exception& failure) {
+    give_up(fmt::format("{}: {}", name, failure.what()).c_str());
+  }
   try {
     if (!to) to = std::make_unique<detail::output_file>(name);
-    to->add(to_text(line, format_));
+    to->add(text);
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }
@@ -29,9 +35,15 @@ void request_trace::add(const core* by, std::uint64_t address, bool writes) {
   add_to_core(*by, address, writes);
 }
 
-void request_trace::add_to_core(const core& by, std::uint64_t address, bool writes) {
+request_trace::of_core& request_trace::trace_of(const core& by) {
   if (by.index >= cores_.size()) cores_.resize(by.index + 1);
-  of_core& its = cores_[by.index];
+  return cores_[by.index];
+}
+
+void request_trace::begin(const core& of) { trace_of(of).written_instructions = of.instructions + of.without_cost; }
+
+void request_trace::add_to_core(const core& by, std::uint64_t address, bool writes) {
+  of_core& its = trace_of(by);
   if (writes) return its.write_backs.push_back(address);
   put(its);
   const std::uint64_t executed = by.instructions + by.without_cost;

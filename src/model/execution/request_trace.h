@@ -30,10 +30,12 @@ struct core;
 class request_trace {
  public:
   request_trace(std::string file, ramulator_format format) : file_{std::move(file)}, format_{format} {}
+  // Begins the core's trace here: what it has executed so far is no part of it.
+  void begin(const core& of);
   // Records a request. `by`: the core that made it; null: none of the machine's.
   void add(const core* by, std::uint64_t address, bool writes);
-  // Writes the rest, and returns what the format had no place for, as text. Ends the process with a message if the host
-  // cannot write.
+  // Writes the rest, and returns what the format had no place for, as text. Ends the process with a message, as add()
+  // does, if the host cannot write, or if a line of the format cannot be.
   [[nodiscard]] std::string end();
 
  private:
@@ -41,8 +43,9 @@ class request_trace {
     std::unique_ptr<detail::output_file> file;
     std::optional<ramulator_line> line;      // that is not written yet
     std::deque<std::uint64_t> write_backs;   // without a line yet
-    std::uint64_t written_instructions = 0;  // bubbles and reads so far
+    std::uint64_t written_instructions = 0;  // bubbles and reads so far, and those before the begin
   };
+  [[nodiscard]] of_core& trace_of(const core& by);
   void add_to_core(const core& by, std::uint64_t address, bool writes);
   void put(of_core& its);
   void put(std::unique_ptr<detail::output_file>& to, const std::string& name, const ramulator_line& line) const;

@@ -25,7 +25,7 @@
 //   SITU_MODEL_JSON      file for the report
 //   SITU_MODEL_REPORT    file for the report as a page, with samples over time
 //   SITU_MODEL_QUIET     1: no table at the end
-//   SITU_MODEL_CORES     the core of each processor, as "0,1,0,1"
+//   SITU_MODEL_CORES     the core of each processor, as "0-1,0-1" or "0,1,0,1"
 //   SITU_MODEL_TILE_CORES  the processors of the first tile. Libraries ask for both before main, when there is no machine
 //                        yet (affinity.h)
 #include "model/execution/start.h"

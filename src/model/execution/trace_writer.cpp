@@ -29,7 +29,7 @@ trace_writer::of_thread& trace_writer::running_on(const core& by) {
   }
   of_thread& now = threads_[by.current->index];
   if (its.thread == by.current->index && now.core == by.index) return now;
-  if (its.thread != none) put_access(threads_[its.thread]);
+  if (its.thread != none && threads_[its.thread].core == by.index) put_access(threads_[its.thread]);
   put_access(now);  // on the core where it was before
   its.thread = by.current->index;
   now.core = by.index;

@@ -52,6 +52,8 @@ void engine::begin_with(state_words words, std::string file) {
 // What the program has accessed so far is no part of the machine's counts.
 void engine::end_fast_forward() {
   fast_forward_ = false;
+  if (requests_)
+    for (const core& c : cores_) requests_->begin(c);
   if (options_.warms) {
     machine_->end_warming();
     for (core& c : cores_) {

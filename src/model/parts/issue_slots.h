@@ -63,7 +63,9 @@ class issue_slots {
   }
 
  private:
-  static constexpr std::size_t kept = 1024;  // intervals; threads of a core are closer to each other
+  // Intervals. Threads of a core are closer to each other, unless one may be ahead by more (--quantum): one that is
+  // further behind takes width for nothing.
+  static constexpr std::size_t kept = 1024;
   struct interval {
     std::uint64_t number = 0;
     time_ps used = 0;

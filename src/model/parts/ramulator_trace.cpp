@@ -57,6 +57,12 @@ std::string to_text(const ramulator_line& line, ramulator_format format) {
     case ramulator_format::load_store: return fmt::format("{} {:#x}\n", line.writes ? "ST" : "LD", line.address);
     case ramulator_format::cpu: break;
   }
+  if (line.bubbles > most_bubbles)
+    throw_error(
+        errc::bad_argument,
+        fmt::format("a core executes {} instructions before its read of {:#x}, and a line of a core has at most "
+                    "{}: trace a region with --fast-forward, or requests alone, by ramulator-dram",
+                    line.bubbles, line.address, most_bubbles));
   if (!line.write_back) return fmt::format("{} {}\n", line.bubbles, line.address);
   return fmt::format("{} {} {}\n", line.bubbles, line.address, *line.write_back);
 }
@@ -64,6 +70,7 @@ std::string to_text(const ramulator_line& line, ramulator_format format) {
 bool ramulator_reader::next(ramulator_line& line) {
   std::array<char, longest_line + 1> text;
   while (from_.getline(text.data(), text.size()) || from_.gcount() > 0) {
+    if (from_.bad()) break;  // within a line
     ++number_;
     if (from_.fail() && !from_.eof()) refuse(fmt::format("has more than {} characters", longest_line));
     const std::string_view read{text.data(), static_cast<std::size_t>(from_.gcount()) - (from_.eof() ? 0 : 1)};

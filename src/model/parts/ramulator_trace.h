@@ -30,7 +30,8 @@ struct ramulator_line {
   friend bool operator==(const ramulator_line&, const ramulator_line&) = default;
 };
 
-// Returns the line with its end.
+// Returns the line with its end. Throws bad_argument for a line of a core with more bubbles than Ramulator counts,
+// 2^31 - 1.
 [[nodiscard]] std::string to_text(const ramulator_line& line, ramulator_format format);
 
 // Reads a trace line by line; the first line that is not empty says which format it has. Not thread-safe.

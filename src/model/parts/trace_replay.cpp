@@ -130,7 +130,7 @@ replay_report replay_trace(std::istream& trace, const std::string& trace_name, c
   const machine_spec& its = made.spec();
   if (core >= made.core_count())
     throw_error(errc::bad_argument,
-                fmt::format("{} has {} cores, and none with the number {}", its.name, made.core_count(), core));
+                fmt::format("{} has {} processors, and none with the number {}", its.name, made.core_count(), core));
   // All bytes are in the first memory that belongs to no tile, or in the first one.
   std::uint32_t memory = 0;
   while (memory < its.memories.size() && its.memories[memory].tile != none) ++memory;
