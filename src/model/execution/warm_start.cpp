@@ -12,6 +12,7 @@
 
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/request_trace.h"
 #include "model/parts/branch_predictor.h"
 
 namespace situ::model {
