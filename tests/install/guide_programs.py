@@ -17,9 +17,9 @@ import sys
 import tempfile
 
 # Programs of others in the guide's commands, and programs that its reader writes or builds there.
-FOREIGN = {"c++", "cd", "cmake", "export", "gdb", "make", "mpirun", "python3", "sort", "srun", "umask", "xz"}
+FOREIGN = {"c++", "cd", "cmake", "export", "gdb", "head", "make", "mpirun", "python3", "sort", "srun", "umask", "xz"}
 # Options of `situ run` and `situ model run` without a value.
-FLAGS = {"--check", "--check-coherence", "--in-process", "--objects", "--profile", "--progress", "--quiet", "--stats", "--strict", "--tag"}
+FLAGS = {"--check", "--check-coherence", "--functional-warming", "--in-process", "--objects", "--profile", "--progress", "--quiet", "--stats", "--strict", "--tag"}
 # Each of these takes seconds. What they print is at the first place where a test would see a wrong program.
 RUN = {"situ run -n 4 hello": "all tasks are done\n",
        "situ run -n 2 json_ship --transfer all": "offload",

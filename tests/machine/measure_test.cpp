@@ -133,7 +133,12 @@ TEST(measure, this_machine) {
     return d.samples > 0 && 0 < d.p10 && d.p10 <= d.median && d.median <= d.p90;
   };
   for (const auto& r : m.latencies) EXPECT_TRUE(sane(r.ns)) << t.label(r.where);
-  for (const auto& r : m.bandwidths) EXPECT_TRUE(sane(r.read) && sane(r.copy) && sane(r.triad)) << t.label(r.memory);
+  for (const auto& r : m.bandwidths) {
+    const bool is_cache = t.at(r.memory).kind == machine::node_kind::cache;
+    EXPECT_TRUE(sane(r.read)) << t.label(r.memory);
+    EXPECT_EQ(sane(r.copy) && sane(r.triad), !is_cache) << t.label(r.memory) << ": lines of a cache are read alone";
+    EXPECT_FALSE(is_cache && t.at(r.memory).level < 2) << t.label(r.memory);
+  }
   for (const auto& r : m.ping_pongs) {
     EXPECT_TRUE(sane(r.round_trip_ns));
     EXPECT_NE(r.a, r.b);
