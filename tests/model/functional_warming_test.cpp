@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "one_core.h"
+
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -373,7 +375,7 @@ TEST(FunctionalWarming, OperationsOnCachesTakeNoTime) {
 
 // A cache at the memory's side holds the lines as well.
 TEST(FunctionalWarming, ReachesACacheAtTheMemorysSide) {
-  const char* const text = R"(name = "beside"
+  const std::string text = R"(name = "beside"
 [[node]]
 id = "side"
 kind = "cache"
@@ -390,24 +392,7 @@ kind = "memory"
 size = "1 GiB"
 access_time = "100 ns"
 bandwidth = "6.4 GB/s"
-[[node]]
-id = "l1"
-kind = "cache"
-cache = "data"
-level = 1
-size = "1 KiB"
-ways = 2
-line_bytes = 64
-latency = "1 ns"
-write_policy = "write_back"
-allocates_on = "reads_and_writes"
-[[node]]
-id = "core"
-in = "l1"
-kind = "core"
-clock = "1 GHz"
-cycles = { integer = 1, multiply = 1, divide = 1, floating = 1, branch = 1, call = 1 }
-)";
+)" + one_core("1 KiB", 2);
   modelled_machine with_time{parse_machine(text, "beside.toml")};
   modelled_machine without{parse_machine(text, "beside.toml")};
   for (modelled_machine* const machine : {&with_time, &without}) machine->map_range(0, 1 << 30, 0);

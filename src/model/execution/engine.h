@@ -162,7 +162,7 @@ struct core {
   time_ps width_ps = 0;               // time that it waited for width that the others have taken
 };
 
-// What the hardware threads of a core share in the executor.
+// The hardware threads of a core, and the width that they share.
 struct shared_width {
   issue_slots slots;
   std::vector<core*> threads;

@@ -40,7 +40,7 @@ void of_the_running_core(Operation operation) {
   c.clock = operation(c);
 }
 
-// Does the same for cache operations that this code orders. By functional warming they take no time.
+// Does the same for cache operations that this code orders. They take no time while caches are warmed.
 template <class Operation>
 void of_the_caches(void* code, Operation operation) {
   if (running == &nobody || the_engine->has_empty_caches()) return;

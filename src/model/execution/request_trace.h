@@ -9,7 +9,7 @@
 //   9 64             instructions count when their block begins: nine bubbles and the read are the block
 //   0 128 4096       none are left for the second read
 //
-// What belongs to no core (DMA, units, messages that arrive) is in the formats of requests alone.
+// Requests of no core (DMA, units, messages that arrive) are written in the formats of requests alone.
 #pragma once
 
 #include <cstdint>

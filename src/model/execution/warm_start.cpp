@@ -50,7 +50,7 @@ void engine::begin_with(state_words words, std::string file) {
   if (!fast_forward_) load_warm_state();
 }
 
-// What the program has accessed so far is no part of the machine's counts.
+// The machine's counts begin here: they leave out the program's accesses so far.
 void engine::end_fast_forward() {
   fast_forward_ = false;
   if (requests_)

@@ -2,9 +2,9 @@
 //
 // An instruction takes a part of an interval (its cost on an idle core). A thread takes what others have left of the
 // interval, and its fair share, the interval's length by the number of active threads, in any case: the executor runs
-// one thread ahead of the other, so the first one may have taken all. What is then taken twice is a debt of the
-// intervals that follow, where the thread that was ahead comes to. So a thread that waits for memory leaves the width to
-// the others, and two that never wait have half of it each. A thread that is alone takes what it takes without this
+// one thread ahead of the other, so the first one may have taken all. Time that two threads have taken is a debt of the
+// following intervals, which the thread that is ahead reaches next. So a thread that waits for memory leaves the width
+// to the others, and two that never wait have half of it each. A thread that is alone takes what it takes without this
 // part, to the picosecond.
 //
 // Worked example, intervals of 64 ns, two threads that compute. A takes 200 ns from 0 on: intervals 0 to 2, and 8 ns of
@@ -30,7 +30,7 @@ class issue_slots {
  public:
   static constexpr std::uint64_t cycles = 64;  // an interval's, at least; assumed: short beside a miss of all caches
 
-  // What a thread has taken of the interval where it last took something.
+  // The time that a thread has taken of its latest interval.
   struct taken {
     std::uint64_t interval = 0;
     time_ps time = 0;

@@ -2,8 +2,8 @@
 // have missed the caches of the machine that it is from, so they pass none here.
 //
 // A trace of requests alone (ramulator-dram, ramulator2-loadstore) has no times: a request is sent each cycle of the
-// core, while fewer than 32 are under way, as many as a queue of Ramulator's holds. Of a core's trace each line takes the
-// core's time for an integer instruction for each bubble and one for the read. A core with a window goes on until the
+// core, while fewer than 32 are under way, as many as a queue of Ramulator's holds. A line of a
+// core's trace takes the time of an integer instruction for each bubble, and once more for the read. A core with a window goes on until the
 // window is full; others wait for the read. The line's write-back is sent with the read, behind it; nobody waits for it.
 //
 // Worked example, a core of 1 ns a cycle that waits, a memory of 100 ns with 10 ns for a line:
