@@ -17,7 +17,7 @@ import tempfile
 sys.dont_write_bytecode = True
 import page_checks  # noqa: E402
 
-APART = {name: {"base", "os", "machine", "pages"} for name in ("rmem", "stencil")}
+APART = {name: {"base", "os", "machine", "pages"} for name in ("pim", "rmem", "stencil")}
 JOINS = {"include/situ/rmem/fetch_async.h"}
 PRELOADED = {"src/pages/room_ledger.h"}
 

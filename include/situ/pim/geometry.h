@@ -16,8 +16,7 @@ namespace situ::pim {
 // Vertical: they lie in neighbouring rows of one column.
 enum class dimension : std::uint8_t { horizontal, vertical };
 
-// The numbers of a device's parts, in the order of the paper's bmem_init. pre: all at least 1; columns is a multiple
-// of 64.
+// The numbers of a device's parts, in the order of the paper's bmem_init.
 struct geometry {
   std::uint32_t rows = 0;       // of a subarray
   std::uint32_t columns = 0;    // of a row: bits
@@ -31,6 +30,10 @@ struct geometry {
   [[nodiscard]] constexpr std::uint64_t bytes() const noexcept { return granules() * row_bytes(); }
   friend bool operator==(const geometry&, const geometry&) = default;
 };
+
+// Throws bad_argument, naming what is wrong, unless all numbers are at least 1, columns is a multiple of 64, and there
+// are at most 32767 subarrays in all and 65535 rows.
+void check(const geometry& shape);
 
 // A rectangle of granules.
 struct block {
