@@ -17,10 +17,10 @@ TEST(pim_geometry, counts_granules_and_bytes) {
 }
 
 TEST(pim_geometry, refuses_shapes_that_no_device_has) {
-  EXPECT_THROW(check({.rows = 0, .columns = 64, .subarrays = 1, .banks = 1}), situ::error);
-  EXPECT_THROW(check({.rows = 8, .columns = 65, .subarrays = 1, .banks = 1}), situ::error);
-  EXPECT_THROW(check({.rows = 8, .columns = 64, .subarrays = 4096, .banks = 8}), situ::error);
-  EXPECT_THROW(check({.rows = 65536, .columns = 64, .subarrays = 1, .banks = 1}), situ::error);
+  EXPECT_THROW(situ::pim::check({.rows = 0, .columns = 64, .subarrays = 1, .banks = 1}), situ::error);
+  EXPECT_THROW(situ::pim::check({.rows = 8, .columns = 65, .subarrays = 1, .banks = 1}), situ::error);
+  EXPECT_THROW(situ::pim::check({.rows = 8, .columns = 64, .subarrays = 4096, .banks = 8}), situ::error);
+  EXPECT_THROW(situ::pim::check({.rows = 65536, .columns = 64, .subarrays = 1, .banks = 1}), situ::error);
 }
 
 }  // namespace
