@@ -76,8 +76,9 @@ struct future_state_base {
     return ::operator new(bytes, alignment);
   }
   static void operator delete(void* state, std::size_t bytes) noexcept;
-  static void operator delete(void* state, std::size_t bytes, std::align_val_t alignment) noexcept {
-    ::operator delete(state, bytes, alignment);
+  // Without the size: clang has no sized deallocation by default before version 19.
+  static void operator delete(void* state, std::size_t /*bytes*/, std::align_val_t alignment) noexcept {
+    ::operator delete(state, alignment);
   }
   // Returns false if the deadline passed first.
   bool wait(const std::source_location& where, wait_kind kind = wait_kind::future,

@@ -24,6 +24,13 @@
 #include <type_traits>
 #include <utility>
 
+// The iterations of the next loop do not depend on each other: a loop chain's kernels read and write different points.
+#ifdef __clang__
+#define SITU_STENCIL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define SITU_STENCIL_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace situ::stencil::detail {
 
 // 2 KiB of doubles: a few spread-out rows fit into the first-level cache along with the data
@@ -458,13 +465,13 @@ class kernel_loop final : public loop {
     for (int line = 0; line < lines; ++line) {
       (std::get<Index>(rows).enter(), ...);
       if constexpr (Fast && !any_reduction) {
-#pragma GCC ivdep
+        SITU_STENCIL_INDEPENDENT
         for (int i = 0; i < points; ++i) kernel(view(std::get<Index>(rows), i, 0)...);
       } else {
         int i = 0;
         if constexpr (Fast) {
           for (; i + reduction_lanes <= points; i += reduction_lanes) {
-#pragma GCC ivdep
+            SITU_STENCIL_INDEPENDENT
 #pragma GCC unroll 1
             for (int lane = 0; lane < reduction_lanes; ++lane) kernel(view(std::get<Index>(rows), i + lane, lane)...);
           }
