@@ -11,6 +11,8 @@
 // subarray, beside the rows that programs allocate.
 #pragma once
 
+#include <situ/pim/counts.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -70,20 +72,6 @@ struct command {
   micro_op op = micro_op::ap;
   std::uint8_t d = 0, a = 0, b = 0, c = 0;  // latches
   row_name row, to;
-};
-
-// Numbers of commands, of one subarray unless somebody has added them up.
-struct command_counts {
-  std::uint64_t row_reads = 0;
-  std::uint64_t row_writes = 0;
-  std::uint64_t logic = 0;  // on latches, with settings and moves
-  std::uint64_t shifts = 0;
-  std::uint64_t counted_rows = 0;
-  std::uint64_t ap = 0;
-  std::uint64_t aap = 0;
-  std::uint64_t extra_rows = 0;  // opened beside the first one by a command
-
-  friend bool operator==(const command_counts&, const command_counts&) = default;
 };
 
 struct micro_program {

@@ -1,0 +1,59 @@
+// One memory that computes: its figures, its cells, and the room in them.
+#pragma once
+
+#include <situ/machine/pim.h>
+#include <situ/pim/bmem.h>
+#include <situ/pim/counts.h>
+#include <situ/pim/memory.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pim/cell_storage.h"
+#include "pim/execute.h"
+
+namespace situ::pim {
+
+namespace detail {
+
+// Returns the shape of the figures.
+[[nodiscard]] geometry shape_of(const machine::pim_figures& figures) noexcept;
+
+class device {
+ public:
+  // cells: the kind of pages for the cells. bus_bytes_per_second: to the host; 0: unknown. Throws bad_argument, naming
+  // the device, for figures without a design or a shape.
+  device(std::string name, const machine::pim_figures& figures, const memory_kind& cells,
+         std::uint64_t bus_bytes_per_second);
+
+  std::string name;
+  machine::pim_figures figures;
+  std::uint64_t bus_bytes_per_second;
+  bmem room;
+  cell_storage cells;
+};
+
+// What commands of one subarray take by a device's figures; `counts` are those of all `subarrays` together, which all
+// carry out the same. cost: a few multiplications.
+struct price {
+  double ns = 0;
+  double nj = 0;
+};
+[[nodiscard]] price price_of(const machine::pim_figures& figures, const command_counts& counts,
+                             std::uint32_t subarrays) noexcept;
+
+}  // namespace detail
+
+// What only this module sees of a memory.
+class memory_access {
+ public:
+  [[nodiscard]] static executor& executor_of(memory& which) noexcept;
+  [[nodiscard]] static memory_cost& cost_of(memory& which) noexcept;
+  // Counts bytes that host and device exchange, and those of them that were transposed.
+  static void count_transfer(memory& which, const detail::device& with, std::uint64_t bytes, bool is_transposed) noexcept;
+};
+
+}  // namespace situ::pim
