@@ -2,7 +2,10 @@
 
 #include <situ/machine/draw.h>
 
+#include <fmt/format.h>
+
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace situ::machine {
@@ -11,7 +14,7 @@ namespace {
 using detail::json;
 
 template <class T>
-void put_known(json& to, const char* key, T value) {
+void put_known(json& to, std::string_view key, T value) {
   if (value != T{}) to.set(key, value);
 }
 
@@ -39,6 +42,16 @@ void put_banks(json& out, const dram_banks& of) {
   put_known(out, "tRFC_ns", of.trfc_ns);
 }
 
+void put_computes(json& out, const pim_figures& of) {
+  if (of == pim_figures{}) return;
+  json made;
+  made.set("design", name(of.design));
+  for (const auto& [key, value] : pim_counts) put_known(made, key, of.*value);
+  for (const auto& [key, value] : pim_times) put_known(made, fmt::format("{}_ns", key), of.*value);
+  for (const auto& [key, value] : pim_energies) put_known(made, key, of.*value);
+  out.set("computes", std::move(made));
+}
+
 void put_model_figures(json& out, const node& n) {
   if (n.writes != write_policy::unknown) out.set("write_policy", name(n.writes));
   if (n.allocates_on != line_allocation::unknown) out.set("allocates_on", name(n.allocates_on));
@@ -53,6 +66,7 @@ void put_model_figures(json& out, const node& n) {
   put_known(out, "burst_bytes", n.burst_bytes);
   put_known(out, "channels", n.channels);
   put_banks(out, n.rows);
+  put_computes(out, n.computes);
   put_known(out, "victim_lines", n.victim_lines);
   put_known(out, "entries", n.entries);
   put_known(out, "width", n.width);

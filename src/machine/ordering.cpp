@@ -49,8 +49,9 @@ std::uint32_t tier_of(memory_technology kind) {
     case memory_technology::gpu: return 2;
     case memory_technology::persistent: return 3;
     case memory_technology::file: return 4;
+    case memory_technology::pim: return 5;
   }
-  return 4;
+  return 5;
 }
 
 // Ranks equally near memories of the first tier. Stacked memory answers a single load no sooner than DRAM does

@@ -49,6 +49,24 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"ranks", form::number},
     {"banks", form::number},
     {"row_bytes", form::number},
+    {"subarrays", form::number},
+    {"rows", form::number},
+    {"columns", form::number},
+    {"concurrent_subarrays", form::number},
+    {"row_read", form::time},
+    {"row_write", form::time},
+    {"latch", form::time},
+    {"shift", form::time},
+    {"AP", form::time},
+    {"AAP", form::time},
+    {"row_count", form::time},
+    {"row_read_nJ", form::number},
+    {"row_write_nJ", form::number},
+    {"latch_nJ", form::number},
+    {"shift_nJ", form::number},
+    {"AP_nJ", form::number},
+    {"AAP_nJ", form::number},
+    {"extra_row_nJ", form::number},
     {"victim_lines", form::number},
     {"entries", form::number},
     {"width", form::number},
@@ -72,7 +90,7 @@ constexpr std::pair<std::string_view, form> figures[] = {
 
 // Tables of figures, which have marks of their own: assumed.cycles.floating.
 bool is_table_of_figures(std::string_view key) {
-  return key == "cycles" ||
+  return key == "cycles" || key == "computes" ||
          std::ranges::find(tlb_keys, key, [](const auto& each) { return each.first; }) != std::end(tlb_keys);
 }
 

@@ -8,6 +8,7 @@
 #include "machine/toml_assumed.h"
 #include "machine/toml_fields.h"
 #include "machine/toml_model.h"
+#include "machine/toml_pim.h"
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +25,7 @@ constexpr node_kind node_kinds[] = {node_kind::package,         node_kind::group
                                     node_kind::processing_unit, node_kind::memory, node_kind::device, node_kind::agent};
 constexpr memory_technology memory_technologies[] = {
     memory_technology::dram, memory_technology::hbm,        memory_technology::persistent, memory_technology::cxl,
-    memory_technology::gpu,  memory_technology::scratchpad, memory_technology::file};
+    memory_technology::gpu,  memory_technology::scratchpad, memory_technology::file,       memory_technology::pim};
 constexpr cache_kind cache_kinds[] = {cache_kind::unified, cache_kind::data, cache_kind::instruction,
                                       cache_kind::memory_side};
 constexpr grade grades[] = {grade::unknown, grade::low, grade::medium, grade::high};
@@ -198,6 +199,7 @@ class reader {
                       "tRAS",
                       "tREFI",
                       "tRFC",
+                      "computes",
                       "victim_lines",
                       "entries",
                       "cycles",
@@ -228,6 +230,7 @@ class reader {
     facts.name = table.text("name", "");
     read_figures(table, facts);
     read_model_figures(table, facts);
+    read_computes(table, facts);
 
     const std::string in = table.text("in", "machine");
     const auto parents = families_.find(in);

@@ -193,6 +193,7 @@ class writer {
     time("tRAS", n.rows.tras_ns);
     time("tREFI", n.rows.trefi_ns);
     time("tRFC", n.rows.trfc_ns);
+    computes(n.computes);
     count("victim_lines", n.victim_lines);
     count("entries", n.entries);
     cycles(n.cycles);
@@ -212,7 +213,7 @@ class writer {
     if (n.prefetch_page_bytes > 0) out_ += fmt::format("prefetch_page = \"{}\"\n", exact_bytes(n.prefetch_page_bytes));
   }
 
-  void count(const char* key, std::uint32_t value) {
+  void count(std::string_view key, std::uint32_t value) {
     if (value > 0) out_ += fmt::format("{} = {}\n", key, value);
   }
 
@@ -241,7 +242,16 @@ class writer {
     if (!parts.empty()) out_ += fmt::format("{} = {{ {} }}\n", key, fmt::join(parts, ", "));
   }
 
-  void time(const char* key, double ns) {
+  void computes(const pim_figures& of) {
+    if (of == pim_figures{}) return;
+    out_ += fmt::format("computes.design = \"{}\"\n", name(of.design));
+    for (const auto& [key, value] : pim_counts) count(fmt::format("computes.{}", key), of.*value);
+    for (const auto& [key, value] : pim_times) time(fmt::format("computes.{}", key), of.*value);
+    for (const auto& [key, value] : pim_energies)
+      if (of.*value > 0) out_ += fmt::format("computes.{} = {}\n", key, of.*value);
+  }
+
+  void time(std::string_view key, double ns) {
     if (ns > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_nanoseconds(ns));
   }
   void rate(const char* key, std::uint64_t bandwidth) {

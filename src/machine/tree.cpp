@@ -20,7 +20,7 @@ std::string_view name(node_kind kind) noexcept {
 }
 
 std::string_view name(memory_technology kind) noexcept {
-  static constexpr std::string_view names[] = {"dram", "hbm", "persistent", "cxl", "gpu", "scratchpad", "file"};
+  static constexpr std::string_view names[] = {"dram", "hbm", "persistent", "cxl", "gpu", "scratchpad", "file", "pim"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -301,6 +301,19 @@ void check_model_figures(const node_facts& facts) {
     throw_error(errc::bad_argument, "a position has a column and a row");
 }
 
+// A memory that computes is as large as its cells.
+void complete_cells(node_facts& facts) {
+  if (facts.computes == pim_figures{}) return;
+  if (facts.kind != node_kind::memory || facts.memory != memory_technology::pim)
+    throw_error(errc::bad_argument, "figures of computing are those of a memory with the technology pim");
+  check(facts.computes);
+  if (facts.bytes == 0) facts.bytes = facts.computes.bytes();
+  if (facts.bytes != facts.computes.bytes())
+    throw_error(errc::bad_argument,
+                fmt::format("its cells are {} bytes, and its size is {}; leave the size out: it follows from the cells",
+                            facts.computes.bytes(), facts.bytes));
+}
+
 }  // namespace
 
 node_id tree_builder::add(node_id parent, node_facts facts) {
@@ -311,6 +324,7 @@ node_id tree_builder::add(node_id parent, node_facts facts) {
     if (!(ns >= 0) || !std::isfinite(ns))
       throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
   check_model_figures(facts);
+  complete_cells(facts);
   if (facts.kind != node_kind::memory && facts.kind != node_kind::cache && has_memory_figures(facts))
     throw_error(errc::bad_argument,
                 fmt::format("power, density, addressability and figures of reads and writes are those "

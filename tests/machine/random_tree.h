@@ -47,7 +47,7 @@ class random_tree {
           break;
         case 3:
           facts.kind = node_kind::memory;
-          facts.memory = static_cast<memory_technology>(below(7));
+          facts.memory = static_cast<memory_technology>(below(8));
           memory_figures(facts);
           facts.rows = {.ranks = below(3),
                         .banks = below(3),
@@ -59,6 +59,7 @@ class random_tree {
                         .tras_ns = below(3) * 0.5,
                         .trefi_ns = below(3) * 0.5,
                         .trfc_ns = below(3) * 0.5};
+          if (facts.memory == memory_technology::pim) computes(facts);
           facts.os_index = next_memory;
           next_memory += 1 + below(3);
           break;
@@ -150,6 +151,29 @@ class random_tree {
     facts.read_power = static_cast<grade>(below(4));
     facts.write_power = static_cast<grade>(below(4));
     facts.unit = static_cast<addressability>(below(4));
+  }
+
+  void computes(node_facts& facts) {
+    pim_figures& made = facts.computes;
+    made.design = static_cast<pim_design>(below(5));
+    if (made.design == pim_design::none) return;  // its figures are not known
+    made.banks = 1 + below(3);
+    made.subarrays = 1 + below(3);
+    made.rows = 1 + below(3);
+    made.columns = 64 + 64 * below(3);
+    made.concurrent = below(2);
+    const bool has_latches = made.design == pim_design::imi || made.design == pim_design::bitsimd;
+    for (double pim_figures::* const ns :
+         {&pim_figures::row_read_ns, &pim_figures::row_write_ns,
+          has_latches ? &pim_figures::logic_ns : &pim_figures::ap_ns,
+          has_latches ? &pim_figures::shift_ns : &pim_figures::aap_ns, &pim_figures::row_count_ns})
+      made.*ns = time();
+    for (double pim_figures::* const nj : {&pim_figures::row_read_nj, &pim_figures::row_write_nj,
+                                           has_latches ? &pim_figures::logic_nj : &pim_figures::ap_nj,
+                                           has_latches ? &pim_figures::shift_nj : &pim_figures::aap_nj})
+      made.*nj = 0.1 * below(30);
+    if (!has_latches) made.extra_row_nj = 0.1 * below(30);
+    facts.bytes = made.bytes();
   }
 
   // Few different figures, so that siblings are often alike.

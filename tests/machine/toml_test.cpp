@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -241,7 +242,7 @@ TEST(toml, every_machine_file_round_trips) {
     }
     ++files;
   }
-  EXPECT_GE(files, 7);
+  EXPECT_GE(files, 11);
 }
 
 TEST(toml, recorded_machines_and_this_one_round_trip) {
@@ -266,6 +267,125 @@ TEST(toml, random_trees_round_trip) {
     const std::string text = machine::to_toml(t);
     ASSERT_EQ(parse(text), t) << text;
   }
+}
+
+constexpr std::string_view computing = R"(name = "x"
+[[node]]
+id = "c"
+kind = "core"
+[[node]]
+id = "p"
+kind = "memory"
+memory = "pim"
+bandwidth = "21.3 GB/s"
+computes.design = "bitsimd"
+computes.banks = 8
+computes.subarrays = 16
+computes.rows = 1024
+computes.columns = 65536
+computes.concurrent_subarrays = 64
+computes.row_read = "46.5 ns"
+computes.row_write = "40 ns"
+computes.latch = "3 ns"
+computes.shift = "4 ns"
+computes.row_count = "50 ns"
+computes.row_read_nJ = 0.8
+computes.row_write_nJ = 0.9
+computes.latch_nJ = 0.01
+computes.shift_nJ = 0.02
+)";
+
+TEST(toml, a_memory_that_computes_has_its_figures_and_the_size_of_its_cells) {
+  const tree t = parse(computing);
+  const machine::node& memory = t.at(2);
+  EXPECT_EQ(t.label(2), "pim 0");
+  EXPECT_EQ(memory.bytes, std::uint64_t{1} << 30);
+  const machine::pim_figures expected{.design = machine::pim_design::bitsimd,
+                                      .banks = 8,
+                                      .subarrays = 16,
+                                      .rows = 1024,
+                                      .columns = 65536,
+                                      .concurrent = 64,
+                                      .row_read_ns = 46.5,
+                                      .row_write_ns = 40,
+                                      .logic_ns = 3,
+                                      .shift_ns = 4,
+                                      .row_count_ns = 50,
+                                      .row_read_nj = 0.8,
+                                      .row_write_nj = 0.9,
+                                      .logic_nj = 0.01,
+                                      .shift_nj = 0.02};
+  EXPECT_EQ(memory.computes, expected);
+  EXPECT_EQ(parse(machine::to_toml(t)), t) << machine::to_toml(t);
+
+  const tree rows = parse(
+      "name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[node]]\nid = \"p\"\nkind = \"memory\"\nmemory = \"pim\"\n"
+      "size = \"16 KiB\"\ncomputes = { design = \"simdram\", banks = 1, subarrays = 2, rows = 64, columns = 1024, AP = "
+      "\"45 ns\", "
+      "AAP = \"49 ns\", AP_nJ = 0.4, AAP_nJ = 0.8, extra_row_nJ = 0.2 }\n");
+  EXPECT_EQ(rows.at(2).computes.ap_ns, 45);
+  EXPECT_EQ(rows.at(2).computes.aap_ns, 49);
+  EXPECT_EQ(rows.at(2).computes.ap_nj, 0.4);
+  EXPECT_EQ(rows.at(2).computes.aap_nj, 0.8);
+  EXPECT_EQ(rows.at(2).computes.extra_row_nj, 0.2);
+  EXPECT_EQ(parse(machine::to_toml(rows)), rows);
+}
+
+TEST(toml, figures_of_computing_that_cannot_be_are_errors) {
+  // Replaces a line of `computing`, or adds one at its end.
+  const auto message_of = [](std::string_view from, std::string_view to) {
+    std::string text{computing};
+    text.replace(std::min(text.find(from), text.size()), from.size(), to);
+    try {
+      (void)parse(text);
+    } catch (const situ::error& failure) {
+      EXPECT_EQ(failure.code(), situ::errc::bad_file);
+      return std::string{failure.message()};
+    }
+    return std::string{"no error"};
+  };
+  const auto expect = [&](std::string_view from, std::string_view to, const std::string& message) {
+    EXPECT_EQ(message_of(from, to).substr(0, message.size()), message) << to;
+  };
+  expect(
+      "memory = \"pim\"", "memory = \"dram\"",
+      "m.toml:10: node[1].computes: belongs to a memory that computes; write kind = \"memory\" and memory = \"pim\"");
+  expect("bandwidth = \"21.3 GB/s\"", "size = \"2 GiB\"",
+         "m.toml:9: node[1].size: the cells (banks x subarrays x rows x columns / 8) are 1 GiB; write that, or remove");
+  expect("\"bitsimd\"", "\"mimdram\"",
+         "m.toml:10: node[1].computes.design: \"mimdram\" is not known; write one of \"imi\", \"bitsimd\", \"ambit\", "
+         "\"simdram\"");
+  expect("computes.design = \"bitsimd\"\n", "", "m.toml:10: node[1].computes.design: missing");
+  expect("computes.rows = 1024\n", "",
+         "m.toml:10: node[1].computes: rows is 0 or missing; a memory that computes has 1 or more");
+  expect("columns = 65536", "columns = 65537", "m.toml:10: node[1].computes: columns is 65537; write a multiple of 64");
+  expect("rows = 1024", "rows = 65536", "m.toml:10: node[1].computes: rows is 65536; write at most 65535");
+  expect("banks = 8", "banks = 2048",
+         "m.toml:10: node[1].computes: banks x subarrays is 32768; write at most 32767 subarrays in all");
+  expect("concurrent_subarrays = 64", "concurrent_subarrays = 129",
+         "m.toml:10: node[1].computes: concurrent_subarrays is 129, and there are 128");
+  expect("row_read_nJ = 0.8", "row_read_nJ = -0.8",
+         "m.toml:10: node[1].computes: row_read_nJ is -0.8; write a finite number, not below zero");
+  expect(
+      "shift = \"4 ns\"", "AAP = \"4 ns\"",
+      "m.toml:10: node[1].computes: AAP is a figure of ambit and simdram; remove it from a memory with design bitsimd");
+  expect(
+      "design = \"bitsimd\"", "design = \"ambit\"",
+      "m.toml:10: node[1].computes: latch is a figure of imi and bitsimd; remove it from a memory with design ambit");
+  expect("latch = \"3 ns\"", "latches = \"3 ns\"",
+         "m.toml:18: node[1].computes.latches: unknown key; did you mean \"latch\"?");
+}
+
+TEST(toml, a_figure_of_computing_can_be_assumed) {
+  std::vector<machine::assumption> assumed;
+  const std::string text = std::string{computing} +
+                           "assumed.computes.row_read = { low = \"30 ns\", high = \"60 ns\", source = \"why\" }\n"
+                           "assumed.computes.latch_nJ = { low = 0, high = 0.1, source = \"why 2\" }\n";
+  static_cast<void>(machine::parse_toml(text, "m.toml", nullptr, &assumed));
+  // Marks are in the order of their keys.
+  const std::vector<machine::assumption> expected{{"p.computes.latch_nJ", "0.01", "0", "0.1", {}, "why 2"},
+                                                  {"p.computes.row_read", "46.5 ns", "30 ns", "60 ns", {}, "why"}};
+  EXPECT_EQ(assumed, expected);
 }
 
 struct mistake {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <situ/base/detail/abi.h>
+#include <situ/machine/pim.h>
 #include <situ/machine/processor_set.h>
 
 #include <cstdint>
@@ -52,6 +53,7 @@ enum class memory_technology : std::uint8_t {
   gpu,         // a device's own memory
   scratchpad,  // software-managed SRAM, as in a manycore's tile
   file,        // backed by a file
+  pim,         // DRAM that computes on its rows (pim.h)
 };
 
 // The contents of a cache; a memory-side cache stands before a memory and is shared by all users of the memory.
@@ -225,6 +227,7 @@ struct node_facts {
   std::uint32_t burst_bytes = 0;   // of a memory: bytes that one access reads or writes
   std::uint32_t channels = 0;      // of a memory
   dram_banks rows;                 // of a memory or a memory-side cache
+  pim_figures computes;            // of a memory that computes
   std::uint32_t victim_lines = 0;  // of a cache: lines of its victim buffer
   std::uint32_t entries = 0;       // of a device: entries that it holds, or operations under way at a time
   instruction_cycles cycles;       // of a core
@@ -377,7 +380,8 @@ class tree_builder {
   // Makes the root.
   explicit tree_builder(std::string name, std::string description = "");
   // Adds a child after the parent's other children; the root is node 0. Returns its id. Throws bad_argument for facts
-  // that no machine can have, and if the tree would exceed max_nodes.
+  // that no machine can have, and if the tree would exceed max_nodes. A memory that computes and has no size gets that
+  // of its cells.
   node_id add(node_id parent, node_facts facts);
   // Adds a path; a second path of the same pair replaces the first. Throws bad_argument unless it leads from processors
   // or a device to a memory, and if a latency is below zero or not finite.
