@@ -79,9 +79,7 @@ class cell_storage {
   void check_block(const block& where) const;
 
  private:
-  [[nodiscard]] std::size_t tile_size() const noexcept {
-    return (std::size_t{shape_.rows} + own_cells) * tile_words;
-  }
+  [[nodiscard]] std::size_t tile_size() const noexcept { return (std::size_t{shape_.rows} + own_cells) * tile_words; }
   void check_form(const block& where, const element_form& form, std::uint64_t first, std::size_t bytes) const;
   [[nodiscard]] std::uint64_t* word_of(std::uint32_t subarray, std::uint32_t row, std::uint32_t column) const noexcept {
     return tile(subarray, column / tile_columns).row(row) + column % tile_columns / 64;

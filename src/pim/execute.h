@@ -62,17 +62,19 @@ class executor {
   [[nodiscard]] instruction_set instructions() const noexcept { return instructions_; }
 
  private:
-  void serve(const std::stop_token& stop);
-  void share(const std::function<void()>& part);
+  explicit executor(instruction_set instructions) : instructions_{instructions} {}
+  void serve(unsigned thread);
+  void share(const std::function<void(unsigned thread)>& part);
 
   instruction_set instructions_;
   std::mutex running_;  // held by run()
-  std::mutex lock_;     // for the rest
-  std::condition_variable_any changed_;
-  const std::function<void()>* part_ = nullptr;  // what each worker calls once a round
+  std::mutex lock_;     // for the members up to busy_
+  std::condition_variable changed_;
+  const std::function<void(unsigned)>* part_ = nullptr;  // what each worker calls once a round
   std::uint64_t round_ = 0;
+  bool stops_ = false;
   unsigned busy_ = 0;
-  std::vector<os::worker> workers_;  // destroyed first
+  std::vector<os::worker> workers_;  // joined first
 };
 
 // Returns a command in words, for errors: "select 3 = 2 ? 0 : 1", "read_row operand 1 bit 7".

@@ -1,0 +1,38 @@
+// Runs of commands on tiles, or on whole rows of a subarray: what threads of the executor do.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "pim/bound_program.h"
+
+namespace situ::pim {
+
+// What a run adds to.
+struct run_totals {
+  std::array<std::uint64_t, static_cast<std::size_t>(micro_op::aap) + 1> commands{};  // by micro_op, of each tile
+  std::uint64_t extra_rows = 0;                                                       // of each tile
+  std::span<std::uint64_t> ones;  // for each count_ones of the program, in its order
+};
+
+// Where a run stopped.
+struct run_stop {
+  row_fault fault = row_fault::none;
+  std::size_t command = 0;
+  std::uint32_t tile = 0;
+};
+
+// Carries out a program without shifts on one tile. words: of a row in the tile that are columns of the device; the
+// rest is padding.
+[[nodiscard]] run_stop run_on_tile(instruction_set set, std::span<const bound_command> program, const tile_cells& tile,
+                                   std::uint32_t words, run_totals& totals) noexcept;
+
+// Carries out any program on whole rows: each command on all tiles. room: latches * tiles * tile_words words.
+// words: of a row that are columns.
+[[nodiscard]] run_stop run_on_rows(instruction_set set, std::span<const bound_command> program,
+                                   std::span<const tile_cells> tiles, std::uint32_t words,
+                                   std::span<std::uint64_t> room, run_totals& totals) noexcept;
+
+}  // namespace situ::pim
