@@ -19,10 +19,7 @@ const machine::pim_figures& checked(const std::string& name, const machine::pim_
 }  // namespace
 
 geometry shape_of(const machine::pim_figures& figures) noexcept {
-  return {.rows = figures.rows,
-          .columns = figures.columns,
-          .subarrays = figures.subarrays,
-          .banks = figures.banks};
+  return {.rows = figures.rows, .columns = figures.columns, .subarrays = figures.subarrays, .banks = figures.banks};
 }
 
 device::device(std::string called, const machine::pim_figures& figures, const memory_kind& pages, std::uint64_t bus)

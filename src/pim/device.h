@@ -53,7 +53,8 @@ class memory_access {
   [[nodiscard]] static executor& executor_of(memory& which) noexcept;
   [[nodiscard]] static memory_cost& cost_of(memory& which) noexcept;
   // Counts bytes that host and device exchange, and those of them that were transposed.
-  static void count_transfer(memory& which, const detail::device& with, std::uint64_t bytes, bool is_transposed) noexcept;
+  static void count_transfer(memory& which, const detail::device& with, std::uint64_t bytes,
+                             bool is_transposed) noexcept;
 };
 
 }  // namespace situ::pim

@@ -65,7 +65,8 @@ vector_core::vector_core(pim::memory& in, std::uint64_t size, element_type type)
 
 vector_core::vector_core(const vector_core& other, element_type type)
     : memory_{other.memory_}, size_{other.size_}, type_{type} {
-  if (type.direction != other.type_.direction || (type.direction == dimension::horizontal && type.bits != other.type_.bits))
+  if (type.direction != other.type_.direction ||
+      (type.direction == dimension::horizontal && type.bits != other.type_.bits))
     throw_error(errc::bad_argument,
                 "pim: side by side lie vertical vectors, or horizontal ones whose elements have the same width");
   try {
@@ -137,8 +138,8 @@ std::string vector_core::placement() const {
 std::uint64_t vector_core::check_range(std::uint64_t first, std::size_t bytes) const {
   const std::uint64_t count = bytes / type_.host_bytes;
   if (first > size_ || count > size_ - first)
-    throw_error(errc::bad_argument, fmt::format("pim: elements {} to {} of a vector that has {}", first,
-                                                first + count - 1, size_));
+    throw_error(errc::bad_argument,
+                fmt::format("pim: elements {} to {} of a vector that has {}", first, first + count - 1, size_));
   return count;
 }
 

@@ -18,33 +18,33 @@ namespace situ::pim {
 
 // Inputs are a, b and c, in this order; results have the elements' width unless said otherwise, and wrap.
 enum class operation : std::uint8_t {
-  copy,           // a
-  invert,         // not a
-  logic_and,      // a and b
+  copy,       // a
+  invert,     // not a
+  logic_and,  // a and b
   logic_or,
   logic_nand,
   logic_nor,
   logic_xor,
   logic_xnor,
-  add,            // a + b
-  subtract,       // a - b
-  multiply,       // a * b; `wide`: of twice the width
-  multiply_add,   // a * b + c
-  equal,          // a flag, see operation_spec
+  add,           // a + b
+  subtract,      // a - b
+  multiply,      // a * b; `wide`: of twice the width
+  multiply_add,  // a * b + c
+  equal,         // a flag, see operation_spec
   not_equal,
   less,
   less_equal,
   greater,
   greater_equal,
-  select,         // where the condition, a flag, is true: a, else b
+  select,  // where the condition, a flag, is true: a, else b
   minimum,
   maximum,
-  absolute,       // of the least signed value: itself
-  popcount,       // the number of a's ones
-  shift_left,     // a by a constant number of bits: the scalar
-  shift_right,    // the same; copies of the sign come in if the elements are signed
-  broadcast,      // the scalar, to all elements
-  reduce_sum,     // the sum of all elements, to the host: no result in the memory
+  absolute,     // of the least signed value: itself
+  popcount,     // the number of a's ones
+  shift_left,   // a by a constant number of bits: the scalar
+  shift_right,  // the same; copies of the sign come in if the elements are signed
+  broadcast,    // the scalar, to all elements
+  reduce_sum,   // the sum of all elements, to the host: no result in the memory
 };
 
 // Returns an operation in its spelling in texts: "ADD", "MUL", "SHL".
