@@ -1,0 +1,104 @@
+// Bit-contiguous allocation (Leidel, Wang and Chen, MCHPC 2017, section 4): blocks of neighbouring subarrays and rows
+// of a memory that computes.
+//
+//   situ::pim::bmem device{{.rows = 1024, .columns = 65536, .subarrays = 16, .banks = 8}};
+//   void* a = device.allocate(4096, situ::pim::dimension::horizontal);  // one row of one subarray
+//   void* b = device.allocate_block(2, 17);                             // two subarrays, 17 rows
+//   void* c = device.allocate_beside(b, 17);                            // the same subarrays, other rows
+//   device.free(a);
+//
+// A pointer that a device returns is a handle: its addresses are this device's alone, reserved and without access, and
+// to dereference it is a fault. The block that begins at row r of subarray s has the handle
+// base + (s * rows + r) * row_bytes; find() returns the block.
+//
+// Ownership: a block is live until it is freed, or the device ends, which needs no block to be freed. Each thread keeps
+// some of the blocks that it frees (at most a 64th of the device for each of 16 extents) and allocates them again
+// without a lock. They go back to all when the thread ends, and when any thread finds no room: an allocation is refused
+// only if at one moment no thread kept a block and the rows were not free.
+//
+// Thread-safe: any thread may free a block. A thread may end before or after the device, but a device does not end while
+// a call is within it. A forked child has its own copy, as of all memory, if no other thread was within a call.
+#pragma once
+
+#include <situ/base/detail/abi.h>
+#include <situ/pim/geometry.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace situ::pim {
+
+struct bmem_options {
+  // Whether a block may lie across banks. Then horizontal blocks spread over the subarrays of all banks.
+  bool across_banks = false;
+  // Whether threads keep blocks that they free.
+  bool thread_caches = true;
+};
+
+struct bmem_usage {
+  std::uint64_t free_granules = 0;  // those that threads keep are among them
+  std::uint64_t live_granules = 0;
+  std::uint64_t refused = 0;  // allocations that found no room, since the device was made
+};
+
+class bmem {
+ public:
+  // Throws bad_argument as check(shape) does; out_of_memory if the address space has no room for the handles, or there
+  // is no memory for the map (a bit and 4 bytes for each granule). cost: a millisecond for each GiB of rows of 8 KiB.
+  explicit bmem(const geometry& shape, bmem_options how = {});
+  ~bmem();
+  bmem(const bmem&) = delete;
+  bmem& operator=(const bmem&) = delete;
+
+  // --- allocation ---
+  // Those named try_ return null if there is no room; the others throw out_of_memory, whose message has the largest free
+  // rectangle and a map. All throw bad_argument for nothing (no bytes, subarrays or rows), and for more subarrays or
+  // rows than a block of this device can have. A thread's first call makes room for what it keeps: std::bad_alloc.
+  // cost: some 5 ns for an extent that the thread keeps, else a search of some 100 ns; a refusal, a system call of some
+  // microseconds besides if several threads use the device, and an error the time of largest_free().
+
+  // Allocates bytes in the units of the paper. Horizontal: enough rows for them, across the subarrays of a bank and
+  // then down the rows. Vertical: bytes are the depth of the columns, so 8 * bytes rows of one subarray.
+  [[nodiscard]] void* allocate(std::size_t bytes, dimension along);
+  [[nodiscard]] void* try_allocate(std::size_t bytes, dimension along);
+  // Allocates so many neighbouring rows of so many neighbouring subarrays.
+  [[nodiscard]] void* allocate_block(std::uint32_t subarrays, std::uint32_t rows);
+  [[nodiscard]] void* try_allocate_block(std::uint32_t subarrays, std::uint32_t rows);
+  // Allocates rows of the same subarrays as a live block, so that both are operands of one command. Throws bad_address
+  // as find(other) does.
+  [[nodiscard]] void* allocate_beside(const void* other, std::uint32_t rows);
+  [[nodiscard]] void* try_allocate_beside(const void* other, std::uint32_t rows);
+
+  // Frees a block; null: does nothing. Throws bad_address, and nothing has changed, if no live block begins there: it is
+  // freed twice, the address lies within a block, or is another device's. Two threads that free one block at the same
+  // moment may both succeed. cost: some 5 ns if the thread keeps the block, else 100 ns.
+  void free(void* at);
+
+  // --- questions ---
+
+  // Returns the live block that begins there; throws bad_address as free() does. cost: some nanoseconds.
+  [[nodiscard]] block find(const void* at) const;
+  // Returns the extent that allocate(bytes, along) allocates: a block at subarray 0, row 0. Throws bad_argument.
+  [[nodiscard]] block extent_of(std::size_t bytes, dimension along) const;
+  [[nodiscard]] const geometry& shape() const noexcept;
+  [[nodiscard]] const bmem_options& options() const noexcept;
+
+  // The next three give the blocks that threads keep back to all, so that these are free in what they return. cost: that
+  // of a refusal, and looks at each granule while other threads wait: a millisecond for 2^17 of them.
+
+  [[nodiscard]] bmem_usage usage() const;
+  // Returns the largest rectangle of free rows that a block can have; no rows if nothing is free.
+  [[nodiscard]] block largest_free() const;
+  // Returns a map for people: rows run down and subarrays across, with a bar between banks; "#" is taken, "." free, and
+  // a digit tells the tenths that are taken where a character stands for several granules. At most 128 subarrays wide
+  // and 16 lines high, plus a headline.
+  [[nodiscard]] std::string draw() const;
+
+ private:
+  struct core;
+  std::unique_ptr<core> core_;
+};
+
+}  // namespace situ::pim

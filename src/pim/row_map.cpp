@@ -1,0 +1,127 @@
+#include "pim/row_map.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace situ::pim::detail {
+namespace {
+
+// The rows from `bit` on, `count` of them, within one word.
+constexpr std::uint64_t rows_of_word(std::uint32_t bit, std::uint32_t count) noexcept {
+  return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << bit;
+}
+
+}  // namespace
+
+row_map::row_map(const geometry& shape, bool is_across_banks)
+    : shape_{shape},
+      all_{shape.all_subarrays()},
+      blocks_{(shape.rows + 63) / 64},
+      is_across_banks_{is_across_banks},
+      words_(std::size_t{blocks_} * all_, ~std::uint64_t{0}),
+      longest_(all_, static_cast<std::uint16_t>(shape.rows)),
+      free_rows_(all_, static_cast<std::uint16_t>(shape.rows)),
+      widest_(std::size_t{shape.banks + 1} * blocks_),
+      free_{std::make_unique<count[]>(shape.banks)} {
+  const std::uint32_t last_rows = shape.rows - (blocks_ - 1) * 64;
+  std::fill(words_.end() - all_, words_.end(), rows_of_word(0, last_rows));
+  for (std::uint32_t scope = 0; scope <= shape.banks; ++scope) {
+    const range in = range_of(scope);
+    for (std::uint32_t w = 0; w < blocks_; ++w) widest(scope, w).fill(static_cast<std::uint16_t>(in.to - in.from));
+  }
+  for (std::uint32_t b = 0; b < shape.banks; ++b) free_[b].granules = shape.subarrays * shape.rows;
+}
+
+row_map::range row_map::range_of(std::uint32_t scope) const noexcept {
+  if (scope == shape_.banks) return {0, all_};
+  return {scope * shape_.subarrays, (scope + 1) * shape_.subarrays};
+}
+
+// --- changes ---
+
+template <class Change>
+void row_map::change(const block& of, Change change_word) {
+  for (std::uint32_t row = of.row, left = of.rows; left > 0;) {
+    const std::uint32_t bit = row % 64;
+    const std::uint32_t count = std::min(left, 64 - bit);
+    const std::uint64_t mask = rows_of_word(bit, count);
+    std::uint64_t* const first = &words_[std::size_t{row / 64} * all_ + of.subarray];
+    for (std::uint32_t i = 0; i < of.subarrays; ++i) change_word(first[i], mask);
+    row += count;
+    left -= count;
+  }
+}
+
+void row_map::count_free(const block& of, std::int64_t sign) {
+  const auto rows = static_cast<std::uint16_t>(sign * of.rows);
+  for (std::uint32_t i = 0; i < of.subarrays; ++i)
+    free_rows_[of.subarray + i] = static_cast<std::uint16_t>(free_rows_[of.subarray + i] + rows);
+  for (std::uint32_t s = of.subarray; s < of.subarray + of.subarrays;) {
+    const std::uint32_t bank = s / shape_.subarrays;
+    const std::uint32_t end = std::min((bank + 1) * shape_.subarrays, of.subarray + of.subarrays);
+    // Relaxed, and no atomic addition: the bank's lock orders the changes, and a reader without it wants a hint.
+    std::atomic<std::uint32_t>& count = free_[bank].granules;
+    const auto granules = static_cast<std::uint32_t>(sign * (end - s) * of.rows);
+    count.store(count.load(std::memory_order_relaxed) + granules, std::memory_order_relaxed);
+    s = end;
+  }
+}
+
+block row_map::take(place at, std::uint32_t subarrays, std::uint32_t rows) {
+  const block taken{at.subarray, at.row, subarrays, rows};
+  change(taken, [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
+  count_free(taken, -1);
+  for (std::uint32_t s = at.subarray; s < at.subarray + subarrays; ++s)
+    longest_[s] = std::min(longest_[s], free_rows_[s]);
+  return taken;
+}
+
+void row_map::release(const block& of) {
+  change(of, [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
+  count_free(of, 1);
+  raise_bounds(of);
+}
+
+void row_map::raise_bounds(const block& of) {
+  for (std::uint32_t s = of.subarray; s < of.subarray + of.subarrays; ++s) {
+    const std::uint32_t run = free_before(s, of.row) + of.rows + free_from(s, of.row + of.rows);
+    longest_[s] = std::max(longest_[s], static_cast<std::uint16_t>(run));
+  }
+  // A block of up to 64 rows that begins in the row block before may end in the released rows.
+  const std::uint32_t first = of.row < 64 ? 0 : of.row / 64 - 1;
+  const std::uint32_t last = (of.row + of.rows - 1) / 64;
+  const std::uint32_t last_bank = (of.subarray + of.subarrays - 1) / shape_.subarrays;
+  for (std::uint32_t bank = of.subarray / shape_.subarrays; bank <= last_bank; ++bank)
+    for (std::uint32_t w = first; w <= last; ++w) widest(bank, w).fill(static_cast<std::uint16_t>(shape_.subarrays));
+  if (!is_across_banks_) return;
+  // Releases in other banks write the same words with the same value, and a search holds all banks' locks.
+  for (std::uint32_t w = first; w <= last; ++w)
+    for (std::uint16_t& width : widest(all_banks(), w))
+      std::atomic_ref{width}.store(static_cast<std::uint16_t>(all_), std::memory_order_relaxed);
+}
+
+std::uint32_t row_map::free_before(std::uint32_t s, std::uint32_t row) const noexcept {
+  std::uint32_t run = 0;
+  for (std::uint32_t at = row; at > 0;) {
+    const std::uint32_t bits = (at - 1) % 64 + 1;  // the rows before `at` in its word
+    const auto ones = static_cast<std::uint32_t>(std::countl_one(word((at - 1) / 64, s) << (64 - bits)));
+    run += std::min(ones, bits);
+    if (ones < bits) break;
+    at -= bits;
+  }
+  return run;
+}
+
+std::uint32_t row_map::free_from(std::uint32_t s, std::uint32_t row) const noexcept {
+  std::uint32_t run = 0;
+  for (std::uint32_t at = row; at < blocks_ * 64;) {
+    const std::uint32_t bits = 64 - at % 64;
+    const auto ones = static_cast<std::uint32_t>(std::countr_one(word(at / 64, s) >> (at % 64)));
+    run += std::min(ones, bits);
+    if (ones < bits) break;
+    at += bits;
+  }
+  return run;
+}
+
+}  // namespace situ::pim::detail

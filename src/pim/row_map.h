@@ -1,0 +1,111 @@
+// Which rows of a device are free: one bitmap, and bounds by which a search passes over what cannot have room.
+//
+// Word (w, s) holds the rows 64 w .. 64 w + 63 of subarray s; a one is a free row. The words of a row block w lie side
+// by side, so that both directions are stretches of memory or shifts of a word:
+//
+//     row block 0:  s0 s1 s2 ... s127      AND over neighbours: rows that are free in all of them
+//     row block 1:  s0 s1 s2 ... s127      shifts within a word, and into the one below: runs of rows
+//
+// Leidel, Wang and Chen (MCHPC 2017, section 4.2) keep two vectors of exact lengths, whose update is a scan of the
+// whole row and column with each call. Here both are upper bounds: an allocation leaves them as they are, a search that
+// fails by a bound tightens it, and a release raises it.
+//
+//     longest_[s]            at least the longest run of free rows in subarray s
+//     widest_[scope][w][c]   at least the widest block, of 2^c rows or more, that begins in row block w of the scope
+//
+// A scope is a bank, or all banks as one (the last scope, of devices whose blocks may lie across banks).
+//
+// Invariants: longest_[s] and widest_ are never too small. free_rows_[s] and the banks' counts are exact.
+//
+// Thread-safety: the caller holds the locks of the banks of the scope or the block; free_of reads without.
+#pragma once
+
+#include <situ/pim/geometry.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace situ::pim::detail {
+
+class row_map {
+ public:
+  // All rows are free. pre: check(shape) has passed. cost: writes the bitmap, a bit for each granule.
+  row_map(const geometry& shape, bool is_across_banks);
+
+  // Takes the first rectangle of free rows in a scope: a bank, or all_banks(). The order is that of row blocks, in each
+  // by row and then by subarray; blocks of one subarray, and of more than 64 rows, are found by subarray and then by
+  // row (in a device of more than 64 rows). Returns nothing if there is none. pre: subarrays and rows are at least 1.
+  // cost: at most a look at each word of the scope; some 100 ns where the bounds are tight.
+  std::optional<block> take_first(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
+  // Takes the first free rows of just these subarrays. Returns nothing if there are none.
+  std::optional<block> take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows);
+  // Makes a block's rows free. pre: none of them is.
+  void release(const block& of);
+
+  // The scope of blocks that may lie across banks.
+  [[nodiscard]] std::uint32_t all_banks() const noexcept { return shape_.banks; }
+  [[nodiscard]] bool is_free(std::uint32_t subarray, std::uint32_t row) const noexcept {
+    return (word(row / 64, subarray) >> (row % 64) & 1) != 0;
+  }
+  // Returns the free granules of a bank. Without the bank's lock it is a count of a moment.
+  [[nodiscard]] std::uint32_t free_of(std::uint32_t bank) const noexcept {
+    return free_[bank].granules.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const geometry& shape() const noexcept { return shape_; }
+  // Returns whether all bounds are large enough, and all counts right: for tests. cost: looks at each granule.
+  [[nodiscard]] bool is_consistent() const;
+
+ private:
+  // Classes of heights: 2^0 .. 2^6 rows.
+  static constexpr std::uint32_t classes = 7;
+  using widths = std::array<std::uint16_t, classes>;
+  struct alignas(64) count {
+    std::atomic<std::uint32_t> granules{0};
+  };
+  struct range {
+    std::uint32_t from, to;  // subarrays
+  };
+  struct place {
+    std::uint32_t subarray, row;
+  };
+
+  [[nodiscard]] std::uint64_t word(std::uint32_t w, std::uint32_t s) const noexcept {
+    return words_[std::size_t{w} * all_ + s];
+  }
+  [[nodiscard]] range range_of(std::uint32_t scope) const noexcept;
+  [[nodiscard]] widths& widest(std::uint32_t scope, std::uint32_t w) {
+    return widest_[std::size_t{scope} * blocks_ + w];
+  }
+  std::optional<place> find_flat(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
+  std::optional<place> find_in_block(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const;
+  std::optional<place> find_wide(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const;
+  std::optional<place> find_column(range in, std::uint32_t rows);
+  std::optional<place> find_tall(range in, std::uint32_t subarrays, std::uint32_t rows) const;
+  template <class Word>
+  std::optional<std::uint32_t> first_run(Word word_at, std::uint32_t rows, std::uint32_t& longest) const;
+  std::optional<std::uint32_t> first_run_of(std::uint32_t s, std::uint32_t subarrays, std::uint32_t rows) const;
+
+  block take(place at, std::uint32_t subarrays, std::uint32_t rows);
+  template <class Change>
+  void change(const block& of, Change change_word);
+  void count_free(const block& of, std::int64_t sign);
+  void raise_bounds(const block& of);
+  [[nodiscard]] std::uint32_t free_before(std::uint32_t s, std::uint32_t row) const noexcept;
+  [[nodiscard]] std::uint32_t free_from(std::uint32_t s, std::uint32_t row) const noexcept;
+
+  geometry shape_;
+  std::uint32_t all_;     // subarrays of all banks
+  std::uint32_t blocks_;  // row blocks: words of a subarray
+  bool is_across_banks_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint16_t> longest_;
+  std::vector<std::uint16_t> free_rows_;
+  std::vector<widths> widest_;
+  std::unique_ptr<count[]> free_;
+};
+
+}  // namespace situ::pim::detail

@@ -1,0 +1,151 @@
+#include "pim/thread_blocks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "os/host.h"
+
+namespace situ::pim::detail {
+namespace {
+
+std::atomic<std::uint64_t> devices_made{0};
+
+// Set once a thread's memory of its devices is gone: destructors that run later free into the banks.
+constinit thread_local bool has_thread_ended = false;
+
+std::atomic<std::uint32_t> threads_seen{0};
+
+}  // namespace
+
+std::uint32_t thread_number() noexcept {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  static constinit thread_local std::uint32_t number = none;
+  if (number == none) number = threads_seen.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+// --- one thread's blocks ---
+
+thread_blocks::thread_blocks(banks& of, bool is_ordered_by_takers) noexcept
+    : of_{of}, is_ordered_by_takers_{is_ordered_by_takers} {}
+
+// Gives blocks back so that one of this extent can be kept. Returns false if so large a block is not kept at all.
+bool thread_blocks::make_room(slot& in, extent of) {
+  if (in.of == of) {
+    if (in.room == 0) return false;
+    give_back(in, in.room / 2u);
+    return true;
+  }
+  // No slot keeps more than a 64th of the device, but for a single granule.
+  const std::uint64_t block_granules = std::uint64_t{subarrays_of(of)} * rows_of(of);
+  const std::uint64_t most = std::max<std::uint64_t>(of_.shape().granules() / 64, 1);
+  const std::uint64_t room = std::min<std::uint64_t>(most / block_granules, most_kept);
+  if (room == 0) return false;  // the slot stays as it is: it is for another extent
+  give_back(in, 0);
+  in.of = of;
+  in.room = static_cast<std::uint16_t>(room);
+  return true;
+}
+
+// Gives the blocks back that are kept longest, until so many are left.
+void thread_blocks::give_back(slot& from, std::uint32_t left) {
+  const std::uint32_t gone = from.count - std::min<std::uint32_t>(from.count, left);
+  for (std::uint32_t i = 0; i < gone; ++i) of_.release(from.blocks[i]);
+  std::copy(from.blocks.begin() + gone, from.blocks.begin() + from.count, from.blocks.begin());
+  from.count = static_cast<std::uint16_t>(from.count - gone);
+}
+
+void thread_blocks::give_back_all() {
+  for (slot& each : slots_) give_back(each, 0);
+}
+
+// --- what a thread knows of its devices ---
+
+class thread_memory {
+ public:
+  thread_memory() = default;
+  thread_memory(const thread_memory&) = delete;
+  thread_memory& operator=(const thread_memory&) = delete;
+  ~thread_memory() {
+    has_thread_ended = true;
+    last_used_blocks = {};
+    for (known& each : known_) each.device->leave(each.blocks);
+  }
+
+  thread_blocks* blocks_of(thread_registry& device) {
+    for (const known& each : known_)
+      if (each.device.get() == &device) return each.blocks.get();
+    std::erase_if(known_, [](const known& each) { return each.device->is_closed(); });
+    known_.push_back({device.shared_from_this(), nullptr});
+    try {
+      known_.back().blocks = device.join();
+    } catch (...) {
+      known_.pop_back();
+      throw;
+    }
+    return known_.back().blocks.get();
+  }
+
+ private:
+  struct known {
+    std::shared_ptr<thread_registry> device;
+    std::shared_ptr<thread_blocks> blocks;
+  };
+  std::vector<known> known_;
+};
+
+// --- the threads of a device ---
+
+thread_registry::thread_registry(banks& of)
+    : id_{devices_made.fetch_add(1, std::memory_order_relaxed) + 1},
+      is_ordered_by_takers_{situ::detail::can_order_all_threads()},
+      of_{of} {}
+
+thread_blocks* thread_registry::own_slowly() {
+  if (has_thread_ended) return nullptr;
+  static thread_local thread_memory memory;
+  thread_blocks* const blocks = memory.blocks_of(*this);
+  last_used_blocks[id_ % last_used_count] = {id_, blocks};
+  return blocks;
+}
+
+std::shared_ptr<thread_blocks> thread_registry::join() {
+  const std::lock_guard lock{mutex_};
+  threads_.push_back(std::make_shared<thread_blocks>(of_, is_ordered_by_takers_));
+  return threads_.back();
+}
+
+void thread_registry::leave(const std::shared_ptr<thread_blocks>& blocks) {
+  const std::lock_guard lock{mutex_};
+  if (is_closed()) return;
+  blocks->give_back_all();
+  std::erase(threads_, blocks);
+}
+
+void thread_registry::close() noexcept {
+  const std::lock_guard lock{mutex_};
+  is_closed_.store(true, std::memory_order_release);
+  threads_.clear();
+}
+
+thread_registry::stopped_threads::stopped_threads(thread_registry& of) : of_{of} {
+  // The caller's own blocks need no order: it is outside.
+  const thread_blocks* const own = last_used_blocks[of.id_ % last_used_count].id == of.id_
+                                       ? last_used_blocks[of.id_ % last_used_count].blocks
+                                       : nullptr;
+  const bool has_others = std::any_of(of.threads_.begin(), of.threads_.end(),
+                                      [&](const std::shared_ptr<thread_blocks>& each) { return each.get() != own; });
+  // Sequentially consistent: where owners order themselves, their exchange and load meet this store and load.
+  for (const auto& each : of.threads_) each->wanted_.store(true, std::memory_order_seq_cst);
+  if (has_others && of.is_ordered_by_takers_) situ::detail::order_all_threads();
+  for (const auto& each : of.threads_) {
+    while (each->busy_.load(std::memory_order_seq_cst)) situ::detail::give_way();
+    each->give_back_all();
+  }
+}
+
+thread_registry::stopped_threads::~stopped_threads() {
+  for (const auto& each : of_.threads_) each->wanted_.store(false, std::memory_order_release);
+}
+
+}  // namespace situ::pim::detail
