@@ -95,7 +95,7 @@ class cell_storage {
 
   geometry shape_;
   std::uint32_t tiles_ = 0;
-  detail::sourced_pages memory_;
+  situ::detail::sourced_pages memory_;
   std::uint64_t* words_ = nullptr;
 };
 

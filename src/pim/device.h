@@ -4,7 +4,9 @@
 #include <situ/machine/pim.h>
 #include <situ/pim/bmem.h>
 #include <situ/pim/counts.h>
+#include <situ/pim/detail/vector_core.h>
 #include <situ/pim/memory.h>
+#include <situ/pim/operation.h>
 
 #include <cstdint>
 #include <memory>
@@ -14,6 +16,7 @@
 
 #include "pim/cell_storage.h"
 #include "pim/execute.h"
+#include "pim/micro_program.h"
 
 namespace situ::pim {
 
@@ -51,10 +54,22 @@ struct price {
 class memory_access {
  public:
   [[nodiscard]] static executor& executor_of(memory& which) noexcept;
-  [[nodiscard]] static memory_cost& cost_of(memory& which) noexcept;
-  // Counts bytes that host and device exchange, and those of them that were transposed.
+  // Returns a program, which the memory keeps. Throws as make_program() and make_conversion().
+  [[nodiscard]] static const micro_program& program_of(memory& which, machine::pim_design design,
+                                                       const operation_spec& what);
+  [[nodiscard]] static const micro_program& conversion_of(memory& which, machine::pim_design design,
+                                                          const detail::element_type& from, unsigned to_bits);
+
+  // Count and price a program that has run, rows copied to a block because operands lay elsewhere, and bytes that host
+  // and device have exchanged, transposed or not.
+  static void count_program(memory& which, const detail::device& in, const command_counts& counts,
+                            std::uint32_t subarrays) noexcept;
+  static void count_copy(memory& which, const detail::device& in, const block& to) noexcept;
   static void count_transfer(memory& which, const detail::device& with, std::uint64_t bytes,
                              bool is_transposed) noexcept;
+  // Throws out_of_memory for a vector of which only `placed` elements found room, with the table of report().
+  [[noreturn]] static void throw_no_room(memory& which, std::uint64_t elements, std::uint64_t placed,
+                                         const detail::element_type& type);
 };
 
 }  // namespace situ::pim

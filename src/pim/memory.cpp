@@ -5,11 +5,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "pim/device.h"
 #include "pim/execute.h"
+#include "pim/programs.h"
 
 namespace situ::pim {
 
@@ -17,6 +22,7 @@ struct memory::state {
   std::vector<std::unique_ptr<detail::device>> devices;
   executor runs;
   memory_cost cost;
+  std::map<std::string, micro_program, std::less<>> programs;  // that it has carried out
 
   explicit state(const memory_options& how) : runs{threads_of(how)} {}
   static unsigned threads_of(const memory_options& how) {
@@ -40,8 +46,70 @@ detail::device& memory::device_at(std::size_t device) noexcept { return *state_-
 const memory_cost& memory::cost() const noexcept { return state_->cost; }
 void memory::reset_cost() noexcept { state_->cost = {}; }
 
+std::string memory::report() const {
+  std::string text;
+  for (const auto& each : state_->devices) {
+    const bmem_usage rows = each->room.usage();
+    const block largest = each->room.largest_free();
+    text += fmt::format("{} ({}): {} rows taken, {} free; the largest free rectangle is {} subarrays x {} rows\n",
+                        each->name, machine::name(each->figures.design), rows.live_granules, rows.free_granules,
+                        largest.subarrays, largest.rows);
+  }
+  const memory_cost& of = state_->cost;
+  const command_counts& n = of.commands;
+  text += fmt::format("modelled: {} programs, {:.3g} us, {:.3g} uJ\n", of.programs, of.compute_ns / 1e3,
+                      of.compute_nj / 1e3);
+  const auto line = [&](std::uint64_t count, std::string_view what) {
+    if (count > 0) text += fmt::format("  {:>12} {}\n", count, what);
+  };
+  line(n.row_reads, "row reads");
+  line(n.row_writes, "row writes");
+  line(n.logic, "operations on latches");
+  line(n.shifts, "shifts of a row by a column");
+  line(n.counted_rows, "rows whose ones were counted");
+  line(n.ap, "AP");
+  line(n.aap, "AAP");
+  if (of.copied_rows > 0)
+    text += fmt::format("copied because operands lay apart: {} rows, {:.3g} us\n", of.copied_rows, of.copy_ns / 1e3);
+  text += fmt::format("host and memory exchanged {} bytes, {:.3g} us; {} of them transposed\n", of.host_bytes,
+                      of.host_ns / 1e3, of.transposed_bytes);
+  return text;
+}
+
 executor& memory_access::executor_of(memory& which) noexcept { return which.state_->runs; }
-memory_cost& memory_access::cost_of(memory& which) noexcept { return which.state_->cost; }
+
+const micro_program& memory_access::program_of(memory& which, machine::pim_design design, const operation_spec& what) {
+  auto& programs = which.state_->programs;
+  const std::string key = fmt::format("{} {}{}", machine::name(design), text(what), what.wide ? " wide" : "");
+  if (const auto known = programs.find(key); known != programs.end()) return known->second;
+  return programs.emplace(key, make_program(design, what)).first->second;
+}
+
+const micro_program& memory_access::conversion_of(memory& which, machine::pim_design design,
+                                                  const detail::element_type& from, unsigned to_bits) {
+  auto& programs = which.state_->programs;
+  const std::string key =
+      fmt::format("{} convert {}{} {}", machine::name(design), from.is_signed ? 'i' : 'u', from.bits, to_bits);
+  if (const auto known = programs.find(key); known != programs.end()) return known->second;
+  return programs.emplace(key, make_conversion(design, from.bits, from.is_signed, to_bits)).first->second;
+}
+
+void memory_access::count_program(memory& which, const detail::device& in, const command_counts& counts,
+                                  std::uint32_t subarrays) noexcept {
+  memory_cost& cost = which.state_->cost;
+  const detail::price its = detail::price_of(in.figures, counts, subarrays);
+  ++cost.programs;
+  cost.compute_ns += its.ns;
+  cost.compute_nj += its.nj;
+  cost.commands += counts;
+}
+
+void memory_access::count_copy(memory& which, const detail::device& in, const block& to) noexcept {
+  memory_cost& cost = which.state_->cost;
+  cost.copied_rows += to.granules();
+  const double bytes = 2.0 * static_cast<double>(to.granules() * in.cells.shape().row_bytes());
+  if (in.bus_bytes_per_second > 0) cost.copy_ns += bytes * 1e9 / static_cast<double>(in.bus_bytes_per_second);
+}
 
 void memory_access::count_transfer(memory& which, const detail::device& with, std::uint64_t bytes,
                                    bool is_transposed) noexcept {
@@ -50,6 +118,22 @@ void memory_access::count_transfer(memory& which, const detail::device& with, st
   if (is_transposed) cost.transposed_bytes += bytes;
   if (with.bus_bytes_per_second > 0)
     cost.host_ns += static_cast<double>(bytes) * 1e9 / static_cast<double>(with.bus_bytes_per_second);
+}
+
+void memory_access::throw_no_room(memory& which, std::uint64_t elements, std::uint64_t placed,
+                                  const detail::element_type& type) {
+  std::string table;
+  for (const auto& each : which.state_->devices) {
+    const bmem_usage rows = each->room.usage();
+    const block largest = each->room.largest_free();
+    table += fmt::format("\n  {}: {} rows taken, {} free, the largest free rectangle {} subarrays x {} rows",
+                         each->name, rows.live_granules, rows.free_granules, largest.subarrays, largest.rows);
+  }
+  throw_error(errc::out_of_memory,
+              fmt::format("pim: no room for {} {} elements of {} bits: {} of them found some; free vectors, or use a "
+                          "machine file with more rows{}",
+                          elements, type.direction == dimension::vertical ? "vertical" : "horizontal", type.bits,
+                          placed, table));
 }
 
 }  // namespace situ::pim

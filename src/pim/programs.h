@@ -14,6 +14,11 @@ namespace situ::pim {
 // bitsimd has horizontal logic only, and pim_design::none nothing. cost: that of a list of as many commands.
 [[nodiscard]] micro_program make_program(machine::pim_design design, const operation_spec& spec);
 
+// Returns the program that copies vertical elements, operand 0, to another width, operand 1: the lowest bits, or more of
+// them by the sign or zeros. Throws not_supported for pim_design::none.
+[[nodiscard]] micro_program make_conversion(machine::pim_design design, unsigned from_bits, bool is_signed,
+                                            unsigned to_bits);
+
 // For imi and bitsimd. pre: check(spec) has passed; the direction is vertical.
 [[nodiscard]] micro_program make_latch_program(machine::pim_design design, const operation_spec& spec);
 // For imi and bitsimd. pre: check(spec) has passed; the direction is horizontal.

@@ -19,6 +19,11 @@ struct command_counts {
   std::uint64_t extra_rows = 0;    // rows opened beside the first one by these
 
   friend bool operator==(const command_counts&, const command_counts&) = default;
+  constexpr command_counts& operator+=(const command_counts& more) noexcept {
+    row_reads += more.row_reads, row_writes += more.row_writes, logic += more.logic, shifts += more.shifts;
+    counted_rows += more.counted_rows, ap += more.ap, aap += more.aap, extra_rows += more.extra_rows;
+    return *this;
+  }
 };
 
 // Modelled: counted commands by the figures of a machine file. Programs are priced apart from what brings data.

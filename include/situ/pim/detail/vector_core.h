@@ -52,7 +52,7 @@ class vector_core {
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] const element_type& type() const noexcept { return type_; }
-  [[nodiscard]] pim::memory& memory() const noexcept { return *memory_; }
+  [[nodiscard]] pim::memory& home() const noexcept { return *memory_; }
   [[nodiscard]] std::span<const piece> pieces() const noexcept { return pieces_; }
   // Returns where it lies: "2048 rows of 64 subarrays in pim 0, ...".
   [[nodiscard]] std::string placement() const;

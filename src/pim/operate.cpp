@@ -1,0 +1,259 @@
+#include <situ/pim/detail/operate.h>
+
+#include <situ/base/error_code.h>
+#include <situ/pim/bmem.h>
+#include <situ/pim/memory.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "pim/cell_storage.h"
+#include "pim/device.h"
+#include "pim/execute.h"
+#include "pim/programs.h"
+
+namespace situ::pim::detail {
+namespace {
+
+// Rows beside a block for one operation, given back afterwards.
+class beside {
+ public:
+  beside(device& in, const void* other, std::uint32_t rows, const std::string& program) : room_{in.room} {
+    if (rows > in.figures.rows)
+      throw_error(errc::bad_argument, fmt::format("pim: {} needs {} rows for itself, and a subarray of {} has {}",
+                                                  program, rows, in.name, in.figures.rows));
+    handle_ = room_.try_allocate_beside(other, rows);
+    if (handle_ == nullptr)
+      throw_error(errc::out_of_memory,
+                  fmt::format("pim: {} needs {} free rows beside its result in {}, for scratch or for operands that "
+                              "lie elsewhere; free some, or make the vectors in another order\n{}",
+                              program, rows, in.name, room_.draw()));
+    where_ = room_.find(handle_);
+  }
+  ~beside() { room_.free(handle_); }
+  beside(const beside&) = delete;
+  beside& operator=(const beside&) = delete;
+
+  [[nodiscard]] const block& where() const noexcept { return where_; }
+
+ private:
+  bmem& room_;
+  void* handle_ = nullptr;
+  block where_;
+};
+
+// The rows that one piece of an operation takes for itself. Elements stay where they are.
+using rows_beside = std::vector<std::unique_ptr<beside>>;
+
+bool covers(const piece& its, const piece& part) {
+  return its.device == part.device && its.first == part.first && its.count == part.count &&
+         its.where.subarray == part.where.subarray && its.where.subarrays == part.where.subarrays;
+}
+
+element_form form_of(const element_type& type) { return {type.direction, type.bits, 8, type.is_signed}; }
+
+// Reads the elements of a part, past the host's interface to vectors: the caller prices it.
+std::vector<std::uint64_t> elements_of(const vector_core& from, const piece& part) {
+  std::vector<std::uint64_t> values(part.count);
+  const element_form form = form_of(from.type());
+  for (const piece& each : from.pieces()) {
+    const std::uint64_t begin = std::max(each.first, part.first);
+    const std::uint64_t end = std::min(each.first + each.count, part.first + part.count);
+    if (begin >= end) continue;
+    from.home()
+        .device_at(each.device)
+        .cells.read(each.where, form, begin - each.first,
+                    std::as_writable_bytes(std::span{values}.subspan(begin - part.first, end - begin)));
+  }
+  return values;
+}
+
+class piece_run {
+ public:
+  piece_run(const operation_spec& what, const piece& part, const vector_core& of, const operands& with)
+      : memory_{of.home()},
+        in_{memory_.device_at(part.device)},
+        what_{what},
+        part_{part},
+        with_{with},
+        type_{of.type()} {}
+
+  // As run() of a reduction, for a piece that has room for more elements than it has: only those count that are there and that the mask
+  // selects, by flags that the host writes.
+  std::vector<std::uint64_t> run_on_existing() {
+    const bool is_vertical = what_.direction == dimension::vertical;
+    const element_type flag{what_.direction, static_cast<std::uint8_t>(is_vertical ? 1 : what_.bits), false, 8};
+    const block here = take(is_vertical ? 1 : part_.where.rows);
+    std::vector<std::uint64_t> flags(in_.cells.capacity(here, form_of(flag)));
+    std::fill_n(flags.begin(), part_.count, ~std::uint64_t{0});
+    if (with_.mask != nullptr) {
+      const std::vector<std::uint64_t> its = elements_of(*with_.mask, part_);
+      const bool wanted = what_.mask == mask_use::when_true;
+      for (std::uint64_t i = 0; i < part_.count; ++i) flags[i] = (its[i] != 0) == wanted ? ~std::uint64_t{0} : 0;
+    }
+    in_.cells.write(here, form_of(flag), 0, std::as_bytes(std::span{flags}));
+    memory_access::count_transfer(memory_, in_, here.granules() * in_.figures.columns / 8, false);
+    flags_ = here;
+    what_.mask = mask_use::when_true;
+    return run(nullptr);
+  }
+  // Returns the ones of each row that the program has counted.
+  std::vector<std::uint64_t> run(const vector_core* result) {
+    program_ = &memory_access::program_of(memory_, in_.figures.design, what_);
+    std::vector<block> blocks;
+    for (const operand_need& need : operands_of(what_)) blocks.push_back(block_of(need, result));
+    const block scratch = program_->scratch_rows == 0 ? block{} : take(program_->scratch_rows);
+    if (what_.direction == dimension::vertical) return execute(blocks, scratch);
+    std::vector<std::uint64_t> ones;
+    for (std::uint32_t row = 0; row < part_.where.rows; ++row) {
+      const std::vector<std::uint64_t> its = execute(row_of(blocks, row), scratch);
+      ones.resize(std::max(ones.size(), its.size()));
+      for (std::size_t i = 0; i < its.size(); ++i) ones[i] += its[i];
+    }
+    return ones;
+  }
+  // Copies the elements of the part to another width.
+  void convert(const vector_core& to, const vector_core& from) {
+    program_ = &memory_access::conversion_of(memory_, in_.figures.design, from.type(), to.type().bits);
+    execute({block_of(from), block_of(to)}, {});
+  }
+
+ private:
+  std::vector<std::uint64_t> execute(const std::vector<block>& blocks, const block& scratch) {
+    const execution done =
+        memory_access::executor_of(memory_).run(in_.cells, *program_, {.operands = blocks, .scratch = scratch});
+    memory_access::count_program(memory_, in_, done.counts, part_.where.subarrays);
+    return done.ones;
+  }
+  // A horizontal program works on one row; patterns are the same for all.
+  [[nodiscard]] std::vector<block> row_of(std::vector<block> blocks, std::uint32_t row) const {
+    const std::vector<operand_need> needs = operands_of(what_);
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (needs[i].role != operand_role::pattern)
+        blocks[i] = {blocks[i].subarray, blocks[i].row + row, blocks[i].subarrays, 1};
+    return blocks;
+  }
+  block take(std::uint32_t rows) {
+    taken_.push_back(std::make_unique<beside>(in_, part_.handle, rows, text(what_)));
+    return taken_.back()->where();
+  }
+
+  block block_of(const operand_need& need, const vector_core* result) {
+    switch (need.role) {
+      case operand_role::a: return block_of(*with_.a);
+      case operand_role::b: return block_of(*with_.b);
+      case operand_role::c: return block_of(*with_.c);
+      case operand_role::condition: return block_of(*with_.condition);
+      case operand_role::result: return block_of(*result);
+      case operand_role::mask: return flags_ ? *flags_ : block_of(*with_.mask);
+      case operand_role::pattern: return pattern(need.rows);
+    }
+    __builtin_unreachable();
+  }
+  block block_of(const vector_core& of) {
+    for (const piece& each : of.pieces())
+      if (covers(each, part_)) return each.where;
+    const std::uint32_t rows = of.type().direction == dimension::vertical ? of.type().bits : part_.where.rows;
+    const block here = take(rows);
+    const std::vector<std::uint64_t> values = elements_of(of, part_);
+    in_.cells.write(here, form_of(of.type()), 0, std::as_bytes(std::span{values}));
+    memory_access::count_copy(memory_, in_, here);
+    return here;
+  }
+  // The lowest and the highest column of each element, which the host writes.
+  block pattern(std::uint32_t rows) {
+    const block here = take(rows);
+    const std::uint64_t each = in_.figures.columns / type_.bits;
+    const std::array<std::uint64_t, 2> bits{1, std::uint64_t{1} << (type_.bits - 1)};
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      const std::vector<std::uint64_t> values(each * here.subarrays, bits[row]);
+      in_.cells.write({here.subarray, here.row + row, here.subarrays, 1}, form_of(type_), 0,
+                      std::as_bytes(std::span{values}));
+    }
+    memory_access::count_transfer(memory_, in_, here.granules() * in_.figures.columns / 8, false);
+    return here;
+  }
+
+  memory& memory_;
+  device& in_;
+  operation_spec what_;
+  const piece& part_;
+  const operands& with_;
+  const element_type type_;
+  const micro_program* program_ = nullptr;
+  std::optional<block> flags_;  // instead of the mask
+  rows_beside taken_;
+};
+
+void check_operands(const operation_spec& what, const vector_core& like, const operands& with) {
+  for (const vector_core* each : {with.a, with.b, with.c, with.condition, with.mask}) {
+    if (each == nullptr) continue;
+    if (each->size() != like.size())
+      throw_error(errc::bad_argument, fmt::format("pim: {} of vectors of {} and {} elements; all need as many",
+                                                  text(what), like.size(), each->size()));
+    if (&each->home() != &like.home())
+      throw_error(
+          errc::bad_argument,
+          fmt::format("pim: {} of vectors in different memories; read one and write it to the other", text(what)));
+  }
+}
+
+// Programs that write their result while they still read these inputs.
+bool may_not_be_result(const operation_spec& what, const vector_core& result, const operands& with) {
+  if (what.what == operation::popcount) return with.a == &result;
+  if (what.what == operation::multiply || what.what == operation::multiply_add)
+    return with.a == &result || with.b == &result;
+  return false;
+}
+
+}  // namespace
+
+void operate(const operation_spec& what, vector_core& result, const operands& with) {
+  check_operands(what, result, with);
+  if (may_not_be_result(what, result, with)) {
+    vector_core made{result, result.type()};
+    const operation_spec copy{.what = operation::copy, .direction = what.direction, .bits = result.type().bits};
+    if (what.mask != mask_use::none) operate(copy, made, {.a = &result});
+    operate(what, made, with);
+    operate(copy, result, {.a = &made});
+    return;
+  }
+  for (const piece& part : result.pieces()) piece_run{what, part, result, with}.run(&result);
+}
+
+std::vector<std::uint64_t> reduce(const operation_spec& what, const operands& with) {
+  const vector_core& a = *with.a;
+  check_operands(what, a, with);
+  std::vector<std::uint64_t> ones(what.bits);
+  for (const piece& part : a.pieces()) {
+    const cell_storage& cells = a.home().device_at(part.device).cells;
+    piece_run its{what, part, a, with};
+    const bool is_full = part.count == cells.capacity(part.where, form_of(a.type()));
+    const std::vector<std::uint64_t> found = is_full ? its.run(nullptr) : its.run_on_existing();
+    for (std::size_t bit = 0; bit < found.size(); ++bit) ones[bit] += found[bit];
+  }
+  return ones;
+}
+
+void convert(vector_core& result, const vector_core& from) {
+  const element_type& its = from.type();
+  if (result.type().direction != dimension::vertical || its.direction != dimension::vertical)
+    throw_error(errc::not_supported, "pim: convert() is for vertical vectors");
+  check_operands({.what = operation::copy, .bits = its.bits}, result, {.a = &from});
+  const operands none;
+  for (const piece& part : result.pieces())
+    piece_run{{.what = operation::copy, .bits = its.bits}, part, result, none}.convert(result, from);
+}
+
+void check_count(std::size_t size, std::size_t values) {
+  if (size != values)
+    throw_error(errc::bad_argument, fmt::format("pim: {} values for a vector of {} elements", values, size));
+}
+
+}  // namespace situ::pim::detail

@@ -1,0 +1,236 @@
+#include <situ/base/error.h>
+#include <situ/pim/bmem.h>
+#include <situ/pim/vector.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace pim = situ::pim;
+using pim::dimension;
+using situ::machine::pim_design;
+using testing::HasSubstr;
+
+situ::machine::pim_figures figures_of(pim_design design) {
+  situ::machine::pim_figures made;
+  made.design = design;
+  made.banks = 2;
+  made.subarrays = 4;
+  made.rows = 512;
+  made.columns = 4096;
+  made.concurrent = 4;
+  made.row_read_ns = made.row_write_ns = 40;
+  made.logic_ns = 3;
+  made.ap_ns = 45;
+  made.aap_ns = 49;
+  made.ap_nj = made.aap_nj = 1;
+  return made;
+}
+
+template <class T>
+std::vector<T> random_values(std::size_t n, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  std::vector<T> made(n);
+  for (T& each : made) each = static_cast<T>(random());
+  return made;
+}
+
+template <class V>
+std::vector<typename V::value_type> values_of(const V& of) {
+  std::vector<typename V::value_type> made(of.size());
+  of.read(made);
+  return made;
+}
+
+std::string message_of(const auto& does) {
+  try {
+    does();
+  } catch (const situ::error& failed) {
+    return failed.what();
+  }
+  return "no error";
+}
+
+class pim_vectors : public testing::TestWithParam<pim_design> {
+ protected:
+  pim::memory dram{"dram", figures_of(GetParam()), {}, {.threads = 2}};
+};
+INSTANTIATE_TEST_SUITE_P(designs, pim_vectors,
+                         testing::Values(pim_design::imi, pim_design::bitsimd, pim_design::ambit, pim_design::simdram),
+                         [](const auto& of) { return std::string{name(of.param)}; });
+
+// 10,000 elements: two full subarrays and a part of a third.
+constexpr std::size_t n = 10'000;
+
+TEST_P(pim_vectors, give_back_what_was_assigned) {
+  const auto x = random_values<std::int32_t>(n, 1);
+  const auto y = random_values<std::uint8_t>(n, 2);
+  EXPECT_EQ(values_of(pim::vertical<std::int32_t>{dram, x}), x);
+  EXPECT_EQ(values_of(pim::horizontal<std::int32_t>{dram, x}), x);
+  EXPECT_EQ(values_of(pim::horizontal<std::uint8_t>{dram, y}), y);
+  const pim::vertical<std::int32_t> v{dram, x};
+  EXPECT_EQ(v[n - 1], x[n - 1]);
+}
+
+TEST_P(pim_vectors, axpy_is_that_of_the_host) {
+  const auto x = random_values<std::uint64_t>(n, 3), y = random_values<std::uint64_t>(n, 4);
+  const pim::vertical<std::uint64_t> a{dram, x};
+  const auto b = a.beside(y);
+  const std::uint64_t q = 0x9e3779b97f4a7c15;
+  const auto r = q * a + b;
+  std::vector<std::uint64_t> expected(n);
+  for (std::size_t i = 0; i < n; ++i) expected[i] = q * x[i] + y[i];
+  EXPECT_EQ(values_of(r), expected);
+  EXPECT_EQ(dram.cost().copied_rows, 0u);
+}
+
+TEST_P(pim_vectors, write_only_where_a_mask_is_true) {
+  const auto x = random_values<std::int16_t>(n, 5), y = random_values<std::int16_t>(n, 6);
+  const pim::vertical<std::int16_t> a{dram, x};
+  const auto b = a.beside(y);
+  auto r = a.beside();
+  r.fill(-7);
+  const auto above = a > b;
+  pim::subtract(r, a, b, pim::when(above));
+  pim::maximum(r, r, std::int16_t{100}, pim::unless(above));
+  std::vector<std::int16_t> expected(n);
+  std::size_t flags = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    expected[i] = x[i] > y[i] ? static_cast<std::int16_t>(x[i] - y[i]) : std::int16_t{100};
+    flags += x[i] > y[i] ? 1 : 0;
+  }
+  EXPECT_EQ(values_of(r), expected);
+  EXPECT_EQ(pim::count(above), flags);
+}
+
+TEST_P(pim_vectors, sum_only_elements_that_exist) {
+  const auto x = random_values<std::int32_t>(n, 7);
+  const pim::vertical<std::int32_t> a{dram, x};
+  EXPECT_EQ(pim::sum(a), std::accumulate(x.begin(), x.end(), std::int64_t{0}));
+  const auto negative = a < 0;
+  std::int64_t below = 0;
+  for (const std::int32_t each : x) below += each < 0 ? each : 0;
+  EXPECT_EQ(pim::sum(a, pim::when(negative)), below);
+  const auto all = ~negative;
+  EXPECT_EQ(pim::count(all) + pim::count(negative), n);
+}
+
+TEST_P(pim_vectors, a_result_may_be_an_input) {
+  const auto x = random_values<std::uint16_t>(n, 8);
+  pim::vertical<std::uint16_t> a{dram, x};
+  pim::multiply(a, a, a);
+  pim::popcount(a, a);
+  std::vector<std::uint16_t> expected(n);
+  for (std::size_t i = 0; i < n; ++i)
+    expected[i] = static_cast<std::uint16_t>(__builtin_popcount(static_cast<std::uint16_t>(x[i] * x[i])));
+  EXPECT_EQ(values_of(a), expected);
+}
+
+TEST_P(pim_vectors, change_their_width) {
+  const auto x = random_values<std::int8_t>(n, 9);
+  const pim::vertical<std::int8_t> a{dram, x};
+  auto wide = a.beside_as<std::int32_t>();
+  pim::convert(wide, a);
+  EXPECT_EQ(values_of(wide), std::vector<std::int32_t>(x.begin(), x.end()));
+  auto product = a.beside_as<std::int16_t>();
+  pim::multiply_wide(product, a, a);
+  std::vector<std::int16_t> squares(n);
+  for (std::size_t i = 0; i < n; ++i) squares[i] = static_cast<std::int16_t>(x[i] * x[i]);
+  EXPECT_EQ(values_of(product), squares);
+}
+
+TEST_P(pim_vectors, that_lie_apart_are_copied_and_counted) {
+  const auto x = random_values<std::int32_t>(n, 10), y = random_values<std::int32_t>(n, 11);
+  const pim::vertical<std::int32_t> a{dram, x};
+  // A block in between, so that the next vector cannot begin in the same subarray.
+  void* const between = dram.room(0).allocate_block(1, 460);
+  const pim::vertical<std::int32_t> b{dram, y};
+  auto r = a.beside();
+  pim::add(r, a, b);
+  std::vector<std::int32_t> expected(n);
+  for (std::size_t i = 0; i < n; ++i)
+    expected[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(x[i]) + static_cast<std::uint32_t>(y[i]));
+  EXPECT_EQ(values_of(r), expected);
+  EXPECT_GT(dram.cost().copied_rows, 0u);
+  EXPECT_THAT(dram.report(), HasSubstr("copied because operands lay apart"));
+  dram.room(0).free(between);
+}
+
+TEST_P(pim_vectors, are_split_if_no_rectangle_is_free) {
+  // Each other subarray has 40 rows left.
+  std::vector<void*> taken;
+  for (int i = 0; i < 8; ++i) taken.push_back(dram.room(0).allocate_block(1, 472));
+  for (int i = 1; i < 8; i += 2) dram.room(0).free(taken[static_cast<std::size_t>(i)]);
+  for (int i = 1; i < 8; i += 2) taken[static_cast<std::size_t>(i)] = dram.room(0).allocate_block(1, 500);
+  const auto x = random_values<std::int32_t>(n, 12);
+  const pim::vertical<std::int32_t> a{dram, x};
+  EXPECT_EQ(a.core().pieces().size(), 3u);
+  EXPECT_EQ(values_of(a), x);
+  EXPECT_THAT(message_of([&] { (void)a.beside(); }), HasSubstr("10000 vertical elements of 32 bits"));
+  for (void* each : taken) dram.room(0).free(each);
+}
+
+TEST_P(pim_vectors, refuse_what_cannot_be) {
+  const pim::vertical<std::int32_t> a{dram, 100}, b{dram, 101};
+  auto r = a.beside();
+  EXPECT_THAT(message_of([&] { pim::add(r, a, b); }), HasSubstr("ADD.V.I32 of vectors of 100 and 101 elements"));
+  pim::memory other{"other", figures_of(GetParam())};
+  const pim::vertical<std::int32_t> far{other, 100};
+  EXPECT_THAT(message_of([&] { pim::add(r, a, far); }), HasSubstr("different memories"));
+  EXPECT_THAT(message_of([&] { pim::vertical<std::int32_t>{dram, 0}; }), HasSubstr("at least one element"));
+  EXPECT_THAT(message_of([&] { pim::vertical<std::int32_t>{dram, 1'000'000}; }),
+              HasSubstr("no room for 1000000 vertical elements of 32 bits"));
+  EXPECT_EQ(dram.room(0).usage().live_granules, 3u * 32u) << "a vector that found no room keeps none";
+}
+
+TEST(pim_costs, are_the_commands_by_the_figures) {
+  pim::memory dram{"dram", figures_of(pim_design::bitsimd), {}, {.threads = 1}};
+  const pim::vertical<std::int32_t> a{dram, 8 * 4096}, b = a.beside();
+  auto r = a.beside();
+  dram.reset_cost();
+  pim::add(r, a, b);
+  const pim::memory_cost& cost = dram.cost();
+  EXPECT_EQ(cost.commands.row_reads, 8u * 64u);
+  EXPECT_EQ(cost.commands.row_writes, 8u * 32u);
+  EXPECT_EQ(cost.commands.logic, 8u * 97u);
+  // Pieces of a bank each, whose four subarrays work at once.
+  EXPECT_DOUBLE_EQ(cost.compute_ns, 2 * (96 * 40.0 + 97 * 3.0));
+  EXPECT_EQ(cost.host_bytes, 0u);
+}
+
+// Each operation of horizontal vectors on the design that has shifts.
+TEST(pim_horizontal, arithmetic_is_that_of_the_host) {
+  pim::memory dram{"dram", figures_of(pim_design::imi), {}, {.threads = 2}};
+  const auto x = random_values<std::int32_t>(n, 13), y = random_values<std::int32_t>(n, 14);
+  const pim::horizontal<std::int32_t> a{dram, x};
+  const auto b = a.beside(y);
+  const auto r = a + b;
+  const auto above = a > b;
+  std::vector<std::int32_t> expected(n);
+  std::size_t flags = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    expected[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(x[i]) + static_cast<std::uint32_t>(y[i]));
+    flags += x[i] > y[i] ? 1 : 0;
+  }
+  EXPECT_EQ(values_of(r), expected);
+  EXPECT_EQ(pim::count(above), flags);
+  EXPECT_EQ(pim::sum(a), std::accumulate(x.begin(), x.end(), std::int64_t{0}));
+}
+
+TEST(pim_horizontal, arithmetic_needs_shifts) {
+  pim::memory dram{"dram", figures_of(pim_design::bitsimd)};
+  const pim::horizontal<std::int32_t> a{dram, n};
+  auto r = a.beside();
+  pim::bit_xor(r, a, a);
+  EXPECT_THAT(message_of([&] { pim::add(r, a, a); }), testing::AllOf(HasSubstr("bitsimd"), HasSubstr("ADD.H.I32")));
+}
+
+}  // namespace
