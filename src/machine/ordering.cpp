@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <iterator>
 #include <utility>
 
 namespace situ::machine {
@@ -101,8 +102,10 @@ struct candidates {
 candidates candidates_of(const tree& machine, criterion what, node_id from) {
   candidates found;
   for (const node_id id : machine.all(node_kind::memory)) {
+    const bool computes = machine.at(id).memory == memory_technology::pim;
+    if (computes != (what == criterion::computing)) continue;
     const bool own = machine.at(from).kind == node_kind::device && machine.is_under(id, from);
-    if (!machine.is_addressable(id) && !own) continue;
+    if (!machine.is_addressable(id) && !own && !computes) continue;
     const path seen = machine.figures(from, id);
     const bool is_known = is_latency(what)     ? latency_for(what, seen) > 0
                           : is_bandwidth(what) ? bandwidth_for(what, seen) > 0
@@ -134,7 +137,7 @@ std::vector<ranked_memory> ordering(const tree& machine, const intent& wanted, n
       k.merit = -static_cast<double>(machine.at(id).bytes);
     } else if (what == criterion::normal) {
       k.tier = normal_tier(kind);
-    } else {
+    } else if (what != criterion::computing) {
       k.tier = tier_of(kind);
       k.kind = kind_rank(what, kind);
     }
@@ -150,6 +153,16 @@ std::vector<ranked_memory> ordering(const tree& machine, const intent& wanted, n
   return result;
 }
 
+std::vector<intent> intents_of(const tree& machine) {
+  std::vector<intent> all{std::begin(intents_everywhere), std::end(intents_everywhere)};
+  for (const node_id id : machine.all(node_kind::memory)) {
+    if (machine.at(id).memory != memory_technology::pim) continue;
+    all.push_back(intent::pim);
+    break;
+  }
+  return all;
+}
+
 std::vector<ranked_memory> ordering(const tree& machine, const intent& what, const processor_set& from) {
   return ordering(machine, what, machine.covering(from));
 }
@@ -158,6 +171,7 @@ std::string decided_by(const tree& machine, const intent& wanted, node_id from) 
   const criterion what = wanted.decided_by();
   if (what == criterion::capacity) return "sizes";
   if (what == criterion::normal) return "kinds and nearness";
+  if (what == criterion::computing) return "nearness";
   const node_id unknown = candidates_of(machine, what, from).unknown;
   if (unknown == no_node) return "figures";
   return fmt::format("kinds and nearness: no {} of {} is known", is_latency(what) ? "latency" : "bandwidth",

@@ -269,7 +269,7 @@ processor_set seen_from(const tree& machine, const processor_set& allowed, std::
 }
 
 std::vector<intent> orderings::intents() const {
-  std::vector<intent> all{std::begin(intents_everywhere), std::end(intents_everywhere)};
+  std::vector<intent> all = intents_of(machine_);
   const std::size_t common = all.size();
   for (const entry& entry : entries_) {
     const intent named{entry.name};

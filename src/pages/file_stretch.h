@@ -29,6 +29,7 @@ class file_stretch {
   ~file_stretch();
   file_stretch(file_stretch&& other) noexcept { *this = std::move(other); }
   file_stretch& operator=(file_stretch&& other) noexcept {
+    std::swap(kept_, other.kept_);
     std::swap(file_, other.file_);
     std::swap(device_, other.device_);
     std::swap(offset_, other.offset_);
@@ -36,6 +37,8 @@ class file_stretch {
     return *this;
   }
 
+  // Keeps a thing alive as long as the stretch.
+  void keep(std::shared_ptr<const void> what) noexcept { kept_ = std::move(what); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   // Returns the unit, in bytes, of which offsets, sizes and addresses of mappings are multiples.
   [[nodiscard]] std::size_t unit() const noexcept { return file_->unit(); }
@@ -47,6 +50,7 @@ class file_stretch {
   [[nodiscard]] bool map_over(std::byte* at, std::size_t from, std::size_t bytes) const noexcept;
 
  private:
+  std::shared_ptr<const void> kept_;
   std::shared_ptr<const page_file> file_;
   std::shared_ptr<device_memory> device_;
   std::uint64_t offset_ = 0;

@@ -45,11 +45,23 @@ spill_ordering to_spill(const machine::memory_order& order, std::span<shared_bud
   return ordering;
 }
 
+[[noreturn]] void refuse_empty(const intent& what) {
+  if (what == intent::pim)
+    throw_error(
+        errc::bad_argument,
+        "no memory of this machine computes, so nothing can be allocated for the intent 'pim'; name a machine file "
+        "that has such a memory, as pages stand for its cells (the kind of memory pim:FILE)");
+  throw_error(errc::bad_argument, fmt::format("no memory of this machine is for the intent '{}': all of them compute "
+                                              "(situ order show)",
+                                              what.name()));
+}
+
 }  // namespace
 
 intent_placer make_intent_placer(const intent& what, const machine::orderings& from, std::span<shared_budget> budgets,
                                  promises* promised, std::size_t least_chunk) {
   machine::memory_order order = from.find_here(what);
+  if (order.steps.empty()) refuse_empty(what);
   spill_ordering ordering = to_spill(order, budgets);
   ordering.least_chunk = least_chunk;
   placer places{ordering, system_placement_calls(), promised};

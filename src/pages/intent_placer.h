@@ -22,8 +22,8 @@ struct intent_placer {
 
 // Makes a placer for the ordering as seen from the processors of the calling thread. All users of `budgets` share the
 // bytes of memories with a budget, and all users of `promised` share the bytes promised in the others (null: the
-// placer promises nothing); both outlive the placer. least_chunk: as in spill_ordering. Throws bad_argument or
-// not_supported if a memory of the ordering cannot be used, out_of_memory if there are more memories with budgets than
+// placer promises nothing); both outlive the placer. least_chunk: as in spill_ordering. Throws bad_argument if
+// the ordering is empty, bad_argument or not_supported if a memory of it cannot be used, out_of_memory if there are more memories with budgets than
 // `budgets` has room for.
 [[nodiscard]] intent_placer make_intent_placer(const intent& what, const machine::orderings& from,
                                                std::span<shared_budget> budgets, promises* promised = nullptr,

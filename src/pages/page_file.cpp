@@ -129,6 +129,12 @@ page_file page_file::create(const memory_kind& kind, const char* name, std::uint
     case source::node: check_node(kind.node); break;
     case source::kernel:
     case source::intent: break;
+    case source::pim:
+      throw_error(
+          errc::not_supported,
+          fmt::format("memory that computes of {}: what several processes share cannot lie in it; give memory of "
+                      "another kind, and pim:{} to what is computed on (situ/pim/memory.h)",
+                      kind.path, kind.path));
   }
   page_file made{os::memory_file(name), kind};
   if (!made.file_)

@@ -5,6 +5,7 @@
 //                 intent   placed when they are mapped, memory by memory; or when they are touched
 //                 node     placed there when they are mapped, or refused
 //                 huge, file, device   those of a file_stretch, where threads first touch them
+//                 pim      those of another kind, when they are touched, for bytes taken from memories that compute
 //
 // Invariants
 //   1. No source lets the system kill a process for want of room: if no memory has room, mapping throws. Huge pages
@@ -32,17 +33,23 @@ namespace situ::detail {
 // The promises of a range that only this process maps.
 class private_promise;
 
+class computing_room;
+
 // Holds the bytes that a placement took from budgets, and its promises, until it is destroyed. Movable.
 class budget_share {
  public:
   budget_share() noexcept;
-  budget_share(placement_report taken, std::unique_ptr<private_promise> promised) noexcept;
+  // `cells`: what was taken from memories that compute for the same pages, if any.
+  budget_share(placement_report taken, std::unique_ptr<private_promise> promised, budget_share cells) noexcept;
   ~budget_share();
   budget_share(budget_share&& other) noexcept;
   budget_share& operator=(budget_share&& other) noexcept;
+  // Also holds what was taken from memories that compute.
+  void add_cells(placement_report taken) noexcept { cells_ = std::move(taken); }
 
  private:
   placement_report taken_;
+  placement_report cells_;
   std::unique_ptr<private_promise> promised_;
 };
 
@@ -69,8 +76,9 @@ class page_source {
   page_source() = default;
   // Makes a source for a kind of memory. An intent's ordering is as seen from the processors of the calling thread.
   // populate: for an intent, whether pages exist from the start; else each comes from the memory chosen by the
-  // ordering when it is touched. For an intent, throws bad_file, bad_argument or not_supported if there is no usable
-  // ordering; for a node, bad_argument if it does not exist, not_supported if its free memory cannot be read.
+  // ordering when it is touched, as it always does for the cells of memories that compute. For an intent, throws bad_file, bad_argument or not_supported if there is no usable
+  // ordering; for a node, bad_argument if it does not exist, not_supported if its free memory cannot be read; for pim,
+  // bad_file if the machine file cannot be read or nothing in it computes, and as for the kind of the cells' pages.
   explicit page_source(const memory_kind& kind, bool populate = true);
 
   // Returns whether its pages exist, as zeros, from the start.
@@ -93,8 +101,11 @@ class page_source {
                                    huge_page_maker* huge = nullptr) const;
 
  private:
-  memory_kind kind_;
-  std::shared_ptr<const placer> placer_;  // for intents and nodes
+  [[nodiscard]] budget_share take_cells(std::size_t bytes, std::string_view what) const;
+
+  memory_kind kind_;                             // of the pages; for pim, of those that stand for its cells
+  std::shared_ptr<const computing_room> cells_;  // for pim
+  std::shared_ptr<const placer> placer_;         // for intents and nodes
   bool populate_ = true;
   std::string description_ = "memory";
 };

@@ -11,6 +11,15 @@
 #include "pages/placer.h"
 
 namespace situ::detail {
+namespace {
+
+std::string name_of(const spill_memory& memory) {
+  if (memory.node == no_node_here) return memory.name;
+  if (memory.name[0] != '\0') return fmt::format("{} (node {})", memory.name, memory.node);
+  return fmt::format("node {}{}", memory.node, memory.budget != nullptr ? " (part)" : "");
+}
+
+}  // namespace
 
 std::string format_fills(const placement_report& report) {
   std::string text =
@@ -22,9 +31,7 @@ std::string format_fills(const placement_report& report) {
   std::vector<std::string> names;
   std::size_t width = 14;
   for (const memory_fill& row : report.memories) {
-    names.push_back(row.memory.name[0] != '\0'
-                        ? fmt::format("{} (node {})", row.memory.name, row.memory.node)
-                        : fmt::format("node {}{}", row.memory.node, row.memory.budget != nullptr ? " (part)" : ""));
+    names.push_back(name_of(row.memory));
     width = std::max(width, names.back().size() + 1);
   }
   text += fmt::format("\n  {:<{}}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}", "memory", width, "size", "used", "fill",

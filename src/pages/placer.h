@@ -87,9 +87,11 @@ struct placement_calls {
 };
 [[nodiscard]] const placement_calls& system_placement_calls() noexcept;
 
+inline constexpr std::uint32_t no_node_here = ~std::uint32_t{0};
+
 // A memory of an ordering.
 struct spill_memory {
-  std::uint32_t node = 0;         // a NUMA node's number
+  std::uint32_t node = 0;         // a NUMA node's number; in reports also no_node_here: the memory is of no node
   std::uint32_t weight = 1;       // its share of the chunks of its step
   double fill = 0.9;              // the part of it that may be in use: above 0, at most 1
   byte_budget* budget = nullptr;  // if set, limits the memory instead of the node; outlives the placer

@@ -203,7 +203,7 @@ void print_orderings(const machine::tree& tree, bool all) {
   if (!all) from_each.resize(std::min(count, few));
   for (const machine::node_id from : from_each) {
     print_out("\nOrderings seen from {}\n", tree.label(from));
-    for (const situ::intent& what : situ::intents_everywhere)
+    for (const situ::intent& what : machine::intents_of(tree))
       print_out("  {:<15}  {}\n", what.name(), ordering_text(tree, what, from));
   }
   if (from_each.size() < count) print_out("\n... and from {} more parts; --all lists them\n", count - from_each.size());
@@ -319,7 +319,7 @@ json json_of(const machine::measurements& measured) {
 json orderings_json(const machine::tree& tree) {
   json out = json::array();
   for (const machine::node_id from : initiators(tree))
-    for (const situ::intent& what : situ::intents_everywhere) {
+    for (const situ::intent& what : machine::intents_of(tree)) {
       json memories = json::array();
       for (const machine::ranked_memory& memory : machine::ordering(tree, what, from))
         memories.push({{"memory", memory.memory}, {"rank", memory.rank}});

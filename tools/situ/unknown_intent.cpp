@@ -19,7 +19,7 @@ std::string suggestion_for(const situ::intent& what, const situ::machine::orderi
 
 void warn_if_unknown(const situ::intent& what, const situ::machine::orderings& all) {
   const std::vector<situ::intent> known = all.intents();
-  if (std::ranges::find(known, what) != known.end()) return;
+  if (what == situ::intent::pim || std::ranges::find(known, what) != known.end()) return;
   situ::detail::tell(
       "situ: no ordering is written for the intent '{0}', so it takes memories as 'normal' does{1} (situ order show "
       "lists the intents; situ order set {0} MEMORIES writes an ordering)\n",

@@ -24,7 +24,15 @@ class intent {
   static constexpr std::size_t max_name = 31;  // characters
 
   // The property by which memories are sorted.
-  enum class criterion : std::uint8_t { normal, latency, write_latency, bandwidth, write_bandwidth, capacity };
+  enum class criterion : std::uint8_t {
+    normal,
+    latency,
+    write_latency,
+    bandwidth,
+    write_bandwidth,
+    capacity,
+    computing,  // memories that compute, and no other; such a memory is in no other ordering
+  };
 
   // A name of the program's own: small letters, digits, - and _, the first one a letter. Throws bad_argument for any
   // other name; in a constant expression that is a compile error.
@@ -40,6 +48,7 @@ class intent {
   static const intent bandwidth;        // streams, read more than written
   static const intent write_bandwidth;  // streams, written more than read
   static const intent capacity;         // large data that is used rarely
+  static const intent pim;  // data that is computed on where it lies; not in intents_everywhere: few machines can
 
   // Returns the name as it is written: "bandwidth". The view is valid as long as the intent.
   [[nodiscard]] constexpr std::string_view name() const noexcept { return {name_, length_}; }
@@ -86,6 +95,7 @@ inline constexpr intent intent::write_latency{"write_latency", criterion::write_
 inline constexpr intent intent::bandwidth{"bandwidth", criterion::bandwidth};
 inline constexpr intent intent::write_bandwidth{"write_bandwidth", criterion::write_bandwidth};
 inline constexpr intent intent::capacity{"capacity", criterion::capacity};
+inline constexpr intent intent::pim{"pim", criterion::computing};
 
 // The intents that every machine has, in the order in which they are shown.
 inline constexpr intent intents_everywhere[] = {intent::normal,    intent::latency,         intent::write_latency,
@@ -94,6 +104,7 @@ inline constexpr intent intents_everywhere[] = {intent::normal,    intent::laten
 constexpr intent intent::of(std::string_view name) {
   for (const intent& each : intents_everywhere)
     if (each.name() == name) return each;
+  if (name == intent::pim.name()) return intent::pim;
   return intent{name};
 }
 

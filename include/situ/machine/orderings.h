@@ -76,7 +76,7 @@ class orderings {
   // different memories, only those near the memory of the thread's current processor count.
   [[nodiscard]] memory_order find_here(const intent& what) const;
 
-  // Returns the standard intents, then the intents that only files have, sorted.
+  // Returns the intents of the machine (intents_of), then the intents that only files have, sorted.
   [[nodiscard]] std::vector<intent> intents() const;
   // Returns a sentence for each entry, and for each figure of the firmware, that is not used.
   [[nodiscard]] std::span<const std::string> complaints() const noexcept { return complaints_; }
