@@ -4,6 +4,7 @@
 #include <situ/machine/pim.h>
 #include <situ/pim/operation.h>
 
+#include "pim/cell_storage.h"
 #include "pim/micro_program.h"
 
 namespace situ::pim {
@@ -23,6 +24,9 @@ namespace situ::pim {
 [[nodiscard]] micro_program make_latch_program(machine::pim_design design, const operation_spec& spec);
 // For imi and bitsimd. pre: check(spec) has passed; the direction is horizontal.
 [[nodiscard]] micro_program make_horizontal_program(machine::pim_design design, const operation_spec& spec);
+// Writes the rows of operand_role::pattern for elements of a width, in all subarrays of a block of two rows. The host does
+// that once for each width and subarray. Throws bad_argument if the block is not in the device, or has other rows.
+void write_patterns(cell_storage& cells, const block& where, unsigned bits);
 // For ambit and simdram (majority_programs.cpp). pre: check(spec) has passed.
 [[nodiscard]] micro_program make_majority_program(machine::pim_design design, const operation_spec& spec);
 

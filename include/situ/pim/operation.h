@@ -62,7 +62,7 @@ struct operation_spec {
   bool is_signed = true;
   std::optional<std::uint64_t> scalar;  // a constant in the place of b; its lowest `bits` bits count
   mask_use mask = mask_use::none;
-  bool wide = false;  // multiply gives 2 * bits, at most 64 in bits; vertical elements only
+  bool wide = false;  // multiply gives 2 * bits; of vertical elements of up to 32 bits only
 
   friend bool operator==(const operation_spec&, const operation_spec&) = default;
 };

@@ -1,0 +1,14 @@
+// The parts of latch_programs.cpp that fill a file of their own.
+#pragma once
+
+#include "pim/latch_writer.h"
+
+namespace situ::pim {
+
+// The sense amplifiers, short: most commands name them.
+inline constexpr std::uint8_t sa = latch_writer::amplifiers;
+
+// multiply and multiply_add of vertical elements (latch_multiply.cpp).
+void write_multiply(latch_writer& to);
+
+}  // namespace situ::pim
