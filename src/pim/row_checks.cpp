@@ -1,0 +1,148 @@
+#include "pim/row_checks.h"
+
+#include <situ/base/error_code.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "pim/execute.h"
+#include "pim/own_rows.h"
+
+namespace situ::pim {
+namespace {
+
+constexpr std::array<std::string_view, named_own_cells> cell_names = {"t0", "t1", "t2", "t3", "dcc0", "dcc1"};
+
+[[noreturn]] void refuse(const micro_program& program, std::size_t at, const std::string& what) {
+  throw_error(errc::bad_argument, fmt::format("pim: program {}: command {} ({}): {}", program.name, at,
+                                              describe(program.commands[at]), what));
+}
+
+std::string in_words(const row_name& row) {
+  if (row.operand == row_name::scratch) return fmt::format("scratch row {}", row.bit);
+  return fmt::format("operand {} bit {}", row.operand, row.bit);
+}
+
+// The rows that a command reads, and the one that it writes, if any. Rows that it only restores count as read.
+struct used_rows {
+  std::optional<row_name> read;
+  std::optional<row_name> written;
+};
+
+used_rows rows_of(const command& step) {
+  switch (step.op) {
+    case micro_op::ap:
+    case micro_op::read_row: return {step.row, {}};
+    case micro_op::aap: return {step.row, step.to};
+    case micro_op::write_row: return {{}, step.row};
+    default: return {};
+  }
+}
+
+// Which rows hold something that the program may read, after the commands so far.
+class defined_rows {
+ public:
+  defined_rows(const micro_program& program, std::uint64_t undefined_operands)
+      : program_{program}, undefined_{undefined_operands} {}
+
+  void check() {
+    for (at_ = 0; at_ < program_.commands.size(); ++at_) {
+      const used_rows rows = rows_of(program_.commands[at_]);
+      if (rows.read) check_read(*rows.read);
+      if (rows.written) write(*rows.written);
+    }
+  }
+
+ private:
+  const opened_cells& cells_of(const row_name& row) const {
+    if (row.bit >= named_own_rows) refuse(program_, at_, "there is no such row");
+    return own_row_cells[row.bit];
+  }
+
+  void check_read(const row_name& row) {
+    if (row.operand == row_name::own) {
+      const opened_cells& opened = cells_of(row);
+      for (unsigned i = 0; i < opened.cells; ++i)
+        if (!cells_[static_cast<unsigned>(opened.cell[i])])
+          refuse(program_, at_, fmt::format("it reads {}, which no command before it writes",
+                                            cell_names[static_cast<unsigned>(opened.cell[i])]));
+      return;
+    }
+    if (starts_undefined(row) && !written_.contains(key(row)))
+      refuse(program_, at_, fmt::format("it reads {}, which no command before it writes", in_words(row)));
+  }
+
+  void write(const row_name& row) {
+    if (row.operand != row_name::own) {
+      if (starts_undefined(row)) written_.emplace(key(row), at_);
+      return;
+    }
+    const opened_cells& opened = cells_of(row);
+    if (opened.cells == 0) refuse(program_, at_, "it writes a constant");
+    for (unsigned i = 0; i < opened.cells; ++i) cells_[static_cast<unsigned>(opened.cell[i])] = true;
+  }
+
+  bool starts_undefined(const row_name& row) const {
+    return row.operand == row_name::scratch || (row.operand < 64 && (undefined_ >> row.operand & 1) != 0);
+  }
+  static std::uint32_t key(const row_name& row) { return std::uint32_t{row.operand} << 16 | row.bit; }
+
+  const micro_program& program_;
+  std::uint64_t undefined_;
+  std::size_t at_ = 0;
+  std::array<bool, named_own_cells> cells_{};
+  std::unordered_map<std::uint32_t, std::size_t> written_;  // rows that started undefined, and who wrote them first
+};
+
+bool share_rows(const block& a, const block& b) {
+  return a.row < b.row + b.rows && b.row < a.row + a.rows && a.rows != 0 && b.rows != 0;
+}
+
+bool any_share_rows(std::span<const block> operands, const block& scratch) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (share_rows(operands[i], scratch)) return true;
+    for (std::size_t k = 0; k < i; ++k)
+      if (share_rows(operands[i], operands[k])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void check_defined_rows(const micro_program& program, std::uint64_t undefined_operands) {
+  defined_rows{program, undefined_operands}.check();
+}
+
+void check_shared_rows(const micro_program& program, std::span<const block> operands, const block& scratch) {
+  if (!any_share_rows(operands, scratch)) return;
+  struct writer {
+    row_name row;
+    std::size_t at;
+  };
+  std::unordered_map<std::uint32_t, writer> last;  // by row of the subarray
+  const auto place = [&](const row_name& row) {
+    const bool is_scratch = row.operand == row_name::scratch;
+    return (is_scratch ? scratch.row : operands[row.operand].row) + row.bit;
+  };
+  const auto in_a_block = [&](const std::optional<row_name>& row) {
+    return row && (row->operand == row_name::scratch || row->operand < operands.size());
+  };
+  for (std::size_t at = 0; at < program.commands.size(); ++at) {
+    const used_rows rows = rows_of(program.commands[at]);
+    if (in_a_block(rows.read)) {
+      const auto found = last.find(place(*rows.read));
+      if (found != last.end() && found->second.row != *rows.read)
+        refuse(program, at, fmt::format("it reads {}, which command {} has destroyed: it writes {}, the same row",
+                                        in_words(*rows.read), found->second.at, in_words(found->second.row)));
+    }
+    if (in_a_block(rows.written)) last.insert_or_assign(place(*rows.written), writer{*rows.written, at});
+  }
+}
+
+}  // namespace situ::pim

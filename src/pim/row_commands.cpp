@@ -1,0 +1,145 @@
+// Ap and aap on the cells of one tile.
+//
+//   1  A command opens its first address. The row buffer then holds what the opened cells held: one cell's bit, or the
+//      bit that two cells share, or the majority of three; inverted if the cell was opened through its n-address.
+//   2  All opened cells are restored from the row buffer: three hold the majority afterwards.
+//   3  The second address of an aap connects its cells to the row buffer too: all of them take its bits, a cell
+//      that is opened through its n-address takes them inverted.
+//
+// Columns do not depend on one another, so each step is a loop over the words of a row, and a row that is opened twice
+// by one command needs no care: word i is read before word i is written.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "pim/bound_program.h"
+#include "pim/own_rows.h"
+
+namespace situ::pim {
+namespace {
+
+alignas(64) constexpr std::uint64_t zeros[tile_words] = {};
+alignas(64) constexpr auto ones = [] {
+  std::array<std::uint64_t, tile_words> words{};
+  words.fill(~std::uint64_t{0});
+  return words;
+}();
+
+// The rows that an address opens, on one tile.
+struct opened_rows {
+  unsigned rows = 0;  // 0: a constant, whose bits are at row[0] and may not be written
+  std::uint64_t* row[3] = {};
+  std::uint64_t flip = 0;  // all ones if the first row is opened inverted
+};
+
+SITU_PIM_BODY opened_rows open(const tile_cells& tile, std::uint32_t address) {
+  if (!bound_command::is_own(address)) return {1, {tile.row(address)}, 0};
+  const own_row which = bound_command::own(address);
+  if (is_constant(which)) {
+    const std::uint64_t* bits = which == own_row::zero ? zeros : ones.data();
+    return {0, {const_cast<std::uint64_t*>(bits)}, 0};
+  }
+  const opened_cells& cells = own_row_cells[static_cast<unsigned>(which)];
+  opened_rows opened{cells.cells, {}, cells.first_inverted ? ~std::uint64_t{0} : 0};
+  for (unsigned i = 0; i < cells.cells; ++i) opened.row[i] = tile.row(cells.cell[i]);
+  return opened;
+}
+
+// Each cell of `to` takes the bits, flipped.
+SITU_PIM_BODY void connect(const opened_rows& to, const std::uint64_t* bits, std::uint64_t flip) {
+  std::uint64_t* const first = to.row[0];
+  std::uint64_t* const second = to.row[1];
+  std::uint64_t* const third = to.row[2];
+  const std::uint64_t first_flip = flip ^ to.flip;
+  if (to.rows == 1) {
+#pragma GCC ivdep
+    for (unsigned i = 0; i < tile_words; ++i) first[i] = bits[i] ^ first_flip;
+    return;
+  }
+  if (to.rows == 2) {
+#pragma GCC ivdep
+    for (unsigned i = 0; i < tile_words; ++i) {
+      const std::uint64_t word = bits[i];
+      first[i] = word ^ first_flip;
+      second[i] = word ^ flip;
+    }
+    return;
+  }
+#pragma GCC ivdep
+  for (unsigned i = 0; i < tile_words; ++i) {
+    const std::uint64_t word = bits[i];
+    first[i] = word ^ first_flip;
+    second[i] = word ^ flip;
+    third[i] = word ^ flip;
+  }
+}
+
+SITU_PIM_BODY void keep_majority(const opened_rows& of) {
+  std::uint64_t* const a = of.row[0];
+  std::uint64_t* const b = of.row[1];
+  std::uint64_t* const c = of.row[2];
+#pragma GCC ivdep
+  for (unsigned i = 0; i < tile_words; ++i) {
+    const std::uint64_t majority = (a[i] & b[i]) | (c[i] & (a[i] | b[i]));
+    a[i] = majority;
+    b[i] = majority;
+    c[i] = majority;
+  }
+}
+
+// The two rows' difference, of all columns together; so that the usual case has no branch in its loop.
+SITU_PIM_BODY bool hold_the_same(const opened_rows& pair) {
+  std::uint64_t difference = 0;
+  for (unsigned i = 0; i < tile_words; ++i) difference |= pair.row[0][i] ^ pair.row[1][i] ^ pair.flip;
+  return difference == 0;
+}
+
+SITU_PIM_BODY row_result run_all(const tile_cells& tile, std::span<const bound_command> commands) {
+  std::uint64_t extra = 0;
+  for (std::size_t at = 0; at < commands.size(); ++at) {
+    const bound_command& step = commands[at];
+    if (step.op != micro_op::ap && step.op != micro_op::aap) return {at, row_fault::not_a_row_command, extra};
+    const opened_rows from = open(tile, step.row);
+    if (from.rows == 2 && !hold_the_same(from)) return {at, row_fault::unequal_cells, extra};
+    if (from.rows == 3) keep_majority(from);
+    if (from.rows > 1) extra += from.rows - 1;
+    if (step.op == micro_op::ap) continue;
+    const opened_rows to = open(tile, step.to);
+    if (to.rows == 0) return {at, row_fault::written_constant, extra};
+    connect(to, from.row[0], from.flip);
+    extra += to.rows - 1;
+  }
+  return {commands.size(), row_fault::none, extra};
+}
+
+#if SITU_PIM_X86
+SITU_PIM_AVX2 row_result run_avx2(const tile_cells& tile, std::span<const bound_command> commands) {
+  return run_all(tile, commands);
+}
+SITU_PIM_AVX512 row_result run_avx512(const tile_cells& tile, std::span<const bound_command> commands) {
+  return run_all(tile, commands);
+}
+#endif
+
+}  // namespace
+
+row_result run_row_commands(instruction_set set, const tile_cells& tile,
+                            std::span<const bound_command> commands) noexcept {
+#if SITU_PIM_X86
+  if (set == instruction_set::avx512) return run_avx512(tile, commands);
+  if (set == instruction_set::avx2) return run_avx2(tile, commands);
+#endif
+  return run_all(tile, commands);
+}
+
+std::int64_t unequal_column(const tile_cells& tile, std::uint32_t address) noexcept {
+  const opened_rows pair = open(tile, address);
+  if (pair.rows != 2) return -1;
+  for (unsigned i = 0; i < tile_words; ++i) {
+    const std::uint64_t difference = pair.row[0][i] ^ pair.row[1][i] ^ pair.flip;
+    if (difference != 0) return std::int64_t{i} * 64 + std::countr_zero(difference);
+  }
+  return -1;
+}
+
+}  // namespace situ::pim
