@@ -55,9 +55,9 @@ void ambit_gates::subtract(row_name d, row_name a, row_name b, bool keeps_carry)
   scratch().give(not_b);
 }
 
-void ambit_gates::add_product(row_name d, row_name a, row_name x, row_name y, bool keeps_carry) {
+void ambit_gates::add_product(micro_op op, row_name d, row_name a, row_name x, row_name y, bool keeps_carry) {
   const row_name product = scratch().take();
-  logic(micro_op::logic_and, product, x, y);
+  logic(op, product, x, y);
   add(d, a, product, keeps_carry);
   scratch().give(product);
 }

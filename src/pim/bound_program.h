@@ -64,11 +64,14 @@ struct row_result {
   std::size_t done = 0;  // commands; if there is a fault, the index of the command that has it
   row_fault fault = row_fault::none;
   std::uint64_t extra_rows = 0;  // rows opened beside the first one, over the commands done: each address counts
+  std::uint32_t column = 0;      // of the tile: the first one in which unequal_cells differ
 };
 
 // Carries out commands, each `ap` or `aap`, one after the other on a tile, with these instructions (row_commands.cpp).
+// words: of a row in the tile that are columns of the device; what differs in the padding behind them is no fault.
 // Threads may run it on different tiles.
 [[nodiscard]] row_result run_row_commands(instruction_set set, const tile_cells& tile,
-                                          std::span<const bound_command> commands) noexcept;
+                                          std::span<const bound_command> commands,
+                                          std::uint32_t words = tile_words) noexcept;
 
 }  // namespace situ::pim

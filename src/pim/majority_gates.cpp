@@ -42,11 +42,16 @@ void majority_gates::subtract(row_name d, row_name a, row_name b, bool /*keeps_c
   aap(own_row::dcc1_t0_t3, d);
 }
 
-void majority_gates::add_product(row_name d, row_name a, row_name x, row_name y, bool /*keeps_carry*/) {
+void majority_gates::add_product(micro_op op, row_name d, row_name a, row_name x, row_name y, bool /*keeps_carry*/) {
   aap(x, own_row::t0);
   aap(y, own_row::t1);
   aap(own_row::zero, own_row::t2);
-  ap(own_row::t0_t1_t2);
+  if (op == micro_op::logic_nand) {
+    aap(own_row::t0_t1_t2, own_row::dcc0n);
+    aap(own_row::dcc0, own_row::t0_t1_t2);
+  } else {
+    ap(own_row::t0_t1_t2);
+  }
   aap(own_row::dcc1, own_row::t2_t3);
   aap(a, own_row::dcc1);
   ap(own_row::dcc1_t0_t3);

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "pim/execute.h"
@@ -19,12 +20,12 @@ namespace {
 
 constexpr std::array<std::string_view, named_own_cells> cell_names = {"t0", "t1", "t2", "t3", "dcc0", "dcc1"};
 
-[[noreturn]] void refuse(const micro_program& program, std::size_t at, const std::string& what) {
+[[noreturn]] void refuse_row(const micro_program& program, std::size_t at, const std::string& what) {
   throw_error(errc::bad_argument, fmt::format("pim: program {}: command {} ({}): {}", program.name, at,
                                               describe(program.commands[at]), what));
 }
 
-std::string in_words(const row_name& row) {
+std::string row_text(const row_name& row) {
   if (row.operand == row_name::scratch) return fmt::format("scratch row {}", row.bit);
   return fmt::format("operand {} bit {}", row.operand, row.bit);
 }
@@ -49,7 +50,7 @@ used_rows rows_of(const command& step) {
 class defined_rows {
  public:
   defined_rows(const micro_program& program, std::uint64_t undefined_operands)
-      : program_{program}, undefined_{undefined_operands} {}
+      : program_{program}, undefined_{undefined_operands}, scratch_(program.scratch_rows) {}
 
   void check() {
     for (at_ = 0; at_ < program_.commands.size(); ++at_) {
@@ -61,7 +62,7 @@ class defined_rows {
 
  private:
   const opened_cells& cells_of(const row_name& row) const {
-    if (row.bit >= named_own_rows) refuse(program_, at_, "there is no such row");
+    if (row.bit >= named_own_rows) refuse_row(program_, at_, "there is no such row");
     return own_row_cells[row.bit];
   }
 
@@ -70,34 +71,35 @@ class defined_rows {
       const opened_cells& opened = cells_of(row);
       for (unsigned i = 0; i < opened.cells; ++i)
         if (!cells_[static_cast<unsigned>(opened.cell[i])])
-          refuse(program_, at_, fmt::format("it reads {}, which no command before it writes",
-                                            cell_names[static_cast<unsigned>(opened.cell[i])]));
+          refuse_row(program_, at_,
+                     fmt::format("it reads {}, which no command before it writes",
+                                 cell_names[static_cast<unsigned>(opened.cell[i])]));
       return;
     }
-    if (starts_undefined(row) && !written_.contains(key(row)))
-      refuse(program_, at_, fmt::format("it reads {}, which no command before it writes", in_words(row)));
+    const bool defined = row.operand == row_name::scratch ? row.bit < scratch_.size() && scratch_[row.bit]
+                                                          : !starts_undefined(row) || written_.contains(key(row));
+    if (!defined)
+      refuse_row(program_, at_, fmt::format("it reads {}, which no command before it writes", row_text(row)));
   }
 
   void write(const row_name& row) {
-    if (row.operand != row_name::own) {
-      if (starts_undefined(row)) written_.emplace(key(row), at_);
-      return;
-    }
+    if (row.operand == row_name::scratch && row.bit < scratch_.size()) scratch_[row.bit] = true;
+    if (starts_undefined(row)) written_.insert(key(row));
+    if (row.operand != row_name::own) return;
     const opened_cells& opened = cells_of(row);
-    if (opened.cells == 0) refuse(program_, at_, "it writes a constant");
+    if (opened.cells == 0) refuse_row(program_, at_, "it writes a constant");
     for (unsigned i = 0; i < opened.cells; ++i) cells_[static_cast<unsigned>(opened.cell[i])] = true;
   }
 
-  bool starts_undefined(const row_name& row) const {
-    return row.operand == row_name::scratch || (row.operand < 64 && (undefined_ >> row.operand & 1) != 0);
-  }
+  bool starts_undefined(const row_name& row) const { return row.operand < 64 && (undefined_ >> row.operand & 1) != 0; }
   static std::uint32_t key(const row_name& row) { return std::uint32_t{row.operand} << 16 | row.bit; }
 
   const micro_program& program_;
   std::uint64_t undefined_;
   std::size_t at_ = 0;
   std::array<bool, named_own_cells> cells_{};
-  std::unordered_map<std::uint32_t, std::size_t> written_;  // rows that started undefined, and who wrote them first
+  std::vector<bool> scratch_;                  // which have been written
+  std::unordered_set<std::uint32_t> written_;  // rows of undefined operands, once they are written
 };
 
 bool share_rows(const block& a, const block& b) {
@@ -138,8 +140,9 @@ void check_shared_rows(const micro_program& program, std::span<const block> oper
     if (in_a_block(rows.read)) {
       const auto found = last.find(place(*rows.read));
       if (found != last.end() && found->second.row != *rows.read)
-        refuse(program, at, fmt::format("it reads {}, which command {} has destroyed: it writes {}, the same row",
-                                        in_words(*rows.read), found->second.at, in_words(found->second.row)));
+        refuse_row(program, at,
+                   fmt::format("it reads {}, which command {} has destroyed: it writes {}, the same row",
+                               row_text(*rows.read), found->second.at, row_text(found->second.row)));
     }
     if (in_a_block(rows.written)) last.insert_or_assign(place(*rows.written), writer{*rows.written, at});
   }

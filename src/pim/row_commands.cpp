@@ -8,7 +8,8 @@
 //
 // Columns do not depend on one another, so each step is a loop over the words of a row, and a row that is opened twice
 // by one command needs no care: word i is read before word i is written.
-#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -94,13 +95,25 @@ SITU_PIM_BODY bool hold_the_same(const opened_rows& pair) {
   return difference == 0;
 }
 
-SITU_PIM_BODY row_result run_all(const tile_cells& tile, std::span<const bound_command> commands) {
+// Returns the first column in which the two rows of a pair differ, or -1. Out of the way: a pair hardly ever does.
+[[gnu::noinline, gnu::cold]] std::int64_t unequal_column(const opened_rows& pair, std::uint32_t words) {
+  for (std::uint32_t i = 0; i < words; ++i) {
+    const std::uint64_t difference = pair.row[0][i] ^ pair.row[1][i] ^ pair.flip;
+    if (difference != 0) return std::int64_t{i} * 64 + std::countr_zero(difference);
+  }
+  return -1;
+}
+
+SITU_PIM_BODY row_result run_all(const tile_cells& tile, std::span<const bound_command> commands, std::uint32_t words) {
   std::uint64_t extra = 0;
   for (std::size_t at = 0; at < commands.size(); ++at) {
     const bound_command& step = commands[at];
     if (step.op != micro_op::ap && step.op != micro_op::aap) return {at, row_fault::not_a_row_command, extra};
     const opened_rows from = open(tile, step.row);
-    if (from.rows == 2 && !hold_the_same(from)) return {at, row_fault::unequal_cells, extra};
+    if (from.rows == 2 && !hold_the_same(from)) {
+      const std::int64_t column = unequal_column(from, words);
+      if (column >= 0) return {at, row_fault::unequal_cells, extra, static_cast<std::uint32_t>(column)};
+    }
     if (from.rows == 3) keep_majority(from);
     if (from.rows > 1) extra += from.rows - 1;
     if (step.op == micro_op::ap) continue;
@@ -113,33 +126,25 @@ SITU_PIM_BODY row_result run_all(const tile_cells& tile, std::span<const bound_c
 }
 
 #if SITU_PIM_X86
-SITU_PIM_AVX2 row_result run_avx2(const tile_cells& tile, std::span<const bound_command> commands) {
-  return run_all(tile, commands);
+SITU_PIM_AVX2 row_result run_avx2(const tile_cells& tile, std::span<const bound_command> commands,
+                                  std::uint32_t words) {
+  return run_all(tile, commands, words);
 }
-SITU_PIM_AVX512 row_result run_avx512(const tile_cells& tile, std::span<const bound_command> commands) {
-  return run_all(tile, commands);
+SITU_PIM_AVX512 row_result run_avx512(const tile_cells& tile, std::span<const bound_command> commands,
+                                      std::uint32_t words) {
+  return run_all(tile, commands, words);
 }
 #endif
 
 }  // namespace
 
-row_result run_row_commands(instruction_set set, const tile_cells& tile,
-                            std::span<const bound_command> commands) noexcept {
+row_result run_row_commands(instruction_set set, const tile_cells& tile, std::span<const bound_command> commands,
+                            std::uint32_t words) noexcept {
 #if SITU_PIM_X86
-  if (set == instruction_set::avx512) return run_avx512(tile, commands);
-  if (set == instruction_set::avx2) return run_avx2(tile, commands);
+  if (set == instruction_set::avx512) return run_avx512(tile, commands, words);
+  if (set == instruction_set::avx2) return run_avx2(tile, commands, words);
 #endif
-  return run_all(tile, commands);
-}
-
-std::int64_t unequal_column(const tile_cells& tile, std::uint32_t address) noexcept {
-  const opened_rows pair = open(tile, address);
-  if (pair.rows != 2) return -1;
-  for (unsigned i = 0; i < tile_words; ++i) {
-    const std::uint64_t difference = pair.row[0][i] ^ pair.row[1][i] ^ pair.flip;
-    if (difference != 0) return std::int64_t{i} * 64 + std::countr_zero(difference);
-  }
-  return -1;
+  return run_all(tile, commands, words);
 }
 
 }  // namespace situ::pim

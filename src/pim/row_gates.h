@@ -52,8 +52,8 @@ class row_gates {
   // keeps_carry: false for the last step of a chain that nobody asks for its carry.
   virtual void add(row_name d, row_name a, row_name b, bool keeps_carry) = 0;
   virtual void subtract(row_name d, row_name a, row_name b, bool keeps_carry) = 0;
-  // A step of an addition: d = a + (x and y).
-  virtual void add_product(row_name d, row_name a, row_name x, row_name y, bool keeps_carry) = 0;
+  // A step of an addition: d = a + (x op y), op logic_and or logic_nand.
+  virtual void add_product(micro_op op, row_name d, row_name a, row_name x, row_name y, bool keeps_carry) = 0;
   // Ends a chain of additions: d = its carry.
   virtual void end_add(row_name d) = 0;
 
@@ -95,7 +95,7 @@ class ambit_gates final : public row_gates {
   void start_subtract() override;
   void add(row_name d, row_name a, row_name b, bool keeps_carry) override;       // 26, the last one 14
   void subtract(row_name d, row_name a, row_name b, bool keeps_carry) override;  // 28, the last one 16
-  void add_product(row_name d, row_name a, row_name x, row_name y, bool keeps_carry) override;
+  void add_product(micro_op op, row_name d, row_name a, row_name x, row_name y, bool keeps_carry) override;
   void end_add(row_name d) override;
   void full_add(row_name sum, row_name carry, row_name a, row_name b, row_name c) override;  // 26
   void start_greater(bool or_equal) override;
@@ -124,20 +124,20 @@ class ambit_gates final : public row_gates {
 class majority_gates final : public row_gates {
  public:
   using row_gates::row_gates;
-  void start_add() override;                                                     // 1
-  void start_subtract() override;                                                // 1
-  void add(row_name d, row_name a, row_name b, bool keeps_carry) override;       // 8
-  void subtract(row_name d, row_name a, row_name b, bool keeps_carry) override;  // 8
-  void add_product(row_name d, row_name a, row_name x, row_name y, bool keeps_carry) override;  // 11
-  void end_add(row_name d) override;                                                            // 1
-  void full_add(row_name sum, row_name carry, row_name a, row_name b, row_name c) override;     // 8
-  void start_greater(bool or_equal) override;                                                   // 1
-  void greater(row_name a, row_name b) override;                                                // 3
-  void end_greater(row_name d) override;                                                        // 1
-  void start_equal(bool inverted) override;                                                     // 1
-  void equal(row_name a, row_name b) override;                                                  // 4
-  void end_equal(row_name d) override;                                                          // 2
-  void start_select(row_name s) override;                                                       // 0
+  void start_add() override;                                                                                 // 1
+  void start_subtract() override;                                                                            // 1
+  void add(row_name d, row_name a, row_name b, bool keeps_carry) override;                                   // 8
+  void subtract(row_name d, row_name a, row_name b, bool keeps_carry) override;                              // 8
+  void add_product(micro_op op, row_name d, row_name a, row_name x, row_name y, bool keeps_carry) override;  // 11, 12
+  void end_add(row_name d) override;                                                                         // 1
+  void full_add(row_name sum, row_name carry, row_name a, row_name b, row_name c) override;                  // 8
+  void start_greater(bool or_equal) override;                                                                // 1
+  void greater(row_name a, row_name b) override;                                                             // 3
+  void end_greater(row_name d) override;                                                                     // 1
+  void start_equal(bool inverted) override;                                                                  // 1
+  void equal(row_name a, row_name b) override;                                                               // 4
+  void end_equal(row_name d) override;                                                                       // 2
+  void start_select(row_name s) override;                                                                    // 0
   void select(row_name d, row_name a, row_name b) override;  // 7, 4 if a or b is a constant
   void end_select() override;
   void absolute(const std::vector<row_name>& d, const std::vector<row_name>& a) override;  // 10 a bit
