@@ -29,17 +29,27 @@ os::mapping reserve_handles(std::uint64_t bytes) {
   return made;
 }
 
+// Returns the inverse of an odd number modulo 2^64: Newton's steps double the right bits, of which there are 3 at first.
+constexpr std::uint64_t inverse(std::uint64_t odd) noexcept {
+  std::uint64_t found = odd;
+  for (int bits = 3; bits < 64; bits *= 2) found *= 2 - odd * found;
+  return found;
+}
+static_assert(inverse(3) * 3 == 1 && inverse(~std::uint64_t{0}) == ~std::uint64_t{0});
+
 }  // namespace
 
 bmem::core::core(const geometry& shape, bmem_options options)
-    : how{options},
-      is_row_power_of_two{std::has_single_bit(checked(shape).row_bytes())},
-      row_shift{static_cast<std::uint32_t>(std::countr_zero(shape.row_bytes()))},
-      row_bytes{shape.row_bytes()},
-      handle_bytes{shape.bytes()},
+    : row_bytes{checked(shape).row_bytes()},
+      inverse_of_odd{inverse(row_bytes >> std::countr_zero(row_bytes))},
+      granules{shape.granules()},
+      row_shift{std::countr_zero(row_bytes)},
+      how{options},
       handles{reserve_handles(shape.bytes())},
       rows{shape, options.across_banks},
-      threads{std::make_shared<detail::thread_registry>(rows)} {}
+      threads{std::make_shared<detail::thread_registry>(rows)} {
+  if (options.thread_caches) id = threads->id();
+}
 
 bmem::bmem(const geometry& shape, bmem_options how) : core_{std::make_unique<core>(shape, how)} {}
 bmem::~bmem() = default;
@@ -49,20 +59,17 @@ const bmem_options& bmem::options() const noexcept { return core_->how; }
 
 // --- extents ---
 
-detail::extent bmem::core::extent_of(std::size_t bytes, dimension along) const {
+detail::extent bmem::core::long_extent_of(std::size_t bytes, dimension along) const {
   if (along == dimension::vertical) {
-    if (bytes - 1 >= shape().rows / 8) [[unlikely]]
-      refuse_bytes(bytes, along);
+    if (bytes - 1 >= shape().rows / 8) refuse_bytes(bytes, along);
     return detail::extent_of(1, static_cast<std::uint32_t>(bytes * 8));
   }
-  if (bytes - 1 >= handle_bytes) [[unlikely]]
-    refuse_bytes(bytes, along);
-  const std::uint64_t granules = is_row_power_of_two ? ((bytes - 1) >> row_shift) + 1 : (bytes - 1) / row_bytes + 1;
-  const std::uint32_t widest = how.across_banks ? shape().all_subarrays() : shape().subarrays;
-  if (granules <= widest) return detail::extent_of(static_cast<std::uint32_t>(granules), 1);
-  const std::uint64_t rows_wanted = (granules + widest - 1) / widest;
+  if (bytes - 1 >= shape().bytes()) refuse_bytes(bytes, along);
+  const std::uint64_t wanted = (bytes - 1) / row_bytes + 1;
+  if (wanted <= widest()) return detail::extent_of(static_cast<std::uint32_t>(wanted), 1);
+  const std::uint64_t rows_wanted = (wanted + widest() - 1) / widest();
   if (rows_wanted > shape().rows) refuse_bytes(bytes, along);
-  return detail::extent_of(widest, static_cast<std::uint32_t>(rows_wanted));
+  return detail::extent_of(widest(), static_cast<std::uint32_t>(rows_wanted));
 }
 
 block bmem::extent_of(std::size_t bytes, dimension along) const {
@@ -71,25 +78,26 @@ block bmem::extent_of(std::size_t bytes, dimension along) const {
 }
 
 // --- allocation ---
+// The hot paths end in calls of the slow ones, so that they save no registers.
 
-void* bmem::core::take(detail::extent wanted) {
-  if (how.thread_caches) [[likely]] {
-    if (detail::thread_blocks* const own = threads->own()) [[likely]] {
+void* bmem::core::take_slowly(detail::extent wanted) {
+  if (how.thread_caches && detail::recent_blocks(id) == nullptr)
+    if (detail::thread_blocks* const own = threads->own()) {
       const detail::granule kept = own->take(wanted);
-      if (kept != detail::no_granule) [[likely]]
-        return handle(kept);
+      if (kept != detail::no_granule) return handle(kept);
     }
-  }
-  return search(wanted);
-}
-
-void* bmem::core::search(detail::extent wanted) {
   const std::uint32_t home = detail::thread_number() % shape().banks;
   detail::granule at = rows.allocate(wanted, home);
   if (at == detail::no_granule) at = threads->with_all_blocks([&] { return rows.allocate_surely(wanted, home); });
   if (at != detail::no_granule) return handle(at);
   refused.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
+}
+
+void* bmem::core::take_or_refuse(detail::extent wanted) {
+  void* const at = take_slowly(wanted);
+  if (at == nullptr) refuse_room(wanted);
+  return at;
 }
 
 void* bmem::core::take_beside(const block& other, std::uint32_t more_rows) {
@@ -100,26 +108,32 @@ void* bmem::core::take_beside(const block& other, std::uint32_t more_rows) {
   return nullptr;
 }
 
-void* bmem::try_allocate(std::size_t bytes, dimension along) { return core_->take(core_->extent_of(bytes, along)); }
+void* bmem::try_allocate(std::size_t bytes, dimension along) {
+  const detail::extent wanted = core_->extent_of(bytes, along);
+  if (void* const kept = core_->take_kept(wanted)) [[likely]]
+    return kept;
+  return core_->take_slowly(wanted);
+}
 
 void* bmem::allocate(std::size_t bytes, dimension along) {
   const detail::extent wanted = core_->extent_of(bytes, along);
-  void* const at = core_->take(wanted);
-  if (at == nullptr) [[unlikely]]
-    core_->refuse_room(wanted);
-  return at;
+  if (void* const kept = core_->take_kept(wanted)) [[likely]]
+    return kept;
+  return core_->take_or_refuse(wanted);
 }
 
 void* bmem::try_allocate_block(std::uint32_t subarrays, std::uint32_t rows) {
-  return core_->take(core_->checked_extent(subarrays, rows));
+  const detail::extent wanted = core_->checked_extent(subarrays, rows);
+  if (void* const kept = core_->take_kept(wanted)) [[likely]]
+    return kept;
+  return core_->take_slowly(wanted);
 }
 
 void* bmem::allocate_block(std::uint32_t subarrays, std::uint32_t rows) {
   const detail::extent wanted = core_->checked_extent(subarrays, rows);
-  void* const at = core_->take(wanted);
-  if (at == nullptr) [[unlikely]]
-    core_->refuse_room(wanted);
-  return at;
+  if (void* const kept = core_->take_kept(wanted)) [[likely]]
+    return kept;
+  return core_->take_or_refuse(wanted);
 }
 
 void* bmem::try_allocate_beside(const void* other, std::uint32_t rows) {
@@ -134,24 +148,35 @@ void* bmem::allocate_beside(const void* other, std::uint32_t rows) {
   return at;
 }
 
-void bmem::free(void* at) {
+void bmem::core::free_slowly(void* at) {
   if (at == nullptr) return;
-  detail::granule of{};
-  const detail::extent freed = core_->live_word(at, of) & ~detail::live_bit;
-  if (core_->how.thread_caches) [[likely]] {
-    detail::thread_blocks* const own = core_->threads->own();
-    if (own != nullptr && own->keep(of, freed)) [[likely]]
+  const std::uint64_t granule = granule_at(at);
+  const std::uint32_t word = word_at(granule);
+  if ((word & detail::live_bit) == 0) refuse_address(at);
+  const auto freed = static_cast<detail::granule>(granule);
+  if (how.thread_caches)
+    if (detail::thread_blocks* const own = threads->own())
+      if (own->keep_slowly(freed, word & ~detail::live_bit)) return;
+  rows.release(freed);
+}
+
+void bmem::free(void* at) {
+  const std::uint64_t granule = core_->granule_at(at);
+  const std::uint32_t word = core_->word_at(granule);
+  detail::thread_blocks* const own = detail::recent_blocks(core_->id);
+  if ((word & detail::live_bit) != 0 && own != nullptr) [[likely]]
+    if (own->keep(static_cast<detail::granule>(granule), word & ~detail::live_bit)) [[likely]]
       return;
-  }
-  core_->rows.release(of);
+  core_->free_slowly(at);
 }
 
 // --- questions ---
 
 block bmem::find(const void* at) const {
-  detail::granule of{};
-  const std::uint32_t word = core_->live_word(at, of);
-  return core_->rows.block_at(of, word);
+  const std::uint64_t granule = core_->granule_at(at);
+  const std::uint32_t word = core_->word_at(granule);
+  if ((word & detail::live_bit) == 0) core_->refuse_address(at);
+  return core_->rows.block_at(static_cast<detail::granule>(granule), word);
 }
 
 bmem_usage bmem::usage() const {

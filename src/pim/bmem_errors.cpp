@@ -50,13 +50,13 @@ std::optional<granule> block_around(const detail::banks& rows, std::uint32_t sub
 void bmem::core::refuse_address(const void* at) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(handles.begin());
   const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(at) - begin;
-  if (offset >= handle_bytes)
+  if (offset >= shape().bytes())
     throw_error(
         errc::bad_address,
         fmt::format("bmem: {} is no handle of this device, whose handles lie from {} to {}: pass it to the device "
                     "that allocated it",
                     at, static_cast<const void*>(handles.begin()),
-                    reinterpret_cast<const void*>(begin + handle_bytes)));
+                    reinterpret_cast<const void*>(begin + shape().bytes())));
   const auto in = static_cast<granule>(offset / row_bytes);
   const block here{in / shape().rows, in % shape().rows, 1, 1};
   const std::optional<granule> around = block_around(rows, here.subarray, here.row);
@@ -75,7 +75,6 @@ void bmem::core::refuse_address(const void* at) const {
 }
 
 void bmem::core::refuse_extent(std::uint64_t subarrays, std::uint64_t rows_wanted) const {
-  const std::uint32_t widest = how.across_banks ? shape().all_subarrays() : shape().subarrays;
   std::string what_to_do;
   if (subarrays == 0 || rows_wanted == 0)
     what_to_do = "a block has at least 1 subarray and 1 row";
@@ -83,7 +82,7 @@ void bmem::core::refuse_extent(std::uint64_t subarrays, std::uint64_t rows_wante
     what_to_do = fmt::format("a subarray has {}: allocate several blocks", counted(shape().rows, "row"));
   else if (subarrays <= shape().all_subarrays())
     what_to_do =
-        fmt::format("a bank has {}: allocate several blocks, or set across_banks", counted(widest, "subarray"));
+        fmt::format("a bank has {}: allocate several blocks, or set across_banks", counted(widest(), "subarray"));
   else
     what_to_do =
         fmt::format("the device has {}: allocate several blocks", counted(shape().all_subarrays(), "subarray"));
@@ -97,10 +96,9 @@ void bmem::core::refuse_bytes(std::size_t bytes, dimension along) const {
         errc::bad_argument,
         fmt::format("bmem: {} bytes down a column, a row for each bit, and a subarray has {}: allocate several blocks",
                     bytes, counted(shape().rows, "row")));
-  const std::uint64_t widest = how.across_banks ? shape().all_subarrays() : shape().subarrays;
   throw_error(errc::bad_argument,
               fmt::format("bmem: {} bytes, and {} of {} rows of {} bytes have {}: allocate several blocks{}", bytes,
-                          counted(widest, "subarray"), shape().rows, row_bytes, widest * shape().rows * row_bytes,
+                          counted(widest(), "subarray"), shape().rows, row_bytes, widest() * shape().rows * row_bytes,
                           how.across_banks || shape().banks == 1 ? "" : ", or set across_banks"));
 }
 

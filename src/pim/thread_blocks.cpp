@@ -26,14 +26,21 @@ std::uint32_t thread_number() noexcept {
 
 // --- one thread's blocks ---
 
-thread_blocks::thread_blocks(banks& of, bool is_ordered_by_takers) noexcept
-    : of_{of}, is_ordered_by_takers_{is_ordered_by_takers} {}
+bool thread_blocks::keep_slowly(granule at, extent of) {
+  bool is_kept = false;
+  if (enter()) {
+    slot& to = slot_of(of);
+    is_kept = make_room(to, of);
+    if (is_kept) add(to, at);
+  }
+  leave();
+  return is_kept;
+}
 
 // Gives blocks back so that one of this extent can be kept. Returns false if so large a block is not kept at all.
 bool thread_blocks::make_room(slot& in, extent of) {
   if (in.of == of) {
-    if (in.room == 0) return false;
-    give_back(in, in.room / 2u);
+    if (in.count == in.room) give_back(in, in.room / 2);
     return true;
   }
   // No slot keeps more than a 64th of the device, but for a single granule.
@@ -43,16 +50,16 @@ bool thread_blocks::make_room(slot& in, extent of) {
   if (room == 0) return false;  // the slot stays as it is: it is for another extent
   give_back(in, 0);
   in.of = of;
-  in.room = static_cast<std::uint16_t>(room);
+  in.room = static_cast<std::uint32_t>(room);
   return true;
 }
 
 // Gives the blocks back that are kept longest, until so many are left.
 void thread_blocks::give_back(slot& from, std::uint32_t left) {
-  const std::uint32_t gone = from.count - std::min<std::uint32_t>(from.count, left);
+  const std::uint32_t gone = from.count - std::min(from.count, left);
   for (std::uint32_t i = 0; i < gone; ++i) of_.release(from.blocks[i]);
   std::copy(from.blocks.begin() + gone, from.blocks.begin() + from.count, from.blocks.begin());
-  from.count = static_cast<std::uint16_t>(from.count - gone);
+  from.count -= gone;
 }
 
 void thread_blocks::give_back_all() {
@@ -96,13 +103,11 @@ class thread_memory {
 
 // --- the threads of a device ---
 
-thread_registry::thread_registry(banks& of)
-    : id_{devices_made.fetch_add(1, std::memory_order_relaxed) + 1},
-      is_ordered_by_takers_{situ::detail::can_order_all_threads()},
-      of_{of} {}
+thread_registry::thread_registry(banks& of) : id_{devices_made.fetch_add(1, std::memory_order_relaxed) + 1}, of_{of} {}
 
-thread_blocks* thread_registry::own_slowly() {
-  if (has_thread_ended) return nullptr;
+thread_blocks* thread_registry::own() {
+  if (thread_blocks* const recent = recent_blocks(id_)) return recent;
+  if (has_thread_ended || !situ::detail::can_order_all_threads()) return nullptr;
   static thread_local thread_memory memory;
   thread_blocks* const blocks = memory.blocks_of(*this);
   last_used_blocks[id_ % last_used_count] = {id_, blocks};
@@ -111,7 +116,7 @@ thread_blocks* thread_registry::own_slowly() {
 
 std::shared_ptr<thread_blocks> thread_registry::join() {
   const std::lock_guard lock{mutex_};
-  threads_.push_back(std::make_shared<thread_blocks>(of_, is_ordered_by_takers_));
+  threads_.push_back(std::make_shared<thread_blocks>(of_));
   return threads_.back();
 }
 
@@ -130,16 +135,14 @@ void thread_registry::close() noexcept {
 
 thread_registry::stopped_threads::stopped_threads(thread_registry& of) : of_{of} {
   // The caller's own blocks need no order: it is outside.
-  const thread_blocks* const own = last_used_blocks[of.id_ % last_used_count].id == of.id_
-                                       ? last_used_blocks[of.id_ % last_used_count].blocks
-                                       : nullptr;
+  const thread_blocks* const own = recent_blocks(of.id_);
   const bool has_others = std::any_of(of.threads_.begin(), of.threads_.end(),
                                       [&](const std::shared_ptr<thread_blocks>& each) { return each.get() != own; });
-  // Sequentially consistent: where owners order themselves, their exchange and load meet this store and load.
-  for (const auto& each : of.threads_) each->wanted_.store(true, std::memory_order_seq_cst);
-  if (has_others && of.is_ordered_by_takers_) situ::detail::order_all_threads();
+  // Relaxed: the system call orders it, and for the caller itself there is nothing to order.
+  for (const auto& each : of.threads_) each->wanted_.store(true, std::memory_order_relaxed);
+  if (has_others) situ::detail::order_all_threads();
   for (const auto& each : of.threads_) {
-    while (each->busy_.load(std::memory_order_seq_cst)) situ::detail::give_way();
+    while (each->busy_.load(std::memory_order_acquire)) situ::detail::give_way();
     each->give_back_all();
   }
 }

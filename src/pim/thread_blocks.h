@@ -39,69 +39,65 @@ class thread_registry;
 
 class thread_blocks {
  public:
-  thread_blocks(banks& of, bool is_ordered_by_takers) noexcept;
+  explicit thread_blocks(banks& of) noexcept : of_{of} {}
 
   // Returns a kept block of this extent, which is live now, or no_granule.
   granule take(extent wanted) noexcept {
-    if (!enter()) [[unlikely]]
-      return no_granule;
     granule at = no_granule;
-    slot& from = slot_of(wanted);
-    if (from.of == wanted && from.count > 0) {
-      at = from.blocks[--from.count];
-      of_.set_live(at, wanted);
+    if (enter()) [[likely]] {
+      slot& from = slot_of(wanted);
+      if (from.of == wanted && from.count > 0) [[likely]] {
+        at = from.blocks[--from.count];
+        of_.set_live(at, wanted);
+      }
     }
     leave();
     return at;
   }
-  // Keeps a live block, which is free now. Returns false if the banks must take it.
-  bool keep(granule at, extent of) {
-    if (!enter()) [[unlikely]]
-      return false;
-    slot& to = slot_of(of);
-    const bool is_kept = (to.of == of && to.count < to.room) || make_room(to, of);
-    if (is_kept) {
-      of_.set_kept(at, of);
-      to.blocks[to.count++] = at;
+  // Keeps a live block, which is free now, if there is room. Returns whether it does.
+  bool keep(granule at, extent of) noexcept {
+    bool is_kept = false;
+    if (enter()) [[likely]] {
+      slot& to = slot_of(of);
+      is_kept = to.of == of && to.count < to.room;
+      if (is_kept) [[likely]]
+        add(to, at);
     }
     leave();
     return is_kept;
   }
+  // The same, but gives other blocks back to make room. Returns false if the banks must take the block.
+  bool keep_slowly(granule at, extent of);
 
  private:
   friend class thread_registry;
   static constexpr std::uint32_t slots = 16;
-  static constexpr std::uint32_t most_kept = 12;
+  static constexpr std::uint32_t most_kept = 13;
   struct alignas(64) slot {
     extent of = 0;
-    std::uint16_t count = 0;
-    std::uint16_t room = 0;  // blocks of this extent that are kept
+    std::uint32_t count = 0;
+    std::uint32_t room = 0;  // blocks of this extent that are kept
     std::array<granule, most_kept> blocks;
   };
   static_assert(sizeof(slot) == 64);
 
   slot& slot_of(extent of) noexcept { return slots_[(of ^ of >> 16 ^ of >> 4) % slots]; }
   bool enter() noexcept {
-    if (is_ordered_by_takers_) [[likely]] {
-      // Relaxed, in this order: the taker's system call orders the store before the load.
-      busy_.store(true, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (!wanted_.load(std::memory_order_acquire)) [[likely]]
-        return true;
-    } else {
-      busy_.exchange(true, std::memory_order_seq_cst);
-      if (!wanted_.load(std::memory_order_seq_cst)) return true;
-    }
-    leave();
-    return false;
+    // Relaxed, in this order: the taker's system call orders the store before the load.
+    busy_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return !wanted_.load(std::memory_order_acquire);
   }
   void leave() noexcept { busy_.store(false, std::memory_order_release); }
+  void add(slot& to, granule at) noexcept {
+    of_.set_kept(at, to.of);
+    to.blocks[to.count++] = at;
+  }
   bool make_room(slot& in, extent of);
   void give_back(slot& from, std::uint32_t left);
   void give_back_all();
 
   banks& of_;
-  bool is_ordered_by_takers_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> wanted_{false};
   std::array<slot, slots> slots_{};
@@ -111,9 +107,10 @@ class thread_blocks {
 class thread_registry : public std::enable_shared_from_this<thread_registry> {
  public:
   explicit thread_registry(banks& of);
-  // Returns what the calling thread keeps, or null if the thread is about to end. cost: of a thread's first call, an
-  // allocation; of later ones, a few loads.
+  // Returns what the calling thread keeps, or null if this thread keeps nothing: it is about to end, or the system lacks
+  // what stops other threads. cost: of a thread's first call, an allocation.
   [[nodiscard]] thread_blocks* own();
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   // The device ends. No thread calls it any more; threads may end.
   void close() noexcept;
 
@@ -140,13 +137,11 @@ class thread_registry : public std::enable_shared_from_this<thread_registry> {
     thread_registry& of_;
   };
 
-  thread_blocks* own_slowly();
   std::shared_ptr<thread_blocks> join();
   void leave(const std::shared_ptr<thread_blocks>& blocks);
   [[nodiscard]] bool is_closed() const noexcept { return is_closed_.load(std::memory_order_acquire); }
 
   const std::uint64_t id_;  // never used again
-  const bool is_ordered_by_takers_;
   banks& of_;
   std::mutex mutex_;  // of what follows; is held while threads are stopped, and while one ends
   std::vector<std::shared_ptr<thread_blocks>> threads_;
@@ -161,11 +156,10 @@ struct last_used {
 inline constexpr std::size_t last_used_count = 4;
 inline constinit thread_local std::array<last_used, last_used_count> last_used_blocks{};
 
-inline thread_blocks* thread_registry::own() {
-  const last_used& last = last_used_blocks[id_ % last_used_count];
-  if (last.id == id_) [[likely]]
-    return last.blocks;
-  return own_slowly();
+// Returns what the calling thread keeps of the device of this id, or null if it must ask the registry.
+[[nodiscard]] inline thread_blocks* recent_blocks(std::uint64_t id) noexcept {
+  const last_used& last = last_used_blocks[id % last_used_count];
+  return last.id == id ? last.blocks : nullptr;
 }
 
 }  // namespace situ::pim::detail
