@@ -41,7 +41,7 @@ banks::banks(const geometry& shape, bool is_across_banks)
 granule banks::enter(const std::optional<block>& taken) noexcept {
   if (!taken) return no_granule;
   const granule at = taken->subarray * shape().rows + taken->row;
-  set_live(at, extent_of(taken->subarrays, taken->rows));
+  table_.set_live(at, extent_of(taken->subarrays, taken->rows));
   return at;
 }
 
@@ -78,8 +78,8 @@ granule banks::allocate_beside(const block& other, std::uint32_t rows) {
 }
 
 void banks::release(granule at) {
-  const block of = block_at(at, word(at));
-  store(at, 0);
+  const block of = block_at(at, table_.word(at));
+  table_.set_none(at);
   const locked held{*this, bank_of(of.subarray), bank_of(of.subarray + of.subarrays - 1)};
   map_.release(of);
 }

@@ -38,6 +38,25 @@ constexpr extent extent_of(std::uint32_t subarrays, std::uint32_t rows) noexcept
 constexpr std::uint32_t subarrays_of(extent of) noexcept { return (of & ~live_bit) >> 16; }
 constexpr std::uint32_t rows_of(extent of) noexcept { return of & 0xffff; }
 
+// A copy refers to the same words. Relaxed: who has or keeps a block wrote its word, or got it by a lock.
+class block_table {
+ public:
+  explicit block_table(std::uint32_t* words) noexcept : words_{words} {}
+  [[nodiscard]] std::uint32_t word(granule at) const noexcept {
+    return std::atomic_ref{words_[at]}.load(std::memory_order_relaxed);
+  }
+  void set_live(granule at, extent of) const noexcept { store(at, of | live_bit); }
+  void set_kept(granule at, extent of) const noexcept { store(at, of); }
+  void set_none(granule at) const noexcept { store(at, 0); }
+
+ private:
+  void store(granule at, std::uint32_t word) const noexcept {
+    std::atomic_ref{words_[at]}.store(word, std::memory_order_relaxed);
+  }
+
+  std::uint32_t* words_;
+};
+
 class banks {
  public:
   // Throws out_of_memory if there is none for the map or the table. cost: touches both, up to a table of 64 MiB, so
@@ -55,13 +74,7 @@ class banks {
   // Makes a block's rows free. pre: the caller has the block, or keeps it.
   void release(granule at);
 
-  // The table's word of a granule. Relaxed: who has or keeps the block wrote it, or got it by a lock.
-  [[nodiscard]] std::uint32_t word(granule at) const noexcept {
-    return std::atomic_ref{table_[at]}.load(std::memory_order_relaxed);
-  }
-  void set_live(granule at, extent of) noexcept { store(at, of | live_bit); }
-  void set_kept(granule at, extent of) noexcept { store(at, of); }
-
+  [[nodiscard]] const block_table& table() const noexcept { return table_; }
   [[nodiscard]] const geometry& shape() const noexcept { return map_.shape(); }
   [[nodiscard]] block block_at(granule at, extent of) const noexcept {
     return {at / shape().rows, at % shape().rows, subarrays_of(of), rows_of(of)};
@@ -96,9 +109,6 @@ class banks {
     std::uint32_t first_, last_;
   };
 
-  void store(granule at, std::uint32_t word) noexcept {
-    std::atomic_ref{table_[at]}.store(word, std::memory_order_relaxed);
-  }
   granule enter(const std::optional<block>& taken) noexcept;
   [[nodiscard]] std::uint32_t bank_of(std::uint32_t subarray) const noexcept { return subarray / shape().subarrays; }
 
@@ -106,7 +116,7 @@ class banks {
   bool is_across_banks_;
   std::unique_ptr<padded_lock[]> locks_;
   os::mapping table_pages_;
-  std::uint32_t* table_;
+  block_table table_;
 };
 
 }  // namespace situ::pim::detail

@@ -34,7 +34,7 @@ struct bmem::core {
   }
   // Returns the table's word of the granule that begins there, or 0 if none does.
   [[nodiscard]] std::uint32_t word_at(std::uint64_t granule) const noexcept {
-    return granule < granules ? rows.word(static_cast<detail::granule>(granule)) : 0;
+    return granule < granules ? rows.table().word(static_cast<detail::granule>(granule)) : 0;
   }
   [[nodiscard]] std::uint32_t widest() const noexcept {
     return how.across_banks ? shape().all_subarrays() : shape().subarrays;

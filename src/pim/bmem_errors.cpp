@@ -39,7 +39,7 @@ std::optional<granule> block_around(const detail::banks& rows, std::uint32_t sub
   for (std::uint32_t s = subarray + 1; s-- > 0;)
     for (std::uint32_t r = row + 1; r-- > 0;) {
       const granule at = s * rows.shape().rows + r;
-      const std::uint32_t word = rows.word(at);
+      const std::uint32_t word = rows.table().word(at);
       if (word != 0 && s + detail::subarrays_of(word) > subarray && r + detail::rows_of(word) > row) return at;
     }
   return std::nullopt;
@@ -64,7 +64,7 @@ void bmem::core::refuse_address(const void* at) const {
     throw_error(errc::bad_address, fmt::format("bmem: {} is free: its block was freed before, or never allocated; "
                                                "forget a handle when its block is freed",
                                                place_text(shape(), here.subarray, here.row)));
-  const std::uint32_t word = rows.word(*around);
+  const std::uint32_t word = rows.table().word(*around);
   const std::string text = block_text(shape(), rows.block_at(*around, word));
   if ((word & detail::live_bit) == 0)
     throw_error(errc::bad_address,

@@ -39,7 +39,7 @@ class thread_registry;
 
 class thread_blocks {
  public:
-  explicit thread_blocks(banks& of) noexcept : of_{of} {}
+  explicit thread_blocks(banks& of) noexcept : table_{of.table()}, of_{of} {}
 
   // Returns a kept block of this extent, which is live now, or no_granule.
   granule take(extent wanted) noexcept {
@@ -48,7 +48,7 @@ class thread_blocks {
       slot& from = slot_of(wanted);
       if (from.of == wanted && from.count > 0) [[likely]] {
         at = from.blocks[--from.count];
-        of_.set_live(at, wanted);
+        table_.set_live(at, wanted);
       }
     }
     leave();
@@ -71,7 +71,7 @@ class thread_blocks {
 
  private:
   friend class thread_registry;
-  static constexpr std::uint32_t slots = 16;
+  static constexpr std::uint32_t slots = 16;  // as many as 4 bits number
   static constexpr std::uint32_t most_kept = 13;
   struct alignas(64) slot {
     extent of = 0;
@@ -81,7 +81,7 @@ class thread_blocks {
   };
   static_assert(sizeof(slot) == 64);
 
-  slot& slot_of(extent of) noexcept { return slots_[(of ^ of >> 16 ^ of >> 4) % slots]; }
+  slot& slot_of(extent of) noexcept { return slots_[(of * 0x9e3779b1u) >> 28]; }  // the golden ratio: see Knuth, 6.4
   bool enter() noexcept {
     // Relaxed, in this order: the taker's system call orders the store before the load.
     busy_.store(true, std::memory_order_relaxed);
@@ -90,13 +90,14 @@ class thread_blocks {
   }
   void leave() noexcept { busy_.store(false, std::memory_order_release); }
   void add(slot& to, granule at) noexcept {
-    of_.set_kept(at, to.of);
+    table_.set_kept(at, to.of);
     to.blocks[to.count++] = at;
   }
   bool make_room(slot& in, extent of);
   void give_back(slot& from, std::uint32_t left);
   void give_back_all();
 
+  block_table table_;
   banks& of_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> wanted_{false};
@@ -154,7 +155,9 @@ struct last_used {
   thread_blocks* blocks = nullptr;
 };
 inline constexpr std::size_t last_used_count = 4;
-inline constinit thread_local std::array<last_used, last_used_count> last_used_blocks{};
+// Of the initial model, which is no call in the compiler's eyes, so that the hot paths save no registers.
+inline constinit thread_local std::array<last_used, last_used_count> last_used_blocks
+    __attribute__((tls_model("initial-exec"))){};
 
 // Returns what the calling thread keeps of the device of this id, or null if it must ask the registry.
 [[nodiscard]] inline thread_blocks* recent_blocks(std::uint64_t id) noexcept {
