@@ -45,7 +45,7 @@ cell_storage::cell_storage(const geometry& shape, const memory_kind& kind, std::
   check(shape);
   tiles_ = (shape.columns + tile_columns - 1) / tile_columns;
   const std::size_t bytes = std::size_t{shape.all_subarrays()} * tiles_ * tile_size() * sizeof(std::uint64_t);
-  memory_ = detail::page_source{kind, false}.map(bytes, what);
+  memory_ = situ::detail::page_source{kind, false}.map(bytes, what);
   words_ = reinterpret_cast<std::uint64_t*>(memory_.data());
 }
 
