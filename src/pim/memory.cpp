@@ -1,5 +1,6 @@
 #include <situ/pim/memory.h>
 
+#include <situ/base/error_code.h>
 #include <situ/machine/processor_set.h>
 
 #include <fmt/format.h>
@@ -31,9 +32,12 @@ struct memory::state {
   }
 };
 
-memory::memory(std::string name, const machine::pim_figures& figures, const memory_kind& cells, memory_options how)
+memory::memory(const std::vector<device_figures>& devices, const memory_kind& cells, memory_options how)
     : state_{std::make_unique<state>(how)} {
-  state_->devices.push_back(std::make_unique<detail::device>(std::move(name), figures, cells, 0));
+  if (devices.empty()) throw_error(errc::bad_argument, "pim: a memory that computes has at least one device");
+  for (const device_figures& each : devices)
+    state_->devices.push_back(
+        std::make_unique<detail::device>(each.name, each.figures, cells, each.bus_bytes_per_second));
 }
 memory::~memory() = default;
 

@@ -61,7 +61,7 @@ std::string message_of(const auto& does) {
 
 class pim_vectors : public testing::TestWithParam<pim_design> {
  protected:
-  pim::memory dram{"dram", figures_of(GetParam()), {}, {.threads = 2}};
+  pim::memory dram{{{"dram", figures_of(GetParam())}}, {}, {.threads = 2}};
 };
 INSTANTIATE_TEST_SUITE_P(designs, pim_vectors,
                          testing::Values(pim_design::imi, pim_design::bitsimd, pim_design::ambit, pim_design::simdram),
@@ -182,7 +182,7 @@ TEST_P(pim_vectors, refuse_what_cannot_be) {
   const pim::vertical<std::int32_t> a{dram, 100}, b{dram, 101};
   auto r = a.beside();
   EXPECT_THAT(message_of([&] { pim::add(r, a, b); }), HasSubstr("ADD.V.I32 of vectors of 100 and 101 elements"));
-  pim::memory other{"other", figures_of(GetParam())};
+  pim::memory other{{{"other", figures_of(GetParam())}}};
   const pim::vertical<std::int32_t> far{other, 100};
   EXPECT_THAT(message_of([&] { pim::add(r, a, far); }), HasSubstr("different memories"));
   EXPECT_THAT(message_of([&] { pim::vertical<std::int32_t>{dram, 0}; }), HasSubstr("at least one element"));
@@ -192,7 +192,7 @@ TEST_P(pim_vectors, refuse_what_cannot_be) {
 }
 
 TEST(pim_costs, are_the_commands_by_the_figures) {
-  pim::memory dram{"dram", figures_of(pim_design::bitsimd), {}, {.threads = 1}};
+  pim::memory dram{{{"dram", figures_of(pim_design::bitsimd)}}, {}, {.threads = 1}};
   const pim::vertical<std::int32_t> a{dram, 8 * 4096}, b = a.beside();
   auto r = a.beside();
   dram.reset_cost();
@@ -206,9 +206,25 @@ TEST(pim_costs, are_the_commands_by_the_figures) {
   EXPECT_EQ(cost.host_bytes, 0u);
 }
 
+TEST(pim_devices, are_filled_one_after_the_other) {
+  pim::memory two{{{"first", figures_of(pim_design::bitsimd)}, {"second", figures_of(pim_design::simdram)}}};
+  // 8 subarrays of 4096 columns: the first device has room for 16 vectors of 32 rows.
+  std::vector<pim::vertical<std::uint32_t>> vectors;
+  for (std::uint64_t i = 0; i < 20; ++i) vectors.emplace_back(two, random_values<std::uint32_t>(8 * 4096, i));
+  EXPECT_EQ(vectors[0].placement(), "32768 elements in 256 rows of first");
+  EXPECT_EQ(vectors[16].placement(), "32768 elements in 256 rows of second");
+  EXPECT_THAT(message_of([&] { pim::add(vectors[15], vectors[0], vectors[16]); }),
+              HasSubstr("ADD.V.U32 needs 32 free rows beside its result in first"));
+  { const auto freed = std::move(vectors[14]); }
+  pim::add(vectors[15], vectors[0], vectors[16]);  // the second device's copied to the first
+  EXPECT_EQ(vectors[15][5], vectors[0][5] + vectors[16][5]);
+  pim::add(vectors[17], vectors[18], vectors[16]);
+  EXPECT_GT(two.cost().commands.ap, 0u) << "the second device computes by its own design";
+}
+
 // Each operation of horizontal vectors on the design that has shifts.
 TEST(pim_horizontal, arithmetic_is_that_of_the_host) {
-  pim::memory dram{"dram", figures_of(pim_design::imi), {}, {.threads = 2}};
+  pim::memory dram{{{"dram", figures_of(pim_design::imi)}}, {}, {.threads = 2}};
   const auto x = random_values<std::int32_t>(n, 13), y = random_values<std::int32_t>(n, 14);
   const pim::horizontal<std::int32_t> a{dram, x};
   const auto b = a.beside(y);
@@ -226,7 +242,7 @@ TEST(pim_horizontal, arithmetic_is_that_of_the_host) {
 }
 
 TEST(pim_horizontal, arithmetic_needs_shifts) {
-  pim::memory dram{"dram", figures_of(pim_design::bitsimd)};
+  pim::memory dram{{{"dram", figures_of(pim_design::bitsimd)}}};
   const pim::horizontal<std::int32_t> a{dram, n};
   auto r = a.beside();
   pim::bit_xor(r, a, a);

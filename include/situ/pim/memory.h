@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace situ::pim {
 
@@ -32,14 +33,22 @@ struct memory_options {
   std::uint32_t threads = 0;  // that carry out programs; 0: one for each processor that the calling thread may use
 };
 
+// A device that no machine file describes.
+struct device_figures {
+  std::string name;
+  machine::pim_figures figures;
+  std::uint64_t bus_bytes_per_second = 0;  // between it and the host; 0: unknown, and transfers have no price
+};
+
 class memory {
  public:
   // Opens the memories of a kind `pim:FILE`, in the order of intent("pim"): vectors fill the first one, then the next.
   // Errors: bad_argument for another kind; bad_file for a file that cannot be read or has no such memory.
   // cost: reads the file; cells come when they are first written.
   explicit memory(const memory_kind& kind, memory_options how = {});
-  // Opens one device with these figures and, for its cells, pages of a kind.
-  memory(std::string name, const machine::pim_figures& figures, const memory_kind& cells = {}, memory_options how = {});
+  // Opens devices with these figures, in this order, and for their cells pages of a kind. Errors: bad_argument for no
+  // device, or for figures without a design or of a shape that no device has.
+  explicit memory(const std::vector<device_figures>& devices, const memory_kind& cells = {}, memory_options how = {});
   ~memory();
   memory(const memory&) = delete;
   memory& operator=(const memory&) = delete;
