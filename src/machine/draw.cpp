@@ -41,6 +41,9 @@ std::string facts_text(const tree& machine, node_id id) {
   if (n.leakage != grade::unknown) more.push_back(fmt::format("leakage {}", name(n.leakage)));
   if (n.read_power != grade::unknown) more.push_back(fmt::format("read power {}", name(n.read_power)));
   if (n.write_power != grade::unknown) more.push_back(fmt::format("write power {}", name(n.write_power)));
+  if (n.computes.banks > 0)
+    more.push_back(fmt::format("{}: {} banks x {} subarrays x {} rows x {} columns", name(n.computes.design),
+                               n.computes.banks, n.computes.subarrays, n.computes.rows, n.computes.columns));
   return more.empty() ? text : text + fmt::format(" [{}]", fmt::join(more, ", "));
 }
 

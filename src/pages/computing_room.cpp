@@ -61,12 +61,13 @@ std::vector<computing_memory> read_computing_memories(const std::string& path) {
   return memories;
 }
 
-memory_fill fill_of(const computing_memory& memory, std::uint64_t placed_bytes) {
-  memory_fill row{.memory = {.node = no_node_here, .fill = 1, .budget = memory.budget},
+memory_fill fill_of_cells(std::string_view name, std::uint64_t total_bytes, std::uint64_t used_bytes,
+                          std::uint64_t placed_bytes) {
+  memory_fill row{.memory = {.node = no_node_here, .fill = 1},
                   .placed_bytes = placed_bytes,
-                  .total_bytes = memory.figures.bytes(),
-                  .used_bytes = memory.budget->used.load(std::memory_order_relaxed)};
-  memory.name.copy(row.memory.name, sizeof row.memory.name - 1);
+                  .total_bytes = total_bytes,
+                  .used_bytes = used_bytes};
+  name.copy(row.memory.name, sizeof row.memory.name - 1);
   return row;
 }
 
@@ -84,7 +85,9 @@ placement_report computing_room::take(std::uint64_t bytes) const {
     const std::uint64_t taken =
         rest == 0 ? 0 : take_bytes(each.budget->used, each.budget->bytes.load(std::memory_order_relaxed), 1, rest);
     report.placed_bytes += taken;
-    report.memories.push_back(fill_of(each, taken));
+    memory_fill& row = report.memories.emplace_back(
+        fill_of_cells(each.name, each.figures.bytes(), each.budget->used.load(std::memory_order_relaxed), taken));
+    row.memory.budget = each.budget;
   }
   if (report.placed_bytes < bytes) report.outcome = placement_outcome::no_room;
   return report;

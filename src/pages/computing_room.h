@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace situ::detail {
@@ -30,8 +31,9 @@ struct computing_memory {
 // read, has no such memory, or lacks the figures of one.
 [[nodiscard]] std::vector<computing_memory> read_computing_memories(const std::string& path);
 
-// Returns a row of the table of what memories hold, for format_fills.
-[[nodiscard]] memory_fill fill_of(const computing_memory& memory, std::uint64_t placed_bytes = 0);
+// Returns a memory's row in the table of what memories hold, for format_fills.
+[[nodiscard]] memory_fill fill_of_cells(std::string_view name, std::uint64_t total_bytes, std::uint64_t used_bytes,
+                                        std::uint64_t placed_bytes = 0);
 
 // A value; copies have the same room. Any thread may take, several at a time.
 class computing_room {

@@ -133,7 +133,7 @@ page_file page_file::create(const memory_kind& kind, const char* name, std::uint
       throw_error(
           errc::not_supported,
           fmt::format("memory that computes of {}: what several processes share cannot lie in it; give memory of "
-                      "another kind, and pim:{} to what is computed on (situ/pim/memory.h)",
+                      "another kind, and pim:{} to what is computed on (the library situ::pim)",
                       kind.path, kind.path));
   }
   page_file made{os::memory_file(name), kind};

@@ -108,7 +108,8 @@ page_source::page_source(const memory_kind& kind, bool populate) : kind_{kind.of
     case memory_kind::source::node:
       // All of the node except the reserve of every node (placer.h, invariant 6): a caller that names a node wants
       // that node.
-      placer_ = std::make_shared<const placer>(spill_ordering{.steps = {{{.node = kind_.node, .fill = 1}}}});
+      placer_ = std::make_shared<const placer>(spill_ordering{.steps = {{{.node = kind_.node, .fill = 1}}}},
+                                               system_placement_calls(), &promises_of_process());
       description_ = fmt::format("memory of NUMA node {}", kind_.node);
       break;
     case memory_kind::source::intent: {

@@ -3,7 +3,7 @@
 //
 //   memory_kind   kernel   pages where threads first touch them
 //                 intent   placed when they are mapped, memory by memory; or when they are touched
-//                 node     placed there when they are mapped, or refused
+//                 node     placed there when they are mapped, or refused; or when they are touched
 //                 huge, file, device   those of a file_stretch, where threads first touch them
 //                 pim      those of another kind, when they are touched, for bytes taken from memories that compute
 //
@@ -75,7 +75,7 @@ class page_source {
   // Makes the source whose pages the kernel places.
   page_source() = default;
   // Makes a source for a kind of memory. An intent's ordering is as seen from the processors of the calling thread.
-  // populate: for an intent, whether pages exist from the start; else each comes from the memory chosen by the
+  // populate: for an intent or a node, whether pages exist from the start; else each comes from the memory chosen by the
   // ordering when it is touched, as it always does for the cells of memories that compute. For an intent, throws bad_file, bad_argument or not_supported if there is no usable
   // ordering; for a node, bad_argument if it does not exist, not_supported if its free memory cannot be read; for pim,
   // bad_file if the machine file cannot be read or nothing in it computes, and as for the kind of the cells' pages.

@@ -55,6 +55,15 @@ TEST_F(order_command, shows_what_decides_by_itself) {
       "known");
 }
 
+TEST_F(order_command, shows_memories_that_compute_under_their_intent) {
+  const outcome result = run("show --machine " SITU_TEST_SOURCE_DIR "/../machines/pim-bitsimd.toml");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(result.text.find("\n  capacity         dram 0                 90%  error    sizes\n"
+                             "  pim              pim 1                  90%  error    nearness\n"),
+            std::string::npos)
+      << result.text;
+}
+
 TEST_F(order_command, shows_what_one_initiator_sees) {
   const auto from = [this](const std::string& what) { return run("show bandwidth --from " + what + xeon_max).text; };
   EXPECT_NE(from("'package 1'").find("Seen from package 1\n"), std::string::npos) << from("'package 1'");

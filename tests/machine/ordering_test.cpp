@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "support/build_paths.h"
+#include "support/pim_file.h"
 
 namespace {
 
@@ -136,6 +138,25 @@ TEST(ordering, a_gpu_that_is_no_numa_node_is_listed_for_itself_only) {
   for (const machine::node_id device : t.all(machine::node_kind::device))
     EXPECT_EQ(machine::ordering(t, intent::capacity, device).size(),
               t.at(device).device == machine::device_kind::gpu ? 2u : 1u);
+}
+
+TEST(ordering, memories_that_compute_are_for_those_who_ask_for_them) {
+  const tree t = machine::parse_toml(situ::test::two_that_compute, "two.toml");
+  for (const intent& what : situ::intents_everywhere) EXPECT_EQ(order(t, what, "0"), "0") << what.name();
+  const auto seen_from = [&](machine::node_id from) {
+    std::vector<std::uint32_t> listed;
+    for (const auto& each : machine::ordering(t, intent::pim, from)) listed.push_back(t.at(each.memory).os_index);
+    return listed;
+  };
+  EXPECT_EQ(seen_from(machine::root_node), (std::vector<std::uint32_t>{2, 1})) << "the machine's own is nearer";
+  EXPECT_EQ(seen_from(t.all(machine::node_kind::package)[0]), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(machine::decided_by(t, intent::pim, machine::root_node), "nearness");
+  EXPECT_EQ(machine::intents_of(t).back(), intent::pim);
+  EXPECT_EQ(intent::of("pim").decided_by(), intent::criterion::computing);
+
+  const tree none = machine_file("tile64.toml");
+  EXPECT_TRUE(machine::ordering(none, intent::pim, machine::root_node).empty());
+  EXPECT_EQ(machine::intents_of(none).size(), std::size(situ::intents_everywhere));
 }
 
 TEST(ordering, lists_every_memory_once) {

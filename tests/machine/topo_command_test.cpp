@@ -95,6 +95,17 @@ TEST(topo_command, toml_reads_back_as_it_was_written) {
   std::remove(path.c_str());
 }
 
+TEST(topo_command, draws_a_memory_that_computes) {
+  const outcome result = run("--ascii --orderings --machine " + machines + "pim-bitsimd.toml");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(
+      result.text.find("pim 1 \"BitSIMD-V\" 4 GiB 27.5 GB/s [bitsimd: 128 banks x 32 subarrays x 1024 rows x 8192 "
+                       "columns]"),
+      std::string::npos)
+      << result.text;
+  EXPECT_NE(result.text.find("\n  pim              pim 1\n"), std::string::npos) << result.text;
+}
+
 TEST(topo_command, lists_orderings) {
   const outcome result = run("--view numa --orderings --machine " + machines + "xeon-max-9480-flat.toml");
   EXPECT_EQ(result.exit_code, 0);

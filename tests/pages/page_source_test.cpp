@@ -11,10 +11,13 @@
 #include <atomic>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "pages/page_file.h"
 #include "support/memory_kinds.h"
+#include "support/pim_file.h"
 
 namespace situ::detail {
 namespace {
@@ -32,6 +35,24 @@ TEST(memory_kind, is_written_as_it_is_read) {
   EXPECT_TRUE(memory_kind::parse("huge").has_file());
   EXPECT_FALSE(memory_kind::parse("node:3").has_file());
   for (const char* text : {"huge:2", "node:", "node:-1", "node:1x", "device:", "intent:Fast!", "disk"})
+    EXPECT_THROW((void)memory_kind::parse(text), error) << text;
+}
+
+TEST(memory_kind, of_memories_that_compute_has_a_file_and_a_kind_for_its_cells) {
+  const memory_kind plain = memory_kind::parse("pim:m.toml");
+  EXPECT_EQ(plain.from, memory_kind::source::pim);
+  EXPECT_EQ(plain.path, "m.toml");
+  EXPECT_EQ(plain.of_pages(), memory_kind{});
+  EXPECT_FALSE(plain.has_file());
+  EXPECT_EQ(memory_kind::parse("pim:m.toml,node:2").of_pages(), memory_kind::of_node(2));
+  EXPECT_FALSE(memory_kind::parse("pim:m.toml,intent:capacity").has_file());
+  const memory_kind in_file = memory_kind::parse("pim:m.toml,file:/scratch,1");
+  EXPECT_EQ(in_file.path, "m.toml");
+  EXPECT_EQ(in_file.of_pages(), memory_kind::parse("file:/scratch,1"));
+  EXPECT_TRUE(in_file.has_file());
+  EXPECT_TRUE(memory_kind::parse("pim:m.toml,huge").has_file());
+  EXPECT_EQ(memory_kind::of_node(2).of_pages(), memory_kind::of_node(2));
+  for (const char* text : {"pim", "pim:", "pim:,huge", "pim:m.toml,", "pim:m.toml,disk", "pim:m.toml,pim:m.toml"})
     EXPECT_THROW((void)memory_kind::parse(text), error) << text;
 }
 
@@ -109,6 +130,43 @@ TEST(page_source, what_cannot_be_had_is_said_by_what_wanted_it) {
   EXPECT_EQ(code_of(memory_kind::parse("device:/no/such"), 1), errc::bad_launch);
   EXPECT_EQ(code_of(memory_kind::parse("file:/no/such/name"), 1), errc::bad_launch);
   EXPECT_THAT(map({}, std::size_t{1} << 62), ThrowsMessage<error>(HasSubstr("Cannot allocate memory")));
+}
+
+// The memories are of 32 and 64 KiB.
+TEST(page_source, memories_that_compute_are_filled_in_their_order_and_no_further) {
+  const test::pim_file file;
+  const test::kinds_of_memory kinds{8 * mib};
+  constexpr std::size_t kib = 1024;
+  for (const std::string& cells : {std::string{}, std::string{",node:0"}, ",file:" + kinds.file().path}) {
+    const memory_kind kind = memory_kind::parse("pim:" + file.path() + cells);
+    const page_source from{kind};
+    EXPECT_FALSE(from.populates());
+    EXPECT_THAT(from.description(), HasSubstr("memory that computes (pim 2 > pim 1) of " + file.path()));
+    const auto refused = [&](std::size_t bytes) { return [&, bytes] { (void)from.map(bytes, "dataset 'u'"); }; };
+    for (int round = 0; round < 2; ++round) {
+      const sourced_pages first = from.map(40 * kib, "first");
+      EXPECT_TRUE(is_zero(first)) << cells;
+      std::memset(first.data(), 1, first.size());
+      EXPECT_THAT(refused(60 * kib),
+                  ThrowsMessage<error>(AllOf(
+                      HasSubstr("dataset 'u': 60 KiB do not fit into the memory that computes (pim 2 > pim 1) of "),
+                      HasSubstr("56 KiB of 60 KiB placed, no memory has room for more"),
+                      HasSubstr("\n  pim 2              32 KiB     32 KiB  100.0 %    100.0 %        0 B"),
+                      HasSubstr("\n  pim 1              64 KiB     64 KiB  100.0 %    100.0 %     56 KiB"))));
+      const sourced_pages rest = page_source{kind}.map(56 * kib, "rest");
+      EXPECT_THAT(refused(1), ThrowsMessage<error>(HasSubstr("do not fit"))) << cells;
+    }
+  }
+}
+
+TEST(page_source, without_a_memory_that_computes_there_is_none_for_it) {
+  const auto make = [](const std::string& kind) { return [=] { (void)page_source{memory_kind::parse(kind)}; }; };
+  EXPECT_THAT(make("pim:/no/such.toml"), ThrowsMessage<error>(HasSubstr("/no/such.toml")));
+  EXPECT_THAT(make("intent:pim"),
+              ThrowsMessage<error>(HasSubstr("no memory of this machine computes, so nothing can be allocated")));
+  const test::pim_file file;
+  EXPECT_THAT([&] { (void)page_file::create(memory_kind::parse("pim:" + file.path()), "name"); },
+              ThrowsMessage<error>(HasSubstr("what several processes share cannot lie in it")));
 }
 
 // By one name, which each has for a moment only.
