@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "pim/execute.h"
+#include "pim/row_checks.h"
 
 namespace situ::pim {
 namespace {
@@ -66,6 +67,8 @@ class row_binder {
       if (step.op == micro_op::aap && is_constant(step.to)) refuse_command("it writes a constant");
       bound.push_back(made);
     }
+    check_defined_rows(program_);
+    check_shared_rows(program_, blocks_.operands, program_.scratch_rows > 0 ? blocks_.scratch : block{});
     return bound;
   }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "pim/latch_commands.h"
+#include "pim/row_checks.h"
 
 namespace situ::pim {
 namespace {
@@ -21,7 +22,6 @@ bool is_shift(const bound_command& step) noexcept {
 
 std::string_view in_words(row_fault fault) noexcept {
   switch (fault) {
-    case row_fault::unequal_cells: return "it opens two rows at once whose cells differ";
     case row_fault::written_constant: return "it writes a constant";
     case row_fault::destroyed_row: return "it reads a row that a command before it has destroyed";
     default: return "the design has no such command";
@@ -115,10 +115,14 @@ class program_run {
 
   [[noreturn]] void refuse(const own_part& own) const {
     const std::size_t at = own.stop.command;
+    const command& step = program_.commands[at];
+    const std::uint32_t column = own.stop.tile * tile_columns + own.stop.column;
     throw_error(errc::bad_argument,
-                fmt::format("pim: program {}: command {} ({}), in subarray {}, columns {} to {}: {}", program_.name, at,
-                            describe(program_.commands[at]), own.subarray, own.stop.tile * tile_columns,
-                            (own.stop.tile + 1) * tile_columns - 1, in_words(own.stop.fault)));
+                fmt::format("pim: program {}: command {} ({}), in subarray {}: {}", program_.name, at, describe(step),
+                            own.subarray,
+                            own.stop.fault == row_fault::unequal_cells
+                                ? fmt::format("{} hold different bits in column {}", opened_together(step.row), column)
+                                : std::string{in_words(own.stop.fault)}));
   }
 
   // A command is one command of the subarray, on however many tiles it was carried out.

@@ -59,11 +59,11 @@ std::size_t row_stretch(std::span<const bound_command> commands) noexcept {
 
 // Runs a stretch of row commands; adds what it has done. Returns where it stopped.
 run_stop run_stretch(instruction_set set, std::span<const bound_command> stretch, std::size_t first,
-                     const tile_cells& tile, run_totals& totals) noexcept {
-  const row_result result = run_row_commands(set, tile, stretch);
+                     const tile_cells& tile, std::uint32_t words, run_totals& totals) noexcept {
+  const row_result result = run_row_commands(set, tile, stretch, words);
   totals.extra_rows += result.extra_rows;
   for (const bound_command& step : stretch.first(result.done)) ++totals.commands[static_cast<unsigned>(step.op)];
-  return {result.fault, first + result.done, 0};
+  return {result.fault, first + result.done, 0, result.column};
 }
 
 SITU_PIM_BODY run_stop tile_body(instruction_set set, std::span<const bound_command> program, const tile_cells& tile,
@@ -74,7 +74,7 @@ SITU_PIM_BODY run_stop tile_body(instruction_set set, std::span<const bound_comm
     const bound_command& step = program[at];
     if (step.op >= micro_op::ap) [[unlikely]] {
       const auto stretch = program.subspan(at, row_stretch(program.subspan(at)));
-      const run_stop stop = run_stretch(set, stretch, at, tile, totals);
+      const run_stop stop = run_stretch(set, stretch, at, tile, words, totals);
       if (stop.fault != row_fault::none) return stop;
       at += stretch.size() - 1;
       continue;
@@ -122,7 +122,8 @@ SITU_PIM_BODY run_stop rows_body(instruction_set set, std::span<const bound_comm
     const bound_command& step = program[at];
     if (step.op >= micro_op::ap) {
       for (std::uint32_t t = 0; t < tiles.size(); ++t) {
-        run_stop stop = run_stretch(set, program.subspan(at, 1), at, tiles[t], totals);
+        const std::uint32_t columns = std::min(tile_words, words - t * tile_words);
+        run_stop stop = run_stretch(set, program.subspan(at, 1), at, tiles[t], columns, totals);
         stop.tile = t;
         if (stop.fault != row_fault::none) return stop;
       }

@@ -22,6 +22,7 @@ struct run_stop {
   row_fault fault = row_fault::none;
   std::size_t command = 0;
   std::uint32_t tile = 0;
+  std::uint32_t column = 0;  // of the tile: where the cells differ (row_result)
 };
 
 // Carries out a program without shifts on one tile. words: of a row in the tile that are columns of the device; the

@@ -121,6 +121,12 @@ void check_defined_rows(const micro_program& program, std::uint64_t undefined_op
   defined_rows{program, undefined_operands}.check();
 }
 
+std::string opened_together(const row_name& pair) {
+  const opened_cells& opened = own_row_cells[pair.bit];
+  const auto cell = [&](unsigned i) { return cell_names[static_cast<unsigned>(opened.cell[i])]; };
+  return fmt::format("{}{} and {}", opened.inverted(0) ? "~" : "", cell(0), cell(1));
+}
+
 void check_shared_rows(const micro_program& program, std::span<const block> operands, const block& scratch) {
   if (!any_share_rows(operands, scratch)) return;
   struct writer {

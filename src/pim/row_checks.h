@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "pim/micro_program.h"
 
@@ -25,6 +26,9 @@ namespace situ::pim {
 // that is not defined, or writes a constant. undefined_operands: bit k says that the rows of operand k are undefined
 // when the program starts, too. cost: one pass over the commands.
 void check_defined_rows(const micro_program& program, std::uint64_t undefined_operands = 0);
+
+// Returns the two cells that an address opens, for errors: "t0 and t3". pre: it opens two.
+[[nodiscard]] std::string opened_together(const row_name& pair);
 
 // Throws bad_argument, naming the program, the command's number and its text, and the command that destroyed the row,
 // if a command reads a destroyed row. operands, scratch: the blocks that the program is bound to, in the same
