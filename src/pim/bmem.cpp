@@ -65,11 +65,14 @@ detail::extent bmem::core::long_extent_of(std::size_t bytes, dimension along) co
     return detail::extent_of(1, static_cast<std::uint32_t>(bytes * 8));
   }
   if (bytes - 1 >= shape().bytes()) refuse_bytes(bytes, along);
-  const std::uint64_t wanted = (bytes - 1) / row_bytes + 1;
-  if (wanted <= widest()) return detail::extent_of(static_cast<std::uint32_t>(wanted), 1);
-  const std::uint64_t rows_wanted = (wanted + widest() - 1) / widest();
+  const bool is_power_of_two = inverse_of_odd == 1;
+  const std::uint64_t rows_before = is_power_of_two ? (bytes - 1) >> row_shift : (bytes - 1) / row_bytes;
+  const auto wanted = static_cast<std::uint32_t>(rows_before + 1);
+  const std::uint32_t wide = widest();
+  if (wanted <= wide) return detail::extent_of(wanted, 1);
+  const std::uint32_t rows_wanted = (wanted - 1) / wide + 1;
   if (rows_wanted > shape().rows) refuse_bytes(bytes, along);
-  return detail::extent_of(widest(), static_cast<std::uint32_t>(rows_wanted));
+  return detail::extent_of(wide, rows_wanted);
 }
 
 block bmem::extent_of(std::size_t bytes, dimension along) const {

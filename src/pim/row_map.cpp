@@ -52,40 +52,47 @@ void row_map::change(const block& of, Change change_word) {
   }
 }
 
-void row_map::count_free(const block& of, std::int64_t sign) {
-  const auto rows = static_cast<std::uint16_t>(sign * of.rows);
-  for (std::uint32_t i = 0; i < of.subarrays; ++i)
-    free_rows_[of.subarray + i] = static_cast<std::uint16_t>(free_rows_[of.subarray + i] + rows);
+void row_map::count_bank(std::uint32_t bank, std::uint32_t granules, bool is_free) {
+  // Relaxed, and no atomic addition: the bank's lock orders the changes, and a reader without it wants a hint.
+  std::atomic<std::uint32_t>& count = free_[bank].granules;
+  const std::uint32_t before = count.load(std::memory_order_relaxed);
+  count.store(is_free ? before + granules : before - granules, std::memory_order_relaxed);
+}
+
+void row_map::count_free(const block& of, bool is_free) {
   for (std::uint32_t s = of.subarray; s < of.subarray + of.subarrays;) {
     const std::uint32_t bank = s / shape_.subarrays;
     const std::uint32_t end = std::min((bank + 1) * shape_.subarrays, of.subarray + of.subarrays);
-    // Relaxed, and no atomic addition: the bank's lock orders the changes, and a reader without it wants a hint.
-    std::atomic<std::uint32_t>& count = free_[bank].granules;
-    const auto granules = static_cast<std::uint32_t>(sign * (end - s) * of.rows);
-    count.store(count.load(std::memory_order_relaxed) + granules, std::memory_order_relaxed);
+    count_bank(bank, (end - s) * of.rows, is_free);
     s = end;
   }
 }
 
-block row_map::take(place at, std::uint32_t subarrays, std::uint32_t rows) {
+block row_map::take(place at, std::uint32_t subarrays, std::uint32_t rows, std::uint32_t scope) {
   const block taken{at.subarray, at.row, subarrays, rows};
   change(taken, [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
-  count_free(taken, -1);
-  for (std::uint32_t s = at.subarray; s < at.subarray + subarrays; ++s)
+  for (std::uint32_t s = at.subarray; s < at.subarray + subarrays; ++s) {
+    free_rows_[s] = static_cast<std::uint16_t>(free_rows_[s] - rows);
     longest_[s] = std::min(longest_[s], free_rows_[s]);
+  }
+  if (scope == all_banks())
+    count_free(taken, false);
+  else
+    count_bank(scope, subarrays * rows, false);
   return taken;
 }
 
 void row_map::release(const block& of) {
   change(of, [](std::uint64_t& word, std::uint64_t mask) { word |= mask; });
-  count_free(of, 1);
+  for (std::uint32_t s = of.subarray; s < of.subarray + of.subarrays; ++s)
+    free_rows_[s] = static_cast<std::uint16_t>(free_rows_[s] + of.rows);
+  count_free(of, true);
   raise_bounds(of);
 }
 
 void row_map::raise_bounds(const block& of) {
   for (std::uint32_t s = of.subarray; s < of.subarray + of.subarrays; ++s) {
-    const std::uint32_t run = free_before(s, of.row) + of.rows + free_from(s, of.row + of.rows);
-    longest_[s] = std::max(longest_[s], static_cast<std::uint16_t>(run));
+    longest_[s] = std::max(longest_[s], static_cast<std::uint16_t>(run_around(s, of.row, of.rows)));
   }
   // A block of up to 64 rows that begins in the row block before may end in the released rows.
   const std::uint32_t first = of.row < 64 ? 0 : of.row / 64 - 1;
@@ -100,26 +107,22 @@ void row_map::raise_bounds(const block& of) {
       std::atomic_ref{width}.store(static_cast<std::uint16_t>(all_), std::memory_order_relaxed);
 }
 
-std::uint32_t row_map::free_before(std::uint32_t s, std::uint32_t row) const noexcept {
-  std::uint32_t run = 0;
-  for (std::uint32_t at = row; at > 0;) {
-    const std::uint32_t bits = (at - 1) % 64 + 1;  // the rows before `at` in its word
-    const auto ones = static_cast<std::uint32_t>(std::countl_one(word((at - 1) / 64, s) << (64 - bits)));
+// Returns at least the length of the run that has these free rows: exactly, if it ends within the words of the row
+// before and of the row behind.
+std::uint32_t row_map::run_around(std::uint32_t s, std::uint32_t row, std::uint32_t rows) const noexcept {
+  std::uint32_t run = rows;
+  if (row > 0) {
+    const std::uint32_t bits = (row - 1) % 64 + 1;  // the rows before, in their word
+    const auto ones = static_cast<std::uint32_t>(std::countl_one(word((row - 1) / 64, s) << (64 - bits)));
+    if (ones >= bits && bits < row) return free_rows_[s];
     run += std::min(ones, bits);
-    if (ones < bits) break;
-    at -= bits;
   }
-  return run;
-}
-
-std::uint32_t row_map::free_from(std::uint32_t s, std::uint32_t row) const noexcept {
-  std::uint32_t run = 0;
-  for (std::uint32_t at = row; at < blocks_ * 64;) {
-    const std::uint32_t bits = 64 - at % 64;
-    const auto ones = static_cast<std::uint32_t>(std::countr_one(word(at / 64, s) >> (at % 64)));
+  const std::uint32_t end = row + rows;
+  if (end < shape_.rows) {
+    const std::uint32_t bits = std::min(64 - end % 64, shape_.rows - end);
+    const auto ones = static_cast<std::uint32_t>(std::countr_one(word(end / 64, s) >> (end % 64)));
+    if (ones >= bits && bits < shape_.rows - end) return free_rows_[s];
     run += std::min(ones, bits);
-    if (ones < bits) break;
-    at += bits;
   }
   return run;
 }

@@ -89,13 +89,13 @@ class row_map {
   std::optional<std::uint32_t> first_run(Word word_at, std::uint32_t rows, std::uint32_t& longest) const;
   std::optional<std::uint32_t> first_run_of(std::uint32_t s, std::uint32_t subarrays, std::uint32_t rows) const;
 
-  block take(place at, std::uint32_t subarrays, std::uint32_t rows);
+  block take(place at, std::uint32_t subarrays, std::uint32_t rows, std::uint32_t scope);
   template <class Change>
   void change(const block& of, Change change_word);
-  void count_free(const block& of, std::int64_t sign);
+  void count_free(const block& of, bool is_free);
+  void count_bank(std::uint32_t bank, std::uint32_t granules, bool is_free);
   void raise_bounds(const block& of);
-  [[nodiscard]] std::uint32_t free_before(std::uint32_t s, std::uint32_t row) const noexcept;
-  [[nodiscard]] std::uint32_t free_from(std::uint32_t s, std::uint32_t row) const noexcept;
+  [[nodiscard]] std::uint32_t run_around(std::uint32_t s, std::uint32_t row, std::uint32_t rows) const noexcept;
 
   geometry shape_;
   std::uint32_t all_;     // subarrays of all banks

@@ -61,13 +61,13 @@ std::optional<block> row_map::take_first(std::uint32_t scope, std::uint32_t suba
                                      : subarrays == 1 ? find_column(in, rows)
                                                       : find_tall(in, subarrays, rows);
   if (!found) return std::nullopt;
-  return take(*found, subarrays, rows);
+  return take(*found, subarrays, rows, scope);
 }
 
 std::optional<block> row_map::take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows) {
   const std::optional<std::uint32_t> row = first_run_of(subarray, subarrays, rows);
   if (!row) return std::nullopt;
-  return take({subarray, *row}, subarrays, rows);
+  return take({subarray, *row}, subarrays, rows, all_banks());
 }
 
 // --- flat blocks: up to 64 rows ---
@@ -147,6 +147,11 @@ std::optional<std::uint32_t> row_map::first_run(Word word_at, std::uint32_t rows
   longest = 0;
   for (std::uint32_t w = 0; w < blocks_; ++w) {
     std::uint64_t left = word_at(w);
+    if (left == ~std::uint64_t{0}) {
+      run += 64;
+      if (run >= rows) return w * 64 + 64 - run;
+      continue;
+    }
     for (std::uint32_t at = 0; at < 64;) {
       const auto ones = std::min(static_cast<std::uint32_t>(std::countr_one(left)), 64 - at);
       run += ones;
@@ -175,6 +180,7 @@ std::optional<std::uint32_t> row_map::first_run_of(std::uint32_t s, std::uint32_
 std::optional<row_map::place> row_map::find_column(range in, std::uint32_t rows) {
   for (std::uint32_t s = in.from; s < in.to; ++s) {
     if (longest_[s] < rows) continue;
+    if (free_rows_[s] == shape_.rows) return place{s, 0};
     std::uint32_t longest = 0;
     const std::optional<std::uint32_t> row = first_run([&](std::uint32_t w) { return word(w, s); }, rows, longest);
     if (row) return place{s, *row};
