@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pim/cell_storage.h"
+#include "pim/devices.h"
 #include "pim/execute.h"
 #include "pim/micro_program.h"
 
@@ -67,9 +68,8 @@ class memory_access {
   static void count_copy(memory& which, const detail::device& in, const block& to) noexcept;
   static void count_transfer(memory& which, const detail::device& with, std::uint64_t bytes,
                              bool is_transposed) noexcept;
-  // Throws out_of_memory for a vector of which only `placed` elements found room, with the table of report().
-  [[noreturn]] static void throw_no_room(memory& which, std::uint64_t elements, std::uint64_t placed,
-                                         const detail::element_type& type);
+  // Returns what each device holds, for words about one vector.
+  [[nodiscard]] static std::vector<detail::device_rows> rows_of(memory& which);
 };
 
 }  // namespace situ::pim

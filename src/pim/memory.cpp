@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "pim/device.h"
+#include "pim/devices.h"
 #include "pim/execute.h"
 #include "pim/programs.h"
 
@@ -38,6 +39,10 @@ memory::memory(const std::vector<device_figures>& devices, const memory_kind& ce
   for (const device_figures& each : devices)
     state_->devices.push_back(
         std::make_unique<detail::device>(each.name, each.figures, cells, each.bus_bytes_per_second));
+}
+memory::memory(const memory_kind& kind, memory_options how) : state_{std::make_unique<state>(how)} {
+  for (const detail::device_entry& each : detail::read_devices(kind))
+    state_->devices.push_back(std::make_unique<detail::device>(each.name, each.figures, each.pages, each.bandwidth));
 }
 memory::~memory() = default;
 
@@ -124,20 +129,11 @@ void memory_access::count_transfer(memory& which, const detail::device& with, st
     cost.host_ns += static_cast<double>(bytes) * 1e9 / static_cast<double>(with.bus_bytes_per_second);
 }
 
-void memory_access::throw_no_room(memory& which, std::uint64_t elements, std::uint64_t placed,
-                                  const detail::element_type& type) {
-  std::string table;
-  for (const auto& each : which.state_->devices) {
-    const bmem_usage rows = each->room.usage();
-    const block largest = each->room.largest_free();
-    table += fmt::format("\n  {}: {} rows taken, {} free, the largest free rectangle {} subarrays x {} rows",
-                         each->name, rows.live_granules, rows.free_granules, largest.subarrays, largest.rows);
-  }
-  throw_error(errc::out_of_memory,
-              fmt::format("pim: no room for {} {} elements of {} bits: {} of them found some; free vectors, or use a "
-                          "machine file with more rows{}",
-                          elements, type.direction == dimension::vertical ? "vertical" : "horizontal", type.bits,
-                          placed, table));
+std::vector<detail::device_rows> memory_access::rows_of(memory& which) {
+  std::vector<detail::device_rows> rows;
+  for (const auto& each : which.state_->devices)
+    rows.push_back({.name = each->name, .figures = each->figures, .used = each->room.usage().live_granules});
+  return rows;
 }
 
 }  // namespace situ::pim

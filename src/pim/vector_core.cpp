@@ -119,20 +119,24 @@ void vector_core::place(std::uint64_t first, std::uint64_t count) {
       if (count > 0 && count < wanted.elements) wanted = largest_shape(in, type_, count);
     }
   }
-  if (count > 0) memory_access::throw_no_room(*memory_, size_, size_ - count, type_);
+  if (count > 0) throw_no_room(size_ - count);
 }
 
-std::string vector_core::placement() const {
-  std::string text;
-  for (std::size_t device = 0; device < memory_->devices(); ++device) {
-    std::uint64_t granules = 0, elements = 0;
-    for (const piece& each : pieces_)
-      if (each.device == device) granules += each.where.granules(), elements += each.count;
-    if (granules > 0)
-      text += fmt::format("{}{} elements in {} rows of {}", text.empty() ? "" : ", ", elements, granules,
-                          memory_->device_at(device).name);
-  }
-  return text;
+std::vector<device_rows> vector_core::rows() const {
+  std::vector<device_rows> rows = memory_access::rows_of(*memory_);
+  for (const piece& each : pieces_) rows[each.device].placed += each.where.granules();
+  return rows;
+}
+
+std::string vector_core::placement() const { return format_rows(rows()); }
+
+void vector_core::throw_no_room(std::uint64_t placed) const {
+  const bool is_vertical = type_.direction == dimension::vertical;
+  detail::throw_no_room(
+      fmt::format("a vector of {} {} elements of {} bits", size_, is_vertical ? "vertical" : "horizontal", type_.bits),
+      (size_ * type_.bits + 7) / 8, rows(),
+      fmt::format("after {} elements no {} is free", placed,
+                  is_vertical ? fmt::format("run of {} rows", type_.bits) : "row"));
 }
 
 std::uint64_t vector_core::check_range(std::uint64_t first, std::size_t bytes) const {

@@ -174,7 +174,7 @@ TEST_P(pim_vectors, are_split_if_no_rectangle_is_free) {
   const pim::vertical<std::int32_t> a{dram, x};
   EXPECT_EQ(a.core().pieces().size(), 3u);
   EXPECT_EQ(values_of(a), x);
-  EXPECT_THAT(message_of([&] { (void)a.beside(); }), HasSubstr("10000 vertical elements of 32 bits"));
+  EXPECT_THAT(message_of([&] { (void)a.beside(); }), HasSubstr("a vector of 10000 vertical elements of 32 bits"));
   for (void* each : taken) dram.room(0).free(each);
 }
 
@@ -187,7 +187,7 @@ TEST_P(pim_vectors, refuse_what_cannot_be) {
   EXPECT_THAT(message_of([&] { pim::add(r, a, far); }), HasSubstr("different memories"));
   EXPECT_THAT(message_of([&] { pim::vertical<std::int32_t>{dram, 0}; }), HasSubstr("at least one element"));
   EXPECT_THAT(message_of([&] { pim::vertical<std::int32_t>{dram, 1'000'000}; }),
-              HasSubstr("no room for 1000000 vertical elements of 32 bits"));
+              HasSubstr("a vector of 1000000 vertical elements of 32 bits"));
   EXPECT_EQ(dram.room(0).usage().live_granules, 3u * 32u) << "a vector that found no room keeps none";
 }
 
@@ -211,8 +211,8 @@ TEST(pim_devices, are_filled_one_after_the_other) {
   // 8 subarrays of 4096 columns: the first device has room for 16 vectors of 32 rows.
   std::vector<pim::vertical<std::uint32_t>> vectors;
   for (std::uint64_t i = 0; i < 20; ++i) vectors.emplace_back(two, random_values<std::uint32_t>(8 * 4096, i));
-  EXPECT_EQ(vectors[0].placement(), "32768 elements in 256 rows of first");
-  EXPECT_EQ(vectors[16].placement(), "32768 elements in 256 rows of second");
+  EXPECT_EQ(vectors[0].placement(), "256 rows in first");
+  EXPECT_EQ(vectors[16].placement(), "256 rows in second");
   EXPECT_THAT(message_of([&] { pim::add(vectors[15], vectors[0], vectors[16]); }),
               HasSubstr("ADD.V.U32 needs 32 free rows beside its result in first"));
   { const auto freed = std::move(vectors[14]); }

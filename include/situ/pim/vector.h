@@ -88,7 +88,7 @@ class vector {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return core_.size(); }
-  // Returns where it lies: "100000 elements in 128 rows of pim 0".
+  // Returns where it lies: "96 rows in pim 0, 32 in pim 1".
   [[nodiscard]] std::string placement() const { return core_.placement(); }
 
   // Writes all elements. Throws bad_argument unless there are as many values.

@@ -21,6 +21,8 @@ class memory;
 
 namespace detail {
 
+struct device_rows;
+
 struct element_type {
   dimension direction = dimension::vertical;
   std::uint8_t bits = 32;       // 1 to 64
@@ -54,7 +56,7 @@ class vector_core {
   [[nodiscard]] const element_type& type() const noexcept { return type_; }
   [[nodiscard]] pim::memory& home() const noexcept { return *memory_; }
   [[nodiscard]] std::span<const piece> pieces() const noexcept { return pieces_; }
-  // Returns where it lies: "2048 rows of 64 subarrays in pim 0, ...".
+  // Returns where it lies: "96 rows in pim 0, 32 in pim 1".
   [[nodiscard]] std::string placement() const;
 
   // Brings elements of the host's form to the memory, or back, from element `first` on. Throws bad_argument if they are
@@ -64,6 +66,8 @@ class vector_core {
 
  private:
   void place(std::uint64_t first, std::uint64_t count);
+  [[nodiscard]] std::vector<device_rows> rows() const;
+  [[noreturn]] void throw_no_room(std::uint64_t placed) const;
   void release() noexcept;
   [[nodiscard]] std::uint64_t check_range(std::uint64_t first, std::size_t bytes) const;
 
