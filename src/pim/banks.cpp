@@ -54,22 +54,21 @@ granule banks::allocate(extent wanted, std::uint32_t home) {
       const std::uint32_t bank = home + i < count ? home + i : home + i - count;
       if (map_.free_of(bank) < std::uint64_t{subarrays} * rows) continue;
       const locked held{*this, bank, bank};
-      if (const std::optional<block> taken = map_.take_first(bank, subarrays, rows)) return enter(taken);
+      if (const std::optional<block> taken = map_.take_in(bank, subarrays, rows)) return enter(taken);
     }
   }
   if (!is_across_banks_ || subarrays == 1) return no_granule;
   const locked held{*this, 0, count - 1};
-  return enter(map_.take_first(map_.all_banks(), subarrays, rows));
+  return enter(map_.take_in(map_.all_banks(), subarrays, rows));
 }
 
 granule banks::allocate_surely(extent wanted, std::uint32_t home) {
   const std::uint32_t count = shape().banks;
   const locked held{*this, 0, count - 1};
   for (std::uint32_t i = 0; i < count; ++i)
-    if (const auto taken = map_.take_first((home + i) % count, subarrays_of(wanted), rows_of(wanted)))
-      return enter(taken);
+    if (const auto taken = map_.take_in((home + i) % count, subarrays_of(wanted), rows_of(wanted))) return enter(taken);
   if (!is_across_banks_) return no_granule;
-  return enter(map_.take_first(map_.all_banks(), subarrays_of(wanted), rows_of(wanted)));
+  return enter(map_.take_in(map_.all_banks(), subarrays_of(wanted), rows_of(wanted)));
 }
 
 granule banks::allocate_beside(const block& other, std::uint32_t rows) {

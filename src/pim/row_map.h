@@ -36,11 +36,12 @@ class row_map {
   // All rows are free. pre: check(shape) has passed. cost: writes the bitmap, a bit for each granule.
   row_map(const geometry& shape, bool is_across_banks);
 
-  // Takes the first rectangle of free rows in a scope: a bank, or all_banks(). The order is that of row blocks, in each
-  // by row and then by subarray; blocks of one subarray, and of more than 64 rows, are found by subarray and then by
-  // row (in a device of more than 64 rows). Returns nothing if there is none. pre: subarrays and rows are at least 1.
+  // Takes a rectangle of free rows in a scope: a bank, or all_banks(). The first one by row and then by subarray, if the
+  // device has at most 64 rows. Else the first one in the order of row blocks, in each by row and then by subarray;
+  // for one subarray, in the shortest run of rows that is long enough; for several subarrays and more than 64 rows, the
+  // first by subarray and then by row. Returns nothing if there is none. pre: subarrays and rows are at least 1.
   // cost: at most a look at each word of the scope; some 100 ns where the bounds are tight.
-  std::optional<block> take_first(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
+  std::optional<block> take_in(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
   // Takes the first free rows of just these subarrays. Returns nothing if there are none.
   std::optional<block> take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows);
   // Makes a block's rows free. pre: none of them is.
@@ -85,8 +86,8 @@ class row_map {
   std::optional<place> find_wide(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const;
   std::optional<place> find_column(range in, std::uint32_t rows);
   std::optional<place> find_tall(range in, std::uint32_t subarrays, std::uint32_t rows) const;
-  template <class Word>
-  std::optional<std::uint32_t> first_run(Word word_at, std::uint32_t rows, std::uint32_t& longest) const;
+  template <class Word, class Use>
+  void each_run(Word word_at, Use use) const;
   std::optional<std::uint32_t> first_run_of(std::uint32_t s, std::uint32_t subarrays, std::uint32_t rows) const;
 
   block take(place at, std::uint32_t subarrays, std::uint32_t rows, std::uint32_t scope);

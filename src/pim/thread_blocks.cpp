@@ -26,6 +26,12 @@ std::uint32_t thread_number() noexcept {
 
 // --- one thread's blocks ---
 
+thread_blocks::thread_blocks(banks& of) noexcept
+    : table_{of.table()},
+      of_{of},
+      most_granules_{
+          static_cast<std::uint32_t>(std::max<std::uint64_t>(of.shape().granules() / 128, of.shape().rows))} {}
+
 bool thread_blocks::keep_slowly(granule at, extent of) {
   bool is_kept = false;
   if (enter()) {
@@ -38,19 +44,30 @@ bool thread_blocks::keep_slowly(granule at, extent of) {
 }
 
 // Gives blocks back so that one of this extent can be kept. Returns false if so large a block is not kept at all.
+//
+// A slot has room for a quarter of what the thread may keep, but for one block at least. What slots have room for is
+// counted, not what they keep, so that keep() and take() need not count.
 bool thread_blocks::make_room(slot& in, extent of) {
   if (in.of == of) {
     if (in.count == in.room) give_back(in, in.room / 2);
     return true;
   }
-  // No slot keeps more than a 64th of the device, but for a single granule.
-  const std::uint64_t block_granules = std::uint64_t{subarrays_of(of)} * rows_of(of);
-  const std::uint64_t most = std::max<std::uint64_t>(of_.shape().granules() / 64, 1);
-  const std::uint64_t room = std::min<std::uint64_t>(most / block_granules, most_kept);
-  if (room == 0) return false;  // the slot stays as it is: it is for another extent
+  const std::uint32_t size = subarrays_of(of) * rows_of(of);
+  if (size > most_granules_) return false;
+  const std::uint32_t room = std::clamp(most_granules_ / 4 / size, 1u, most_kept);
   give_back(in, 0);
+  roomy_granules_ -= in.room * subarrays_of(in.of) * rows_of(in.of);
+  if (roomy_granules_ + room * size > most_granules_) {
+    for (slot& each : slots_) {
+      give_back(each, 0);
+      each.of = 0;
+      each.room = 0;
+    }
+    roomy_granules_ = 0;
+  }
   in.of = of;
-  in.room = static_cast<std::uint32_t>(room);
+  in.room = room;
+  roomy_granules_ += room * size;
   return true;
 }
 

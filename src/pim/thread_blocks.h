@@ -39,7 +39,7 @@ class thread_registry;
 
 class thread_blocks {
  public:
-  explicit thread_blocks(banks& of) noexcept : table_{of.table()}, of_{of} {}
+  explicit thread_blocks(banks& of) noexcept;
 
   // Returns a kept block of this extent, which is live now, or no_granule.
   granule take(extent wanted) noexcept {
@@ -101,6 +101,8 @@ class thread_blocks {
   banks& of_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> wanted_{false};
+  const std::uint32_t most_granules_;  // that the slots may have room for: a 128th of the device, or a subarray
+  std::uint32_t roomy_granules_ = 0;   // that they have room for
   std::array<slot, slots> slots_{};
 };
 

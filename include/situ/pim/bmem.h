@@ -12,8 +12,7 @@
 // base + (s * rows + r) * row_bytes; find() returns the block.
 //
 // Ownership: a block is live until it is freed, or the device ends, which needs no block to be freed. Each thread keeps
-// some of the blocks that it frees (at most a 64th of the device for each of 16 extents) and allocates them again
-// without a lock. They go back to all when the thread ends, and when any thread finds no room: an allocation is refused
+// some of the blocks that it frees (a 128th of the device, or a subarray) and allocates them again without a lock. They go back to all when the thread ends, and when any thread finds no room: an allocation is refused
 // only if at one moment no thread kept a block and the rows were not free.
 //
 // Thread-safe: any thread may free a block. A thread may end before or after the device, but a device does not end while
