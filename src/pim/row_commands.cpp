@@ -26,59 +26,81 @@ alignas(64) constexpr auto ones = [] {
   return words;
 }();
 
-// The rows that an address opens, on one tile.
+// What an own_row opens, as the loops want it: the rows of its cells, counted from the first one. Cells that it has not
+// are its first one again, so that the addresses of all three can be made without a branch.
+struct cell_rows {
+  std::uint8_t rows = 0;
+  std::uint8_t a = 0, b = 0, c = 0;
+  std::uint64_t flip = 0;
+};
+
+constexpr auto rows_of_cells = [] {
+  std::array<cell_rows, named_own_rows> all{};
+  for (unsigned k = 0; k < named_own_rows; ++k) {
+    const opened_cells& of = own_row_cells[k];
+    const auto row = [&](unsigned i) { return static_cast<std::uint8_t>(of.cell[i < of.cells ? i : 0]); };
+    all[k] = {of.cells, row(0), row(1), row(2), of.first_inverted ? ~std::uint64_t{0} : 0};
+  }
+  return all;
+}();
+
+// The rows that an address opens, on one tile. Scalars, which stay in registers.
 struct opened_rows {
-  unsigned rows = 0;  // 0: a constant, whose bits are at row[0] and may not be written
-  std::uint64_t* row[3] = {};
-  std::uint64_t flip = 0;  // all ones if the first row is opened inverted
+  unsigned rows = 0;  // 0: a constant, whose bits are at a and may not be written
+  std::uint64_t* a = nullptr;
+  std::uint64_t* b = nullptr;
+  std::uint64_t* c = nullptr;
+  std::uint64_t flip = 0;  // all ones if a is opened inverted
 };
 
 SITU_PIM_BODY opened_rows open(const tile_cells& tile, std::uint32_t address) {
-  if (!bound_command::is_own(address)) return {1, {tile.row(address)}, 0};
+  if (!bound_command::is_own(address)) {
+    std::uint64_t* const row = tile.row(address);
+    return {1, row, row, row, 0};
+  }
   const own_row which = bound_command::own(address);
   if (is_constant(which)) {
-    const std::uint64_t* bits = which == own_row::zero ? zeros : ones.data();
-    return {0, {const_cast<std::uint64_t*>(bits)}, 0};
+    auto* const bits = const_cast<std::uint64_t*>(which == own_row::zero ? zeros : ones.data());
+    return {0, bits, bits, bits, 0};
   }
-  const opened_cells& cells = own_row_cells[static_cast<unsigned>(which)];
-  opened_rows opened{cells.cells, {}, cells.first_inverted ? ~std::uint64_t{0} : 0};
-  for (unsigned i = 0; i < cells.cells; ++i) opened.row[i] = tile.row(cells.cell[i]);
-  return opened;
+  const cell_rows& of = rows_of_cells[static_cast<unsigned>(which)];
+  std::uint64_t* const first = tile.row(tile.first_own_row);
+  return {of.rows, first + of.a * tile_words, first + of.b * tile_words, first + of.c * tile_words, of.flip};
 }
 
 // Each cell of `to` takes the bits, flipped.
 SITU_PIM_BODY void connect(const opened_rows& to, const std::uint64_t* bits, std::uint64_t flip) {
-  std::uint64_t* const first = to.row[0];
-  std::uint64_t* const second = to.row[1];
-  std::uint64_t* const third = to.row[2];
+  std::uint64_t* const a = to.a;
+  std::uint64_t* const b = to.b;
+  std::uint64_t* const c = to.c;
   const std::uint64_t first_flip = flip ^ to.flip;
   if (to.rows == 1) {
 #pragma GCC ivdep
-    for (unsigned i = 0; i < tile_words; ++i) first[i] = bits[i] ^ first_flip;
+    for (unsigned i = 0; i < tile_words; ++i) a[i] = bits[i] ^ first_flip;
     return;
   }
   if (to.rows == 2) {
 #pragma GCC ivdep
     for (unsigned i = 0; i < tile_words; ++i) {
       const std::uint64_t word = bits[i];
-      first[i] = word ^ first_flip;
-      second[i] = word ^ flip;
+      a[i] = word ^ first_flip;
+      b[i] = word ^ flip;
     }
     return;
   }
 #pragma GCC ivdep
   for (unsigned i = 0; i < tile_words; ++i) {
     const std::uint64_t word = bits[i];
-    first[i] = word ^ first_flip;
-    second[i] = word ^ flip;
-    third[i] = word ^ flip;
+    a[i] = word ^ first_flip;
+    b[i] = word ^ flip;
+    c[i] = word ^ flip;
   }
 }
 
 SITU_PIM_BODY void keep_majority(const opened_rows& of) {
-  std::uint64_t* const a = of.row[0];
-  std::uint64_t* const b = of.row[1];
-  std::uint64_t* const c = of.row[2];
+  std::uint64_t* const a = of.a;
+  std::uint64_t* const b = of.b;
+  std::uint64_t* const c = of.c;
 #pragma GCC ivdep
   for (unsigned i = 0; i < tile_words; ++i) {
     const std::uint64_t majority = (a[i] & b[i]) | (c[i] & (a[i] | b[i]));
@@ -88,17 +110,17 @@ SITU_PIM_BODY void keep_majority(const opened_rows& of) {
   }
 }
 
-// The two rows' difference, of all columns together; so that the usual case has no branch in its loop.
+// Of all columns together, so that the usual case has no branch in its loop.
 SITU_PIM_BODY bool hold_the_same(const opened_rows& pair) {
   std::uint64_t difference = 0;
-  for (unsigned i = 0; i < tile_words; ++i) difference |= pair.row[0][i] ^ pair.row[1][i] ^ pair.flip;
+  for (unsigned i = 0; i < tile_words; ++i) difference |= pair.a[i] ^ pair.b[i] ^ pair.flip;
   return difference == 0;
 }
 
 // Returns the first column in which the two rows of a pair differ, or -1. Out of the way: a pair hardly ever does.
-[[gnu::noinline, gnu::cold]] std::int64_t unequal_column(const opened_rows& pair, std::uint32_t words) {
+[[gnu::noinline, gnu::cold]] std::int64_t unequal_column(opened_rows pair, std::uint32_t words) {
   for (std::uint32_t i = 0; i < words; ++i) {
-    const std::uint64_t difference = pair.row[0][i] ^ pair.row[1][i] ^ pair.flip;
+    const std::uint64_t difference = pair.a[i] ^ pair.b[i] ^ pair.flip;
     if (difference != 0) return std::int64_t{i} * 64 + std::countr_zero(difference);
   }
   return -1;
@@ -119,7 +141,7 @@ SITU_PIM_BODY row_result run_all(const tile_cells& tile, std::span<const bound_c
     if (step.op == micro_op::ap) continue;
     const opened_rows to = open(tile, step.to);
     if (to.rows == 0) return {at, row_fault::written_constant, extra};
-    connect(to, from.row[0], from.flip);
+    connect(to, from.a, from.flip);
     extra += to.rows - 1;
   }
   return {commands.size(), row_fault::none, extra};

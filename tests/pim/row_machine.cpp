@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "pim/row_checks.h"
@@ -91,6 +92,18 @@ bool applies(const operation_spec& spec, const operand_values& values, std::size
   return (values.mask[i] & 1) == (spec.mask == mask_use::when_true ? 1u : 0u);
 }
 
+// Horizontal flags have an element's columns all the same.
+elements in_the_device(const operation_spec& spec, operand_role role, elements values) {
+  const bool flag = role == operand_role::condition || role == operand_role::mask;
+  if (spec.direction == dimension::horizontal && flag)
+    for (std::uint64_t& value : values) value = (value & 1) != 0 ? ~std::uint64_t{0} : 0;
+  return values;
+}
+
+unsigned element_bits(const operation_spec& spec, const operand_need& need) {
+  return spec.direction == dimension::horizontal ? spec.bits : need.rows;
+}
+
 elements expected_sum(const operation_spec& spec, const operand_values& values) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < values.a.size(); ++i) {
@@ -135,9 +148,9 @@ elements row_machine::run(machine::pim_design design, const operation_spec& spec
       if (spec.mask == mask_use::none && !over_a) undefined = std::uint64_t{1} << blocks.size();
     }
     row += over_a && need.role == operand_role::result ? 0 : need.rows;
-    const elements& its = of_role(values, need.role);
+    const elements its = in_the_device(spec, need.role, of_role(values, need.role));
     if (!its.empty() && !(over_a && need.role == operand_role::result))
-      cells_.write(where, dimension::vertical, need.rows, 0, its);
+      cells_.write(where, spec.direction, element_bits(spec, need), 0, its);
     blocks.push_back(where);
   }
   const block scratch{.subarray = 0, .row = row, .subarrays = 1, .rows = program.scratch_rows};
@@ -146,7 +159,7 @@ elements row_machine::run(machine::pim_design design, const operation_spec& spec
   done_ = executor_.run(cells_, program, {blocks, scratch});
   if (spec.what == operation::reduce_sum) return {weighted_sum(spec, done_.ones)};
   elements got(count_of(values));
-  cells_.read(result, dimension::vertical, result.rows, 0, got);
+  cells_.read(result, spec.direction, result_bits(spec), 0, got);
   return got;
 }
 

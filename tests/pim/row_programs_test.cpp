@@ -192,6 +192,19 @@ TEST_P(row_programs, for_horizontal_elements_are_logic) {
   }
 }
 
+TEST_P(row_programs, work_on_rows_of_horizontal_elements) {
+  row_machine machine{65536, 16};
+  operand_values values = all_pairs();
+  for (elements* all : {&values.a, &values.b, &values.condition, &values.mask, &values.result}) all->resize(8192);
+  for (const operation what : all_operations()) {
+    if (what > operation::logic_xnor && what != operation::select) continue;
+    for (const mask_use mask : masks) {
+      const operation_spec spec{.what = what, .direction = dimension::horizontal, .bits = 8, .mask = mask};
+      ASSERT_EQ(difference(spec, values, machine.run(GetParam(), spec, values)), "");
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(designs, row_programs, testing::ValuesIn(designs),
                          [](const auto& info) { return info.param == pim_design::ambit ? "ambit" : "simdram"; });
 
