@@ -11,5 +11,10 @@ namespace situ::studies {
 [[nodiscard]] std::string_view nemesys_4x4_fitted_toml() noexcept;
 [[nodiscard]] std::string_view nemesys_2x2_fitted_toml() noexcept;
 [[nodiscard]] std::string_view mppa_256_bostan_toml() noexcept;
+// Memories that compute.
+[[nodiscard]] std::string_view pim_imi_toml() noexcept;
+[[nodiscard]] std::string_view pim_bitsimd_toml() noexcept;
+[[nodiscard]] std::string_view pim_ambit_toml() noexcept;
+[[nodiscard]] std::string_view pim_simdram_toml() noexcept;
 
 }  // namespace situ::studies

@@ -10,6 +10,7 @@
 
 #include "host/host.h"
 #include "nemesys/nemesys.h"
+#include "pim/pim.h"
 #include "rmem/rmem.h"
 #include "support/child_program.h"
 
@@ -20,6 +21,7 @@ std::string_view name(origin of) noexcept {
     case origin::given: return "given";
     case origin::calibrated: return "calibrated";
     case origin::criterion: return "criterion chosen";
+    case origin::measured: return "measured";
     case origin::predicted: break;
   }
   return "predicted";
@@ -66,6 +68,11 @@ const std::vector<study_info>& all_studies() {
        host::run,
        {},
        {{"situ"}, {"situ-model"}, {"host_kernels"}, {"host_kernels_modelled"}}},
+      {"pim",
+       "memories that compute (MCHPC 2017): operations, kernels, energy, allocation",
+       pim::run,
+       {"commands", "energy", "operations", "kernels", "allocation"},
+       {{"situ_bench_pim_allocators", {"allocation"}}}},
       {"rmem",
        "remote memory on this host, as RMem's authors measured theirs; which pages go, which come along",
        rmem::run,

@@ -19,6 +19,7 @@ enum class origin {
   calibrated,  // a constant of the model was chosen so that this comes out
   criterion,   // a threshold read off the model by a criterion of ours: another criterion gives another figure
   predicted,   // comes out of the model
+  measured,    // on this host
 };
 [[nodiscard]] std::string_view name(origin of) noexcept;
 
