@@ -51,6 +51,8 @@ struct job_bench {
 [[nodiscard]] const job_bench& pool_bench();
 // rmem_cases.cpp: remote memory beside a TCP echo.
 [[nodiscard]] const job_bench& rmem_bench();
+// pim_cases.cpp: bit-contiguous allocation and memory that computes.
+[[nodiscard]] const job_bench& pim_bench();
 // cluster_cases.cpp: a job over two hosts beside a TCP echo.
 [[nodiscard]] const job_bench& cluster_bench();
 // All of them.
