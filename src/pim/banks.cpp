@@ -38,10 +38,10 @@ banks::banks(const geometry& shape, bool is_across_banks)
       table_pages_{map_table(shape)},
       table_{reinterpret_cast<std::uint32_t*>(table_pages_.begin())} {}
 
-granule banks::enter(const std::optional<block>& taken) noexcept {
-  if (!taken) return no_granule;
-  const granule at = taken->subarray * shape().rows + taken->row;
-  table_.set_live(at, extent_of(taken->subarrays, taken->rows));
+granule banks::enter(row_map::place taken, extent of) const noexcept {
+  if (taken.is_none()) return no_granule;
+  const granule at = taken.subarray * shape().rows + taken.row;
+  table_.set_live(at, of);
   return at;
 }
 
@@ -52,28 +52,31 @@ granule banks::allocate(extent wanted, std::uint32_t home) {
   if (subarrays <= shape().subarrays) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t bank = home + i < count ? home + i : home + i - count;
-      if (map_.free_of(bank) < std::uint64_t{subarrays} * rows) continue;
+      if (map_.free_of(bank) < subarrays * rows) continue;
       const locked held{*this, bank, bank};
-      if (const std::optional<block> taken = map_.take_in(bank, subarrays, rows)) return enter(taken);
+      const row_map::place taken = map_.take_in(bank, subarrays, rows);
+      if (!taken.is_none()) return enter(taken, wanted);
     }
   }
   if (!is_across_banks_ || subarrays == 1) return no_granule;
   const locked held{*this, 0, count - 1};
-  return enter(map_.take_in(map_.all_banks(), subarrays, rows));
+  return enter(map_.take_in(map_.all_banks(), subarrays, rows), wanted);
 }
 
 granule banks::allocate_surely(extent wanted, std::uint32_t home) {
   const std::uint32_t count = shape().banks;
   const locked held{*this, 0, count - 1};
-  for (std::uint32_t i = 0; i < count; ++i)
-    if (const auto taken = map_.take_in((home + i) % count, subarrays_of(wanted), rows_of(wanted))) return enter(taken);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const row_map::place taken = map_.take_in((home + i) % count, subarrays_of(wanted), rows_of(wanted));
+    if (!taken.is_none()) return enter(taken, wanted);
+  }
   if (!is_across_banks_) return no_granule;
-  return enter(map_.take_in(map_.all_banks(), subarrays_of(wanted), rows_of(wanted)));
+  return enter(map_.take_in(map_.all_banks(), subarrays_of(wanted), rows_of(wanted)), wanted);
 }
 
 granule banks::allocate_beside(const block& other, std::uint32_t rows) {
   const locked held{*this, bank_of(other.subarray), bank_of(other.subarray + other.subarrays - 1)};
-  return enter(map_.take_beside(other.subarray, other.subarrays, rows));
+  return enter(map_.take_beside(other.subarray, other.subarrays, rows), extent_of(other.subarrays, rows));
 }
 
 void banks::release(granule at) {

@@ -109,7 +109,7 @@ class banks {
     std::uint32_t first_, last_;
   };
 
-  granule enter(const std::optional<block>& taken) noexcept;
+  granule enter(row_map::place taken, extent of) const noexcept;
   [[nodiscard]] std::uint32_t bank_of(std::uint32_t subarray) const noexcept { return subarray / shape().subarrays; }
 
   row_map map_;

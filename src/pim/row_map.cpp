@@ -4,14 +4,6 @@
 #include <bit>
 
 namespace situ::pim::detail {
-namespace {
-
-// The rows from `bit` on, `count` of them, within one word.
-constexpr std::uint64_t rows_of_word(std::uint32_t bit, std::uint32_t count) noexcept {
-  return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << bit;
-}
-
-}  // namespace
 
 row_map::row_map(const geometry& shape, bool is_across_banks)
     : shape_{shape},
@@ -21,13 +13,13 @@ row_map::row_map(const geometry& shape, bool is_across_banks)
       words_(std::size_t{blocks_} * all_, ~std::uint64_t{0}),
       longest_(all_, static_cast<std::uint16_t>(shape.rows)),
       free_rows_(all_, static_cast<std::uint16_t>(shape.rows)),
-      widest_(std::size_t{shape.banks + 1} * blocks_),
+      widest_(std::size_t{shape.banks + 1} * classes * blocks_),
       free_{std::make_unique<count[]>(shape.banks)} {
   const std::uint32_t last_rows = shape.rows - (blocks_ - 1) * 64;
-  std::fill(words_.end() - all_, words_.end(), rows_of_word(0, last_rows));
+  std::fill(words_.end() - all_, words_.end(), ~std::uint64_t{0} >> (64 - last_rows));
   for (std::uint32_t scope = 0; scope <= shape.banks; ++scope) {
     const range in = range_of(scope);
-    for (std::uint32_t w = 0; w < blocks_; ++w) widest(scope, w).fill(static_cast<std::uint16_t>(in.to - in.from));
+    std::fill_n(widest(scope, 0), std::size_t{classes} * blocks_, static_cast<std::uint16_t>(in.to - in.from));
   }
   for (std::uint32_t b = 0; b < shape.banks; ++b) free_[b].granules = shape.subarrays * shape.rows;
 }
@@ -41,14 +33,17 @@ row_map::range row_map::range_of(std::uint32_t scope) const noexcept {
 
 template <class Change>
 void row_map::change(const block& of, Change change_word) {
-  for (std::uint32_t row = of.row, left = of.rows; left > 0;) {
-    const std::uint32_t bit = row % 64;
-    const std::uint32_t count = std::min(left, 64 - bit);
-    const std::uint64_t mask = rows_of_word(bit, count);
-    std::uint64_t* const first = &words_[std::size_t{row / 64} * all_ + of.subarray];
-    for (std::uint32_t i = 0; i < of.subarrays; ++i) change_word(first[i], mask);
-    row += count;
-    left -= count;
+  const std::uint32_t first = of.row / 64;
+  const std::uint32_t last = (of.row + of.rows - 1) / 64;
+  std::uint64_t* words = &words_[std::size_t{first} * all_ + of.subarray];
+  for (std::uint32_t w = first; w <= last; ++w, words += all_) {
+    std::uint64_t mask = ~std::uint64_t{0};
+    if (w == first) mask &= ~std::uint64_t{0} << of.row % 64;
+    if (w == last) mask &= ~std::uint64_t{0} >> (63 - (of.row + of.rows - 1) % 64);
+    if (of.subarrays == 1)
+      change_word(*words, mask);
+    else
+      for (std::uint32_t i = 0; i < of.subarrays; ++i) change_word(words[i], mask);
   }
 }
 
@@ -68,18 +63,16 @@ void row_map::count_free(const block& of, bool is_free) {
   }
 }
 
-block row_map::take(place at, std::uint32_t subarrays, std::uint32_t rows, std::uint32_t scope) {
-  const block taken{at.subarray, at.row, subarrays, rows};
+void row_map::take(const block& taken, std::uint32_t scope) {
   change(taken, [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
-  for (std::uint32_t s = at.subarray; s < at.subarray + subarrays; ++s) {
-    free_rows_[s] = static_cast<std::uint16_t>(free_rows_[s] - rows);
+  for (std::uint32_t s = taken.subarray; s < taken.subarray + taken.subarrays; ++s) {
+    free_rows_[s] = static_cast<std::uint16_t>(free_rows_[s] - taken.rows);
     longest_[s] = std::min(longest_[s], free_rows_[s]);
   }
   if (scope == all_banks())
     count_free(taken, false);
   else
-    count_bank(scope, subarrays * rows, false);
-  return taken;
+    count_bank(scope, taken.subarrays * taken.rows, false);
 }
 
 void row_map::release(const block& of) {
@@ -99,12 +92,14 @@ void row_map::raise_bounds(const block& of) {
   const std::uint32_t last = (of.row + of.rows - 1) / 64;
   const std::uint32_t last_bank = (of.subarray + of.subarrays - 1) / shape_.subarrays;
   for (std::uint32_t bank = of.subarray / shape_.subarrays; bank <= last_bank; ++bank)
-    for (std::uint32_t w = first; w <= last; ++w) widest(bank, w).fill(static_cast<std::uint16_t>(shape_.subarrays));
+    for (std::uint32_t w = first; w <= last; ++w)
+      for (std::uint32_t c = 0; c < classes; ++c)
+        widest(bank, 0)[std::size_t{c} * blocks_ + w] = static_cast<std::uint16_t>(shape_.subarrays);
   if (!is_across_banks_) return;
   // Releases in other banks write the same words with the same value, and a search holds all banks' locks.
-  for (std::uint32_t w = first; w <= last; ++w)
-    for (std::uint16_t& width : widest(all_banks(), w))
-      std::atomic_ref{width}.store(static_cast<std::uint16_t>(all_), std::memory_order_relaxed);
+  for (std::uint32_t c = 0; c < classes; ++c)
+    for (std::uint32_t w = first; w <= last; ++w)
+      std::atomic_ref{widest(all_banks(), c)[w]}.store(static_cast<std::uint16_t>(all_), std::memory_order_relaxed);
 }
 
 // Returns at least the length of the run that has these free rows: exactly, if it ends within the words of the row

@@ -11,7 +11,7 @@
 // fails by a bound tightens it, and a release raises it.
 //
 //     longest_[s]            at least the longest run of free rows in subarray s
-//     widest_[scope][w][c]   at least the widest block, of 2^c rows or more, that begins in row block w of the scope
+//     widest_[scope][c][w]   at least the widest block, of 2^c rows or more, that begins in row block w of the scope
 //
 // A scope is a bank, or all banks as one (the last scope, of devices whose blocks may lie across banks).
 //
@@ -22,7 +22,6 @@
 
 #include <situ/pim/geometry.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -33,17 +32,24 @@ namespace situ::pim::detail {
 
 class row_map {
  public:
+  // The first row of the first subarray of a block, or none. Returned in a register.
+  struct place {
+    std::uint32_t subarray = ~std::uint32_t{0};
+    std::uint32_t row = 0;
+    [[nodiscard]] bool is_none() const noexcept { return subarray == ~std::uint32_t{0}; }
+  };
+
   // All rows are free. pre: check(shape) has passed. cost: writes the bitmap, a bit for each granule.
   row_map(const geometry& shape, bool is_across_banks);
 
   // Takes a rectangle of free rows in a scope: a bank, or all_banks(). The first one by row and then by subarray, if the
   // device has at most 64 rows. Else the first one in the order of row blocks, in each by row and then by subarray;
   // for one subarray, in the shortest run of rows that is long enough; for several subarrays and more than 64 rows, the
-  // first by subarray and then by row. Returns nothing if there is none. pre: subarrays and rows are at least 1.
+  // first by subarray and then by row. Returns none if there is no such rectangle. pre: subarrays and rows are at least 1.
   // cost: at most a look at each word of the scope; some 100 ns where the bounds are tight.
-  std::optional<block> take_in(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
-  // Takes the first free rows of just these subarrays. Returns nothing if there are none.
-  std::optional<block> take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows);
+  place take_in(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
+  // Takes the first free rows of just these subarrays.
+  place take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows);
   // Makes a block's rows free. pre: none of them is.
   void release(const block& of);
 
@@ -63,34 +69,31 @@ class row_map {
  private:
   // Classes of heights: 2^0 .. 2^6 rows.
   static constexpr std::uint32_t classes = 7;
-  using widths = std::array<std::uint16_t, classes>;
   struct alignas(64) count {
     std::atomic<std::uint32_t> granules{0};
   };
   struct range {
     std::uint32_t from, to;  // subarrays
   };
-  struct place {
-    std::uint32_t subarray, row;
-  };
 
   [[nodiscard]] std::uint64_t word(std::uint32_t w, std::uint32_t s) const noexcept {
     return words_[std::size_t{w} * all_ + s];
   }
   [[nodiscard]] range range_of(std::uint32_t scope) const noexcept;
-  [[nodiscard]] widths& widest(std::uint32_t scope, std::uint32_t w) {
-    return widest_[std::size_t{scope} * blocks_ + w];
+  // The bounds of a scope's row blocks, for blocks of this class.
+  [[nodiscard]] std::uint16_t* widest(std::uint32_t scope, std::uint32_t height_class) noexcept {
+    return &widest_[(std::size_t{scope} * classes + height_class) * blocks_];
   }
-  std::optional<place> find_flat(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
-  std::optional<place> find_in_block(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const;
-  std::optional<place> find_wide(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const;
-  std::optional<place> find_column(range in, std::uint32_t rows);
-  std::optional<place> find_tall(range in, std::uint32_t subarrays, std::uint32_t rows) const;
+  place find_flat(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
+  place find_in_block(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const;
+  place find_wide(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const;
+  place find_column(range in, std::uint32_t rows);
+  place find_tall(range in, std::uint32_t subarrays, std::uint32_t rows) const;
   template <class Word, class Use>
   void each_run(Word word_at, Use use) const;
   std::optional<std::uint32_t> first_run_of(std::uint32_t s, std::uint32_t subarrays, std::uint32_t rows) const;
 
-  block take(place at, std::uint32_t subarrays, std::uint32_t rows, std::uint32_t scope);
+  void take(const block& taken, std::uint32_t scope);
   template <class Change>
   void change(const block& of, Change change_word);
   void count_free(const block& of, bool is_free);
@@ -105,7 +108,7 @@ class row_map {
   std::vector<std::uint64_t> words_;
   std::vector<std::uint16_t> longest_;
   std::vector<std::uint16_t> free_rows_;
-  std::vector<widths> widest_;
+  std::vector<std::uint16_t> widest_;
   std::unique_ptr<count[]> free_;
 };
 

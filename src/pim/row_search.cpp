@@ -53,47 +53,48 @@ std::uint64_t and_all(const std::uint64_t* words, std::uint32_t count) noexcept 
 
 }  // namespace
 
-std::optional<block> row_map::take_in(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows) {
+row_map::place row_map::take_in(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows) {
   const range in = range_of(scope);
-  if (subarrays > in.to - in.from || rows > shape_.rows) return std::nullopt;
+  if (subarrays > in.to - in.from || rows > shape_.rows) return {};
   const bool is_flat = rows <= 64 && (subarrays > 1 || blocks_ == 1);
-  const std::optional<place> found = is_flat          ? find_flat(scope, subarrays, rows)
-                                     : subarrays == 1 ? find_column(in, rows)
-                                                      : find_tall(in, subarrays, rows);
-  if (!found) return std::nullopt;
-  return take(*found, subarrays, rows, scope);
+  const place found = is_flat          ? find_flat(scope, subarrays, rows)
+                      : subarrays == 1 ? find_column(in, rows)
+                                       : find_tall(in, subarrays, rows);
+  if (!found.is_none()) take({found.subarray, found.row, subarrays, rows}, scope);
+  return found;
 }
 
-std::optional<block> row_map::take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows) {
+row_map::place row_map::take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows) {
   const std::optional<std::uint32_t> row = first_run_of(subarray, subarrays, rows);
-  if (!row) return std::nullopt;
-  return take({subarray, *row}, subarrays, rows, all_banks());
+  if (!row) return {};
+  take({subarray, *row, subarrays, rows}, all_banks());
+  return {subarray, *row};
 }
 
 // --- flat blocks: up to 64 rows ---
 
-std::optional<row_map::place> row_map::find_flat(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows) {
+row_map::place row_map::find_flat(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows) {
   const range in = range_of(scope);
   const std::uint32_t places = in.to - in.from - subarrays + 1;
   const bool is_wide = subarrays >= wide_from || places <= few_places;
   const auto class_below = static_cast<std::uint32_t>(std::bit_width(rows) - 1);
   const auto class_above = static_cast<std::uint32_t>(std::bit_width(rows - 1));
+  const std::uint16_t* const bounds = widest(scope, class_below);
   for (std::uint32_t w = 0; w < blocks_; ++w) {
-    widths& bounds = widest(scope, w);
-    if (bounds[class_below] < subarrays) continue;
-    const std::optional<place> found =
-        is_wide ? find_wide(w, in, subarrays, rows) : find_in_block(w, in, subarrays, rows);
-    if (found) return found;
-    for (std::uint32_t c = class_above; c < classes; ++c)
-      bounds[c] = std::min(bounds[c], static_cast<std::uint16_t>(subarrays - 1));
+    if (bounds[w] < subarrays) continue;
+    const place found = is_wide ? find_wide(w, in, subarrays, rows) : find_in_block(w, in, subarrays, rows);
+    if (!found.is_none()) return found;
+    for (std::uint32_t c = class_above; c < classes; ++c) {
+      std::uint16_t& bound = widest(scope, c)[w];
+      bound = std::min(bound, static_cast<std::uint16_t>(subarrays - 1));
+    }
   }
-  return std::nullopt;
+  return {};
 }
 
 // The first row of the row block, and of that the first subarray: runs of all subarrays first, then neighbours.
-std::optional<row_map::place> row_map::find_in_block(std::uint32_t w, range in, std::uint32_t subarrays,
-                                                     std::uint32_t rows) const {
-  std::optional<place> best;
+row_map::place row_map::find_in_block(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const {
+  place best;
   for (std::uint32_t s = in.from; s + subarrays <= in.to; s += step_words - subarrays + 1) {
     std::uint64_t low[step_words];
     std::uint64_t high[step_words];
@@ -111,7 +112,7 @@ std::optional<row_map::place> row_map::find_in_block(std::uint32_t w, range in, 
     for (std::uint32_t i = 0; i + subarrays <= count; ++i) any |= low[i];
     if (any == 0) continue;
     const auto bit = static_cast<std::uint32_t>(std::countr_zero(any));
-    if (best && best->row <= w * 64 + bit) continue;
+    if (!best.is_none() && best.row <= w * 64 + bit) continue;
     std::uint32_t first = 0;
     while ((low[first] >> bit & 1) == 0) ++first;
     best = {s + first, w * 64 + bit};
@@ -120,10 +121,9 @@ std::optional<row_map::place> row_map::find_in_block(std::uint32_t w, range in, 
 }
 
 // The same for wide blocks: neighbours first, at each place, then runs.
-std::optional<row_map::place> row_map::find_wide(std::uint32_t w, range in, std::uint32_t subarrays,
-                                                 std::uint32_t rows) const {
+row_map::place row_map::find_wide(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const {
   const std::uint64_t* const upper = &words_[std::size_t{w} * all_];
-  std::optional<place> best;
+  place best;
   for (std::uint32_t s = in.from; s + subarrays <= in.to; ++s) {
     const std::uint64_t low = and_all(upper + s, subarrays);
     if (low == 0) continue;
@@ -132,7 +132,7 @@ std::optional<row_map::place> row_map::find_wide(std::uint32_t w, range in, std:
     if (begins == 0 && rows > 1 && w + 1 < blocks_) begins = runs_of(low, and_all(upper + all_ + s, subarrays), rows);
     if (begins == 0) continue;
     const std::uint32_t row = w * 64 + static_cast<std::uint32_t>(std::countr_zero(begins));
-    if (!best || row < best->row) best = {s, row};
+    if (best.is_none() || row < best.row) best = {s, row};
   }
   return best;
 }
@@ -178,8 +178,8 @@ std::optional<std::uint32_t> row_map::first_run_of(std::uint32_t s, std::uint32_
 
 // The shortest run that is long enough, and of those the first: vectors have few heights, so that a hole which one has
 // left fits another. (First fit refuses twice as many vectors at 90 %.)
-std::optional<row_map::place> row_map::find_column(range in, std::uint32_t rows) {
-  std::optional<place> best;
+row_map::place row_map::find_column(range in, std::uint32_t rows) {
+  place best;
   std::uint32_t best_run = ~std::uint32_t{0};
   for (std::uint32_t s = in.from; s < in.to && best_run > rows; ++s) {
     if (longest_[s] < rows) continue;
@@ -204,7 +204,7 @@ std::optional<row_map::place> row_map::find_column(range in, std::uint32_t rows)
   return best;
 }
 
-std::optional<row_map::place> row_map::find_tall(range in, std::uint32_t subarrays, std::uint32_t rows) const {
+row_map::place row_map::find_tall(range in, std::uint32_t subarrays, std::uint32_t rows) const {
   for (std::uint32_t s = in.from; s + subarrays <= in.to;) {
     // The last subarray that has no such run: no block has it, so the next one that may be begins behind it.
     std::uint32_t fits = subarrays;
@@ -213,10 +213,10 @@ std::optional<row_map::place> row_map::find_tall(range in, std::uint32_t subarra
       s += fits;
       continue;
     }
-    if (const std::optional<std::uint32_t> row = first_run_of(s, subarrays, rows)) return place{s, *row};
+    if (const std::optional<std::uint32_t> row = first_run_of(s, subarrays, rows)) return {s, *row};
     ++s;
   }
-  return std::nullopt;
+  return {};
 }
 
 // --- for tests ---
@@ -236,9 +236,9 @@ bool row_map::is_consistent() const {
   for (std::uint32_t scope = 0; scope < shape_.banks + (is_across_banks_ ? 1 : 0); ++scope)
     for (std::uint32_t w = 0; w < blocks_; ++w)
       for (std::uint32_t c = 0; c < classes; ++c) {
-        const std::uint32_t bound = widest_[std::size_t{scope} * blocks_ + w][c];
+        const std::uint32_t bound = widest_[(std::size_t{scope} * classes + c) * blocks_ + w];
         const range in = range_of(scope);
-        if (bound < in.to - in.from && find_wide(w, in, bound + 1, std::uint32_t{1} << c)) return false;
+        if (bound < in.to - in.from && !find_wide(w, in, bound + 1, std::uint32_t{1} << c).is_none()) return false;
       }
   for (std::uint32_t bank = 0; bank < shape_.banks; ++bank) {
     std::uint32_t free = 0;

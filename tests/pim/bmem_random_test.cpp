@@ -173,7 +173,8 @@ TEST(pim_row_map, bounds_stay_sound) {
         const auto scope = static_cast<std::uint32_t>(random() % 4);
         const auto subarrays = static_cast<std::uint32_t>(1 + random() % 5);
         const auto rows = static_cast<std::uint32_t>(1 + random() % (random() % 3 != 0 ? 20 : 90));
-        if (const auto taken = map.take_in(scope, subarrays, rows)) live.push_back(*taken);
+        const row_map::place taken = map.take_in(scope, subarrays, rows);
+        if (!taken.is_none()) live.push_back({taken.subarray, taken.row, subarrays, rows});
       } else {
         std::swap(live[random() % live.size()], live.back());
         map.release(live.back());
