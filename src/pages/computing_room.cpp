@@ -11,12 +11,18 @@
 #include <memory>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
-namespace situ::detail {
+namespace situ {
 namespace {
 
+using detail::byte_budget;
+using detail::memory_fill;
+using detail::placement_outcome;
+using detail::placement_report;
+
 // Returns the process's budget for a memory of a file. Never destroyed: objects of static lifetime may hold bytes.
-byte_budget& budget_of(const std::string& path, std::string_view name, std::uint64_t bytes) {
+byte_budget& budget_of_cells(const std::string& path, std::string_view name, std::uint64_t bytes) {
   static std::mutex lock;
   static auto& known = *new std::map<std::string, std::unique_ptr<byte_budget>>;
   std::error_code failed;
@@ -31,66 +37,87 @@ byte_budget& budget_of(const std::string& path, std::string_view name, std::uint
   return *entry;
 }
 
+memory_fill fill_of(const computing_memory_use& memory) {
+  memory_fill row{.memory = {.node = detail::no_node_here, .fill = 1},
+                  .placed_bytes = memory.placed_bytes,
+                  .total_bytes = memory.total_bytes,
+                  .used_bytes = memory.used_bytes};
+  memory.name.copy(row.memory.name, sizeof row.memory.name - 1);
+  return row;
+}
+
+computing_memory read_memory(const machine::tree& tree, machine::node_id id, std::string_view where) {
+  const machine::node& node = tree.at(id);
+  if (node.computes == machine::pim_figures{})
+    throw_error(errc::bad_file,
+                fmt::format("{}: {} has no figures of what it computes; write computes.design = and the numbers of its "
+                            "cells (docs/design/machine.md)",
+                            where, tree.label(id)));
+  const machine::path bus = tree.figures(machine::root_node, id);
+  return {.name = tree.label(id),
+          .figures = node.computes,
+          .bandwidth = bus.best_bandwidth(),
+          .latency_ns = bus.latency(),
+          .pages = {}};
+}
+
 }  // namespace
 
-std::vector<computing_memory> read_computing_memories(const std::string& path) {
+std::vector<computing_memory> read_computing_memories(const memory_kind& kind) {
+  if (kind.from != memory_kind::source::pim)
+    throw_error(errc::bad_argument,
+                "this kind of memory does not compute; give pim:FILE, a machine file with a memory that does "
+                "(machines/pim-bitsimd.toml)");
   std::vector<std::string> where;
-  const machine::tree tree = machine::read_toml(path, &where);
+  const machine::tree tree = machine::read_toml(kind.path, &where);
   std::vector<computing_memory> memories;
   for (const machine::ranked_memory& each : machine::ordering(tree, intent::pim, machine::root_node)) {
-    const machine::node& node = tree.at(each.memory);
-    const std::string name = tree.label(each.memory);
-    if (node.computes == machine::pim_figures{})
-      throw_error(
-          errc::bad_file,
-          fmt::format("{}: {} has no figures of what it computes; write computes.design = and the numbers of its "
-                      "cells (docs/design/machine.md)",
-                      where[each.memory], name));
-    const machine::path bus = tree.figures(machine::root_node, each.memory);
-    memories.push_back({.name = name,
-                        .figures = node.computes,
-                        .bandwidth = bus.best_bandwidth(),
-                        .latency_ns = bus.latency(),
-                        .budget = &budget_of(path, name, node.bytes)});
+    memories.push_back(read_memory(tree, each.memory, where[each.memory]));
+    memories.back().pages = kind.of_pages();
   }
   if (memories.empty())
     throw_error(errc::bad_file,
                 fmt::format("{}: no memory of this machine computes; name a file that has one with memory "
                             "= \"pim\", as machines/pim-bitsimd.toml",
-                            path));
+                            kind.path));
   return memories;
 }
 
-memory_fill fill_of_cells(std::string_view name, std::uint64_t total_bytes, std::uint64_t used_bytes,
-                          std::uint64_t placed_bytes) {
-  memory_fill row{.memory = {.node = no_node_here, .fill = 1},
-                  .placed_bytes = placed_bytes,
-                  .total_bytes = total_bytes,
-                  .used_bytes = used_bytes};
-  name.copy(row.memory.name, sizeof row.memory.name - 1);
-  return row;
+std::string format_uses(std::uint64_t asked_bytes, std::span<const computing_memory_use> memories) {
+  placement_report report;
+  report.asked_bytes = asked_bytes;
+  for (const computing_memory_use& each : memories) {
+    report.memories.push_back(fill_of(each));
+    report.placed_bytes += each.placed_bytes;
+  }
+  if (report.placed_bytes < asked_bytes) report.outcome = placement_outcome::no_room;
+  return format_fills(report);
 }
 
-computing_room::computing_room(const memory_kind& kind) : memories_{read_computing_memories(kind.path)} {
-  for (const computing_memory& each : memories_)
+namespace detail {
+
+computing_room::computing_room(const memory_kind& kind) {
+  for (const computing_memory& each : read_computing_memories(kind)) {
     description_ += fmt::format("{}{}", description_.empty() ? "" : " > ", each.name);
+    memories_.push_back({each.name, &budget_of_cells(kind.path, each.name, each.figures.bytes())});
+  }
   description_ = fmt::format("memory that computes ({}) of {}", description_, kind.path);
 }
 
 placement_report computing_room::take(std::uint64_t bytes) const {
   placement_report report;
   report.asked_bytes = bytes;
-  for (const computing_memory& each : memories_) {
+  for (const memory& each : memories_) {
+    const std::uint64_t total = each.budget->bytes.load(std::memory_order_relaxed);
     const std::uint64_t rest = bytes - report.placed_bytes;
-    const std::uint64_t taken =
-        rest == 0 ? 0 : take_bytes(each.budget->used, each.budget->bytes.load(std::memory_order_relaxed), 1, rest);
+    const std::uint64_t taken = rest == 0 ? 0 : take_bytes(each.budget->used, total, 1, rest);
     report.placed_bytes += taken;
-    memory_fill& row = report.memories.emplace_back(
-        fill_of_cells(each.name, each.figures.bytes(), each.budget->used.load(std::memory_order_relaxed), taken));
-    row.memory.budget = each.budget;
+    report.memories.push_back(fill_of({each.name, total, each.budget->used.load(std::memory_order_relaxed), taken}));
+    report.memories.back().memory.budget = each.budget;
   }
   if (report.placed_bytes < bytes) report.outcome = placement_outcome::no_room;
   return report;
 }
 
-}  // namespace situ::detail
+}  // namespace detail
+}  // namespace situ

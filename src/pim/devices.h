@@ -1,11 +1,12 @@
-// The memories that compute of a kind of memory `pim:FILE`, in the order in which vectors fill them, and the words for
-// where rows are, and for what each memory holds if there is no room.
+// The devices of a kind of memory `pim:FILE`, in the order in which vectors fill them, and the words for where rows are,
+// and for what each device holds if there is no room.
 //
 // Whoever opens such a kind has devices of its own, as each process would: their allocators count their rows. Ordinary
 // pages of the kind, and their budgets (src/pages/computing_room.h), are apart from them.
 #pragma once
 
 #include <situ/machine/pim.h>
+#include <situ/pages/computing_memory.h>
 #include <situ/pages/memory_kind.h>
 
 #include <cstdint>
@@ -16,18 +17,13 @@
 
 namespace situ::pim::detail {
 
-struct device_entry {
-  std::string name;              // the memory's label in the machine file's tree: "pim 1"
-  machine::pim_figures figures;  // with all numbers of its cells
-  std::uint64_t bandwidth = 0;   // of the bus between it and the host, bytes per second; 0: unknown
-  double latency_ns = 0;         // of that bus; 0: unknown
-  memory_kind pages;             // the kind of the pages that stand for its cells
-};
+// A device: name, figures, bus, and the kind of the pages that stand for its cells.
+using device_entry = computing_memory;
 
-// Returns the devices in the ordering for intent::pim, as seen from the whole machine of the file. Throws bad_argument if
-// the kind is not pim:FILE, bad_file if the file cannot be read, has no memory that computes, or lacks the figures of
-// one. cost: reads the file.
-[[nodiscard]] std::vector<device_entry> read_devices(const memory_kind& kind);
+// Returns the devices. Throws as read_computing_memories (situ/pages/computing_memory.h).
+[[nodiscard]] inline std::vector<device_entry> read_devices(const memory_kind& kind) {
+  return read_computing_memories(kind);
+}
 
 // What a device holds, in rows of subarrays.
 struct device_rows {

@@ -217,6 +217,7 @@ TEST(memory_kind, what_cannot_be_had_is_said_with_what_to_do) {
   EXPECT_NE(refusal_of("node:77").find("no such NUMA node"), std::string::npos);
   EXPECT_NE(refusal_of("file:" + scratch.path + "/no/such").find("not there yet"), std::string::npos);
   EXPECT_NE(refusal_of("device:" + scratch.path + "/dax0.0").find("cannot be opened"), std::string::npos);
+  EXPECT_NE(refusal_of("pim:m.toml").find("what several processes share cannot lie in it"), std::string::npos);
   const std::string taken = scratch.path + "/taken";
   std::ofstream{taken} << "somebody's";
   EXPECT_NE(refusal_of("file:" + taken).find("File exists"), std::string::npos) << "it is not ours to unlink";
