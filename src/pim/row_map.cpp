@@ -32,7 +32,7 @@ row_map::range row_map::range_of(std::uint32_t scope) const noexcept {
 // --- changes ---
 
 template <class Change>
-void row_map::change(const block& of, Change change_word) {
+void row_map::change(block of, Change change_word) {
   const std::uint32_t first = of.row / 64;
   const std::uint32_t last = (of.row + of.rows - 1) / 64;
   std::uint64_t* words = &words_[std::size_t{first} * all_ + of.subarray];
@@ -63,7 +63,7 @@ void row_map::count_free(const block& of, bool is_free) {
   }
 }
 
-void row_map::take(const block& taken, std::uint32_t scope) {
+void row_map::take(block taken, std::uint32_t scope) {
   change(taken, [](std::uint64_t& word, std::uint64_t mask) { word &= ~mask; });
   for (std::uint32_t s = taken.subarray; s < taken.subarray + taken.subarrays; ++s) {
     free_rows_[s] = static_cast<std::uint16_t>(free_rows_[s] - taken.rows);

@@ -93,9 +93,9 @@ class row_map {
   void each_run(Word word_at, Use use) const;
   std::optional<std::uint32_t> first_run_of(std::uint32_t s, std::uint32_t subarrays, std::uint32_t rows) const;
 
-  void take(const block& taken, std::uint32_t scope);
+  void take(block taken, std::uint32_t scope);
   template <class Change>
-  void change(const block& of, Change change_word);
+  void change(block of, Change change_word);
   void count_free(const block& of, bool is_free);
   void count_bank(std::uint32_t bank, std::uint32_t granules, bool is_free);
   void raise_bounds(const block& of);
