@@ -140,6 +140,7 @@ void cell_storage::write_vertical(const block& where, const element_form& form, 
 
 void cell_storage::read_vertical(const block& where, const element_form& form, std::uint64_t first, std::byte* values,
                                  std::uint64_t count) const {
+  const instruction_set set = best_instruction_set();
   std::array<std::byte, word_bits * 8> part{};
   while (count > 0) {
     const auto column = static_cast<std::uint32_t>(first % shape_.columns);
@@ -148,9 +149,9 @@ void cell_storage::read_vertical(const block& where, const element_form& form, s
     const std::uint64_t* from =
         word_of(where.subarray + static_cast<std::uint32_t>(first / shape_.columns), where.row, column);
     if (taken == word_bits) {
-      from_planes(from, tile_words, form.bits, form.sign_extends, form.host_bytes, values);
+      from_planes(set, from, tile_words, form.bits, form.sign_extends, form.host_bytes, values);
     } else {
-      from_planes(from, tile_words, form.bits, form.sign_extends, form.host_bytes, part.data());
+      from_planes(set, from, tile_words, form.bits, form.sign_extends, form.host_bytes, part.data());
       std::memcpy(values, part.data() + std::size_t{shift} * form.host_bytes, std::size_t{taken} * form.host_bytes);
     }
     values += std::size_t{taken} * form.host_bytes;

@@ -78,12 +78,52 @@ SITU_PIM_AVX2 void to_planes_avx2(const std::byte* elements, unsigned host_bytes
 #endif
 
 // elements[i] = its bytes, byte k of which is bytes[k][i].
-template <unsigned Bytes>
-void join(const std::uint8_t (*bytes)[group], std::byte* elements) noexcept {
-  auto* to = reinterpret_cast<std::uint8_t*>(elements);
-  for (unsigned i = 0; i < group; ++i)
-    for (unsigned k = 0; k < Bytes; ++k) to[i * Bytes + k] = bytes[k][i];
+template <class Element>
+SITU_PIM_BODY void join(const std::uint8_t (*bytes)[group], std::byte* elements) noexcept {
+  Element joined[group];
+  for (unsigned i = 0; i < group; ++i) joined[i] = bytes[0][i];
+  for (unsigned k = 1; k < sizeof(Element); ++k)
+    for (unsigned i = 0; i < group; ++i)
+      joined[i] = static_cast<Element>(joined[i] | static_cast<Element>(bytes[k][i]) << (8 * k));
+  std::memcpy(elements, joined, sizeof joined);
 }
+
+// The bytes of a column of 8 x 64 bits: byte i gets bit i of each plane.
+SITU_PIM_BODY void turn(const std::uint64_t (&planes)[8], std::uint8_t* bytes) noexcept {
+  std::uint64_t turned[8] = {};
+  for (unsigned b = 0; b < 8; ++b)
+    for (unsigned j = 0; j < 8; ++j) turned[j] |= ((planes[b] >> (8 * j)) & 0xff) << (8 * b);
+  for (std::uint64_t& eight : turned) eight = transpose_bits(eight);
+  std::memcpy(bytes, turned, sizeof turned);
+}
+
+SITU_PIM_BODY void from_planes_body(const std::uint64_t* planes, std::size_t stride, unsigned bits, bool sign_extends,
+                                    unsigned host_bytes, std::byte* elements) noexcept {
+  alignas(64) std::uint8_t bytes[8][group];
+  const std::uint64_t above = sign_extends ? planes[(bits - 1) * stride] : 0;
+  for (unsigned k = 0; k < host_bytes; ++k) {
+    std::uint64_t eight[8];
+    for (unsigned b = 0; b < 8; ++b) eight[b] = 8 * k + b < bits ? planes[(8 * k + b) * stride] : above;
+    turn(eight, bytes[k]);
+  }
+  switch (host_bytes) {
+    case 1: return join<std::uint8_t>(bytes, elements);
+    case 2: return join<std::uint16_t>(bytes, elements);
+    case 4: return join<std::uint32_t>(bytes, elements);
+    default: return join<std::uint64_t>(bytes, elements);
+  }
+}
+
+#if SITU_PIM_X86
+SITU_PIM_AVX2 void from_planes_avx2(const std::uint64_t* planes, std::size_t stride, unsigned bits, bool sign_extends,
+                                    unsigned host_bytes, std::byte* elements) noexcept {
+  from_planes_body(planes, stride, bits, sign_extends, host_bytes, elements);
+}
+SITU_PIM_AVX512 void from_planes_avx512(const std::uint64_t* planes, std::size_t stride, unsigned bits,
+                                        bool sign_extends, unsigned host_bytes, std::byte* elements) noexcept {
+  from_planes_body(planes, stride, bits, sign_extends, host_bytes, elements);
+}
+#endif
 
 }  // namespace
 
@@ -96,26 +136,15 @@ void to_planes(instruction_set set, const std::byte* elements, unsigned host_byt
   to_planes_portable(elements, host_bytes, bits, planes, stride);
 }
 
-void from_planes(const std::uint64_t* planes, std::size_t stride, unsigned bits, bool sign_extends, unsigned host_bytes,
-                 std::byte* elements) noexcept {
-  alignas(64) std::uint8_t bytes[8][group];
-  const std::uint64_t above = sign_extends ? planes[(bits - 1) * stride] : 0;
-  for (unsigned k = 0; k < host_bytes; ++k) {
-    std::uint64_t eight[8];
-    for (unsigned b = 0; b < 8; ++b) eight[b] = 8 * k + b < bits ? planes[(8 * k + b) * stride] : above;
-    for (unsigned j = 0; j < 8; ++j) {
-      std::uint64_t of_group = 0;
-      for (unsigned b = 0; b < 8; ++b) of_group |= ((eight[b] >> (8 * j)) & 0xff) << (8 * b);
-      of_group = transpose_bits(of_group);
-      std::memcpy(bytes[k] + 8 * j, &of_group, 8);
-    }
-  }
-  switch (host_bytes) {
-    case 1: return join<1>(bytes, elements);
-    case 2: return join<2>(bytes, elements);
-    case 4: return join<4>(bytes, elements);
-    default: return join<8>(bytes, elements);
-  }
+void from_planes(instruction_set set, const std::uint64_t* planes, std::size_t stride, unsigned bits, bool sign_extends,
+                 unsigned host_bytes, std::byte* elements) noexcept {
+#if SITU_PIM_X86
+  if (set == instruction_set::avx512)
+    return from_planes_avx512(planes, stride, bits, sign_extends, host_bytes, elements);
+  if (set == instruction_set::avx2) return from_planes_avx2(planes, stride, bits, sign_extends, host_bytes, elements);
+#endif
+  (void)set;
+  from_planes_body(planes, stride, bits, sign_extends, host_bytes, elements);
 }
 
 }  // namespace situ::pim

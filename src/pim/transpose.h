@@ -12,8 +12,8 @@ namespace situ::pim {
 // pre: bits <= 8 * host_bytes; the processor has the instructions.
 void to_planes(instruction_set set, const std::byte* elements, unsigned host_bytes, unsigned bits,
                std::uint64_t* planes, std::size_t stride) noexcept;
-// Makes 64 elements of planes. sign_extends: whether the bits above `bits` are the last plane, else zero.
-void from_planes(const std::uint64_t* planes, std::size_t stride, unsigned bits, bool sign_extends, unsigned host_bytes,
-                 std::byte* elements) noexcept;
+// Makes 64 elements of planes. pre: as above. sign_extends: whether the bits above `bits` are the last plane, else zero.
+void from_planes(instruction_set set, const std::uint64_t* planes, std::size_t stride, unsigned bits, bool sign_extends,
+                 unsigned host_bytes, std::byte* elements) noexcept;
 
 }  // namespace situ::pim

@@ -157,15 +157,23 @@ TEST(pim_cell_storage, refuses_what_is_outside) {
 }
 
 TEST(pim_transpose, is_the_same_with_all_instructions) {
+  using situ::pim::instruction_set;
   std::mt19937_64 random{1};
-  for (const unsigned bytes : {1U, 2U, 4U, 8U}) {
-    std::vector<std::byte> elements(64 * bytes);
-    for (std::byte& one : elements) one = static_cast<std::byte>(random());
-    for (unsigned bits = 1; bits <= 8 * bytes; ++bits) {
-      std::vector<std::uint64_t> plain(64), other(64);
-      to_planes(situ::pim::instruction_set::portable, elements.data(), bytes, bits, plain.data(), 1);
-      to_planes(situ::pim::best_instruction_set(), elements.data(), bytes, bits, other.data(), 1);
-      ASSERT_EQ(plain, other) << bytes << ", " << bits;
+  for (const auto set : {instruction_set::avx2, instruction_set::avx512}) {
+    if (!has(set)) continue;
+    for (const unsigned bytes : {1U, 2U, 4U, 8U}) {
+      std::vector<std::byte> elements(64 * bytes), back(64 * bytes), other_back(64 * bytes);
+      for (std::byte& one : elements) one = static_cast<std::byte>(random());
+      for (unsigned bits = 1; bits <= 8 * bytes; ++bits) {
+        std::vector<std::uint64_t> plain(64), other(64);
+        to_planes(instruction_set::portable, elements.data(), bytes, bits, plain.data(), 1);
+        to_planes(set, elements.data(), bytes, bits, other.data(), 1);
+        ASSERT_EQ(plain, other) << bytes << ", " << bits;
+        from_planes(instruction_set::portable, plain.data(), 1, bits, true, bytes, back.data());
+        from_planes(set, plain.data(), 1, bits, true, bytes, other_back.data());
+        ASSERT_EQ(back, other_back) << bytes << ", " << bits;
+      }
+      EXPECT_EQ(back, elements);  // of all bits
     }
   }
 }
