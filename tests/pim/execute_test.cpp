@@ -226,6 +226,33 @@ TEST(pim_execute, refuses_blocks_that_do_not_fit) {
   EXPECT_THAT(refusal(named("nowhere", 0), {}), HasSubstr("no block says which subarrays"));
 }
 
+TEST(pim_execute, names_the_column_where_cells_differ) {
+  cell_storage cells{shape};
+  cells.write({2, 0, 1, 1}, dimension::vertical, 1, 3001, std::vector<std::uint64_t>{1});
+  micro_program program = named("unequal", 1);
+  program.aap({0, 0}, own_row::t2);
+  program.aap(own_row::zero, own_row::t3);
+  program.aap(own_row::t2_t3, {0, 1});
+  const block operands[] = {{0, 0, 6, 2}};
+  for (const unsigned threads : {1U, 3U}) {
+    executor with{threads};
+    try {
+      (void)with.run(cells, program, {operands});
+      ADD_FAILURE() << "nothing was refused";
+    } catch (const situ::error& refused) {
+      EXPECT_EQ(refused.code(), situ::errc::bad_argument);
+      EXPECT_THAT(refused.what(), HasSubstr("program unequal: command 2 (aap t2+t3, operand 0 bit 1), in subarray 2"));
+      EXPECT_THAT(refused.what(), HasSubstr("column 3001"));
+    }
+  }
+}
+
+TEST(pim_execute, refuses_a_product_over_its_factors) {
+  const auto multiply = make_program(pim_design::imi, {.what = operation::multiply, .bits = 4});
+  const block over[] = {{0, 0, 1, 4}, {0, 4, 1, 4}, {0, 0, 1, 4}};
+  EXPECT_THAT(refusal(multiply, {over}), HasSubstr("MUL.V.I4: command"));
+}
+
 TEST(pim_execute, refuses_threads_and_instructions_that_are_not_there) {
   EXPECT_THROW(executor{0}, situ::error);
   if (!has(instruction_set::avx512)) {
