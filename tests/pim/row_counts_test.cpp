@@ -15,7 +15,7 @@ using namespace situ::pim;
 using situ::machine::pim_design;
 
 std::pair<std::size_t, std::size_t> aap_ap(pim_design design, const operation_spec& spec) {
-  const micro_program program = make_majority_program(design, spec);
+  const micro_program program = make_program(design, spec);
   const auto aap = static_cast<std::size_t>(
       std::ranges::count_if(program.commands, [](const command& step) { return step.op == micro_op::aap; }));
   return {aap, program.commands.size() - aap};

@@ -1,4 +1,5 @@
-// A subarray on which the tests of row programs run operations, and what the host gets for them.
+// A subarray on which the tests of row programs run operations: with checks of what the programs read, and with results
+// over operands.
 #pragma once
 
 #include <situ/machine/pim.h>
@@ -8,42 +9,32 @@
 #include <string>
 #include <vector>
 
+#include "host_model.h"
 #include "pim/cell_storage.h"
 #include "pim/execute.h"
-#include "pim/programs.h"
 
-namespace situ::pim::test {
+namespace situ::test {
 
-using elements = std::vector<std::uint64_t>;
-
-// The operands of an operation, an element for each column; those that it does not have are empty.
-struct operand_values {
-  elements condition, a, b, c, result, mask;
-};
+// Whether the result of an operation has rows of its own, or those of operand a.
+enum class result_place : std::uint8_t { apart, over_a };
 
 class row_machine {
  public:
   explicit row_machine(std::uint32_t columns, std::uint32_t rows = 1024)
-      : cells_{geometry{.rows = rows, .columns = columns, .subarrays = 1, .banks = 1}} {}
+      : cells_{pim::geometry{.rows = rows, .columns = columns, .subarrays = 1, .banks = 1}} {}
 
-  // Makes the design's program, checks that it reads nothing undefined, runs it, and returns the result's elements (of
-  // reduce_sum: the sum). over_a: the result goes over operand a.
-  elements run(machine::pim_design design, const operation_spec& spec, const operand_values& values,
-               bool over_a = false);
-
-  // What the last run has done.
-  [[nodiscard]] const execution& done() const noexcept { return done_; }
+  // Makes the design's program, checks that it reads nothing undefined (a result's old contents are, unless there is a
+  // mask), runs it, and returns the result's elements, or of reduce_sum the sum.
+  std::vector<std::uint64_t> run(machine::pim_design design, const pim::operation_spec& spec, const pim_values& values,
+                                 result_place place = result_place::apart);
 
  private:
-  cell_storage cells_;
-  executor executor_;
-  execution done_;
+  pim::cell_storage cells_;
+  pim::executor executor_;
 };
 
-// Returns what the host gets: the result's elements, with those that the mask leaves alone.
-elements expected(const operation_spec& spec, const operand_values& values);
+// Returns "" if these are the host's results, else the first element that differs, in words.
+std::string difference(const pim::operation_spec& spec, const pim_values& values,
+                       const std::vector<std::uint64_t>& got);
 
-// Returns "" if both have the same elements, else the first that differ, in words.
-std::string difference(const operation_spec& spec, const operand_values& values, const elements& got);
-
-}  // namespace situ::pim::test
+}  // namespace situ::test

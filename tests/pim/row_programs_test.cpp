@@ -4,15 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
 #include <ranges>
 
+#include "pim/programs.h"
 #include "row_machine.h"
 
 namespace {
 
 using namespace situ::pim;
-using namespace situ::pim::test;
+using namespace situ::test;
 using situ::machine::pim_design;
 
 constexpr pim_design designs[] = {pim_design::ambit, pim_design::simdram};
@@ -34,45 +34,11 @@ auto all_operations() {
          std::views::transform([](int what) { return static_cast<operation>(what); });
 }
 
-// All pairs of 8-bit elements, in 65,536 columns; the other operands are random.
-operand_values all_pairs() {
-  operand_values values;
-  std::mt19937_64 random{8};
-  for (std::uint64_t i = 0; i < 65536; ++i) {
-    values.a.push_back(i & 255);
-    values.b.push_back(i >> 8);
-    for (elements* other : {&values.c, &values.condition, &values.mask, &values.result}) other->push_back(random());
-  }
-  return values;
-}
-
-// Elements near the ends of the number line, and others.
-std::uint64_t edge(std::mt19937_64& random, unsigned bits) {
-  const std::uint64_t near = random() % 3;
-  switch (random() % 4) {
-    case 0: return near - 1;
-    case 1: return (std::uint64_t{1} << (bits - 1)) + near - 1;
-    case 2: return std::uint64_t{1} << random() % bits;
-    default: return random();
-  }
-}
-
-operand_values edges(std::size_t count, unsigned bits, std::uint64_t seed) {
-  operand_values values;
-  std::mt19937_64 random{seed};
-  for (std::size_t i = 0; i < count; ++i) {
-    values.a.push_back(edge(random, bits));
-    values.b.push_back(random() % 4 == 0 ? values.a.back() : edge(random, bits));
-    for (elements* other : {&values.c, &values.condition, &values.mask, &values.result}) other->push_back(random());
-  }
-  return values;
-}
-
 class row_programs : public testing::TestWithParam<pim_design> {};
 
 TEST_P(row_programs, agree_with_the_host_for_all_pairs_of_8_bits) {
   row_machine machine{65536, 256};
-  const operand_values values = all_pairs();
+  const pim_values values = all_pairs();
   for (const operation what : all_operations())
     for (const bool is_signed : {false, true})
       for (const mask_use mask : masks) {
@@ -84,7 +50,7 @@ TEST_P(row_programs, agree_with_the_host_for_all_pairs_of_8_bits) {
 
 TEST_P(row_programs, multiply_to_twice_the_width_for_all_pairs_of_8_bits) {
   row_machine machine{65536, 256};
-  const operand_values values = all_pairs();
+  const pim_values values = all_pairs();
   for (const bool is_signed : {false, true})
     for (const mask_use mask : masks) {
       const operation_spec spec{
@@ -96,7 +62,7 @@ TEST_P(row_programs, multiply_to_twice_the_width_for_all_pairs_of_8_bits) {
 TEST_P(row_programs, agree_with_the_host_for_edges_of_all_widths) {
   row_machine machine{2112};  // a whole tile, and 64 columns of another one
   for (unsigned bits = 1; bits <= 64; ++bits) {
-    const operand_values values = edges(2112, bits, bits);
+    const pim_values values = random_values(bits, 2112, bits);
     for (const operation what : all_operations()) {
       const bool multiplies = what == operation::multiply || what == operation::multiply_add;
       if (multiplies && bits > 12 && bits % 13 != 0 && bits < 64) continue;
@@ -116,7 +82,7 @@ TEST_P(row_programs, multiply_to_twice_the_width_for_edges) {
   for (const unsigned bits : {1, 2, 3, 5, 16, 31, 32})
     for (const bool is_signed : {false, true}) {
       const operation_spec spec{.what = operation::multiply, .bits = bits, .is_signed = is_signed, .wide = true};
-      const operand_values values = edges(2048, bits, bits);
+      const pim_values values = random_values(bits, 2048, bits);
       ASSERT_EQ(difference(spec, values, machine.run(GetParam(), spec, values)), "");
     }
 }
@@ -124,7 +90,7 @@ TEST_P(row_programs, multiply_to_twice_the_width_for_edges) {
 TEST_P(row_programs, take_scalars) {
   row_machine machine{64 * 7};
   for (const unsigned bits : {1, 2, 7, 8, 32, 64}) {
-    const operand_values values = edges(64 * 7, bits, bits);
+    const pim_values values = random_values(bits, 64 * 7, bits);
     for (const operation what : all_operations()) {
       if (!may_have_scalar(what) && !needs_scalar(what)) continue;
       for (const std::uint64_t scalar : {0ull, 1ull, 2ull, 5ull, 7ull, 119ull, 0x5555555555555555ull, ~0ull, ~6ull})
@@ -141,8 +107,8 @@ TEST_P(row_programs, take_scalars) {
 TEST_P(row_programs, may_write_their_result_over_an_input) {
   row_machine machine{2048};
   for (const unsigned bits : {1, 2, 3, 8, 33}) {
-    operand_values values = edges(2048, bits, bits);
-    values.result = values.a;
+    pim_values values = random_values(bits, 2048, bits);
+    values.before = values.a;
     for (const operation what : all_operations()) {
       if (!may_go_over_a(what)) continue;
       for (const bool is_signed : {false, true})
@@ -150,7 +116,7 @@ TEST_P(row_programs, may_write_their_result_over_an_input) {
           operation_spec spec{.what = what, .bits = bits, .is_signed = is_signed, .mask = mask};
           if (needs_scalar(what)) spec.scalar = 2;
           if (result_bits(spec) != bits) continue;
-          ASSERT_EQ(difference(spec, values, machine.run(GetParam(), spec, values, true)), "");
+          ASSERT_EQ(difference(spec, values, machine.run(GetParam(), spec, values, result_place::over_a)), "");
         }
     }
   }
@@ -161,7 +127,7 @@ TEST_P(row_programs, that_multiply_refuse_to_destroy_their_operand) {
   row_machine machine{64};
   const operation_spec spec{.what = operation::multiply, .bits = 8, .is_signed = false};
   try {
-    machine.run(GetParam(), spec, edges(64, 8, 1), true);
+    machine.run(GetParam(), spec, random_values(8, 64, 1), result_place::over_a);
     FAIL() << "no error";
   } catch (const situ::error& error) {
     EXPECT_EQ(error.code(), situ::errc::bad_argument);
@@ -178,11 +144,11 @@ TEST_P(row_programs, for_horizontal_elements_are_logic) {
     if (needs_scalar(what)) spec.scalar = 1;
     const bool logic = what <= operation::logic_xnor || what == operation::select;
     if (logic) {
-      EXPECT_GT(make_majority_program(GetParam(), spec).commands.size(), 0u) << text(spec);
+      EXPECT_GT(make_program(GetParam(), spec).commands.size(), 0u) << text(spec);
       continue;
     }
     try {
-      (void)make_majority_program(GetParam(), spec);
+      (void)make_program(GetParam(), spec);
       ADD_FAILURE() << text(spec) << ": no error";
     } catch (const situ::error& error) {
       EXPECT_EQ(error.code(), situ::errc::not_supported);
@@ -194,8 +160,9 @@ TEST_P(row_programs, for_horizontal_elements_are_logic) {
 
 TEST_P(row_programs, work_on_rows_of_horizontal_elements) {
   row_machine machine{65536, 16};
-  operand_values values = all_pairs();
-  for (elements* all : {&values.a, &values.b, &values.condition, &values.mask, &values.result}) all->resize(8192);
+  pim_values values = all_pairs();
+  for (auto* all : {&values.a, &values.b, &values.c, &values.condition, &values.mask, &values.before})
+    all->resize(8192);
   for (const operation what : all_operations()) {
     if (what > operation::logic_xnor && what != operation::select) continue;
     for (const mask_use mask : masks) {
