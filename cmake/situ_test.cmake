@@ -35,10 +35,9 @@ set(SITU_CORE_TESTS
   at_test barrier_test bodies_test collective_test collective_loss_test completion_test finish_test future_test launch_test loss_test ordering_test payload_test
   place_threads_test stack_test standstill_test team_test wait_test
   graph_test graph_at_test graph_offload_test
-  pim_execute_test
   pool_test pool_damage_test pool_move_test
   rmem_test rmem_chains_test rmem_region_test rmem_replicas_test
-  pim_bmem_test
+  pim_bmem_test pim_execute_test
   task_graph_test place_graph_test queue_test task_pool_test
   death_told_test regress_test
   hostile_cell_test hostile_wire_test graph_message_replay_test pool_replay_test rmem_replay_test cluster_replay_test frames_replay_test)

@@ -180,13 +180,15 @@ json figure_list(const samples& found) {
     std::string what, subject, figure;
     words >> what >> subject >> figure;
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    json each = json::array();
+    for (const double value : values) each.push(value);
     list.push({{"experiment", what},
                {"subject", subject},
                {"figure", figure},
                {"median", median(values)},
                {"least", *least},
                {"most", *most},
-               {"samples", values.size()}});
+               {"samples", std::move(each)}});
   }
   return list;
 }

@@ -6,14 +6,13 @@
 #include <situ/pim/vector.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
-#include <optional>
 #include <random>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,79 +32,82 @@ int rounds() { return is_quick() ? 1 : 9; }
 
 // --- allocators ---
 
-using figures = std::map<std::string, double>;
+using sample_map = std::map<std::string, std::vector<double>>;  // by "EXPERIMENT SUBJECT FIGURE"
 
-// The figures of one measurement; nothing if the library that the subject preloads is not installed.
-std::optional<figures> measure(const std::string& what, const std::string& subject, const char* library,
-                               const std::vector<std::string>& more = {}) {
-  static const std::string program = situ::os::find_program("situ_bench_pim_allocators");
-  std::vector<std::string> words{program, "--measure", what, subject};
-  words.insert(words.end(), more.begin(), more.end());
-  std::vector<std::string> variables = situ::os::own_environment(std::vector<std::string_view>{"LD_PRELOAD"});
-  if (library != nullptr) variables.push_back(std::string{"LD_PRELOAD="} + library);
-  const situ::os::exec_texts arguments{words}, environment{variables};
-  const auto ended = situ::os::run_and_capture({.file = program.c_str(),
-                                                .arguments = arguments,
-                                                .environment = &environment,
-                                                .errors = situ::os::program::nothing});
+// All samples of some experiments; the program takes the subjects in turns, each in processes of its own.
+sample_map measure(const std::string& experiments) {
+  const std::string program = situ::os::find_program("situ_bench_pim_allocators");
+  const std::vector<std::string> words{program, fmt::format("{}", rounds()), experiments};
+  const situ::os::exec_texts arguments{words};
+  const auto ended = situ::os::run_and_capture(
+      {.file = program.c_str(), .arguments = arguments, .errors = situ::os::program::nothing});
   if (!ended || !ended->end.is_success())
-    situ::throw_error(situ::errc::bad_launch, fmt::format("{} {} {} has failed", program, what, subject));
-  std::istringstream lines{ended->output};
-  std::string name, loaded;
-  lines >> name >> loaded;
-  if (library != nullptr && loaded.find(library) == std::string::npos) return std::nullopt;
-  figures found;
-  for (double value = 0; lines >> name >> value;) found[name] = value;
+    situ::throw_error(situ::errc::bad_launch, fmt::format("{} {} has failed", program, experiments));
+  sample_map found;
+  const nlohmann::json result = nlohmann::json::parse(ended->output);
+  for (const nlohmann::json& each : result.at("figures"))
+    found[fmt::format("{} {} {}", each.at("experiment").get<std::string>(), each.at("subject").get<std::string>(),
+                      each.at("figure").get<std::string>())] = each.at("samples").get<std::vector<double>>();
   return found;
 }
 
-struct allocator {
-  const char* name;
-  const char* subject;  // of the program
-  const char* library;
-  bool is_slow = false;  // a thousand times
-};
-constexpr allocator allocators[] = {{"malloc", "malloc", nullptr},
-                                    {"bmem", "bmem", nullptr},
-                                    {"jemalloc", "malloc", "libjemalloc.so.2"},
-                                    {"mimalloc", "malloc", "libmimalloc.so.2"},
-                                    {"tcmalloc", "malloc", "libtcmalloc_minimal.so.4"},
-                                    {"paper", "paper", nullptr, true}};
-
-// One case for each figure of an experiment that has all allocators; the counterpart is malloc, or its `against`.
-struct measured_case {
-  std::string name, figure, against;
-};
-
-void compare(const std::string& what, const std::vector<std::string>& more, const std::vector<measured_case>& cases) {
-  if (std::ranges::none_of(cases, [](const measured_case& each) { return is_wanted(each.name.c_str()); })) return;
-  std::vector<std::vector<samples>> found(cases.size());
-  std::vector<std::vector<double>> counterparts(cases.size());
-  for (auto& each : found)
-    for (const allocator& subject : allocators) each.push_back({subject.name});
-  for (int round = 0; round < rounds(); ++round)
-    for (std::size_t subject = 0; subject < std::size(allocators); ++subject) {
-      const allocator& which = allocators[subject];
-      if (which.is_slow && round > 2) continue;
-      const auto of = measure(what, which.subject, which.library, more);
-      if (!of) continue;
-      for (std::size_t i = 0; i < cases.size(); ++i) {
-        if (const auto at = of->find(cases[i].figure); at != of->end()) found[i][subject].ns.push_back(at->second);
-        if (subject == 0) counterparts[i].push_back(of->at(cases[i].against));
-      }
-    }
-  for (std::size_t i = 0; i < cases.size(); ++i)
-    if (is_wanted(cases[i].name.c_str())) job_bench::print(cases[i].name.c_str(), found[i], counterparts[i]);
+// Prints a case that has a figure of an experiment for all allocators; the counterpart is malloc.
+void print_allocators(const std::string& name, const sample_map& from, const std::string& experiment,
+                      const char* figure) {
+  std::vector<samples> all{{"malloc"}, {"bmem"}, {"jemalloc"}, {"mimalloc"}, {"tcmalloc"}, {"paper"}};
+  for (samples& each : all)
+    if (const auto found = from.find(fmt::format("{} {} {}", experiment, each.name, figure)); found != from.end())
+      each.ns = found->second;
+  if (is_wanted(name.c_str())) job_bench::print(name.c_str(), all);
 }
 
-void compare_threads(const std::string& name, const std::string& direction, const std::string& bytes) {
-  if (!is_wanted(name.c_str())) return;
-  std::vector<samples> all{{"one"}, {"two"}, {"eight"}};
-  constexpr const char* threads[] = {"1", "2", "8"};
-  for (int round = 0; round < rounds(); ++round)
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i].ns.push_back(measure("malloc_test", "bmem", nullptr, {direction, bytes, threads[i]})->at("wall_ns"));
-  job_bench::print(name.c_str(), all);
+// Prints a case that has one allocator by one, two and eight threads.
+void print_threads(const std::string& name, const sample_map& from, const std::string& experiment) {
+  const auto by = [&](const char* threads) { return from.at(fmt::format("{}_{} bmem wall_ns", experiment, threads)); };
+  if (is_wanted(name.c_str())) job_bench::print(name.c_str(), {{"one", by("1")}, {"two", by("2")}, {"eight", by("8")}});
+}
+
+void full_arrays() {
+  for (const char* const direction : {"horizontal", "vertical"}) {
+    const std::string experiment = fmt::format("full_{}", direction), reused = experiment + "_reused";
+    if (!is_wanted(experiment.c_str()) && !is_wanted(reused.c_str())) continue;
+    const sample_map found = measure(experiment);
+    print_allocators(experiment, found, experiment, "fresh_ns");
+    print_allocators(reused, found, experiment, "reused_ns");
+  }
+}
+
+struct pair_size {
+  const char* direction;
+  const char* bytes;
+  std::string pair, threads;  // cases
+};
+
+void pairs() {
+  std::vector<pair_size> all;
+  const auto add = [&](const char* direction, char letter, std::initializer_list<const char*> sizes) {
+    for (const char* const bytes : sizes)
+      all.push_back(
+          {direction, bytes, fmt::format("pair_{}_{}", letter, bytes), fmt::format("threads_{}_{}", letter, bytes)});
+  };
+  add("horizontal", 'h', {"8", "64", "128", "512", "1024", "4096"});
+  add("vertical", 'v', {"8", "16", "32", "64", "128"});
+  if (std::ranges::none_of(
+          all, [](const pair_size& each) { return is_wanted(each.pair.c_str()) || is_wanted(each.threads.c_str()); }))
+    return;
+  const sample_map found = measure("malloc_test");
+  for (const pair_size& each : all) {
+    const std::string experiment = fmt::format("malloc_test_{}_{}", each.direction, each.bytes);
+    print_allocators(each.pair, found, experiment + "_1", "wall_ns");
+    print_threads(each.threads, found, experiment);
+  }
+}
+
+void mixed_shapes() {
+  if (!is_wanted("mixed_allocate") && !is_wanted("mixed_free")) return;
+  const sample_map found = measure("mixed");
+  print_allocators("mixed_allocate", found, "mixed", "allocate_ns");
+  print_allocators("mixed_free", found, "mixed", "free_ns");
 }
 
 // --- simulation ---
@@ -191,19 +193,9 @@ void simulate_all() {
 
 int main(int argc, char** argv) {
   const situ::runtime job{argc, argv};
-  compare("full_horizontal", {},
-          {{"full_horizontal", "fresh_ns", "fresh_ns"}, {"full_horizontal_reused", "reused_ns", "reused_ns"}});
-  compare("full_vertical", {},
-          {{"full_vertical", "fresh_ns", "fresh_ns"}, {"full_vertical_reused", "reused_ns", "reused_ns"}});
-  for (const auto& [direction, letter, sizes] :
-       {std::tuple{"horizontal", "h", std::vector{"8", "64", "128", "512", "1024", "4096"}},
-        std::tuple{"vertical", "v", std::vector{"8", "16", "32", "64", "128"}}})
-    for (const char* const bytes : sizes) {
-      compare("malloc_test", {direction, bytes, "1"},
-              {{fmt::format("pair_{}_{}", letter, bytes), "wall_ns", "wall_ns"}});
-      compare_threads(fmt::format("threads_{}_{}", letter, bytes), direction, bytes);
-    }
-  compare("mixed", {}, {{"mixed_allocate", "allocate_ns", "allocate_ns"}, {"mixed_free", "free_ns", "free_ns"}});
+  full_arrays();
+  pairs();
+  mixed_shapes();
   simulate_all();
   job_bench::print_end();
 }

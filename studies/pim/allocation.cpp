@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -97,6 +98,20 @@ grid malloc_test(const figures& found) {
   return table;
 }
 
+// Blocks of many shapes, on a device that is nearly full.
+grid mixed_shapes(const figures& found) {
+  grid table{"blocks of mixed shapes: nanoseconds of an allocation and of a free, and how many are refused",
+             {"blocks", "live", "allocator", "allocation", "free", "refused"},
+             {}};
+  for (const auto& [experiment, words, live] :
+       {std::array{"mixed", "rectangles", "80 %"}, std::array{"vectors", "in pieces if need be", "90 %"}})
+    for (const char* const subject : {"bmem", "paper"})
+      table.lines.push_back({words, live, subject, cell(found.of(experiment, subject, "allocate_ns")),
+                             cell(found.of(experiment, subject, "free_ns")),
+                             cell(found.of(experiment, subject, "refused_percent_of_the_second_half"), " %")});
+  return table;
+}
+
 void add_words(study_part& part) {
   part.notes = {
       "Figures 6 and 7 in the paper's words: 39.83, 81.11 and 92.73 % above linear scaling with 2, 4 and 8 threads, "
@@ -122,7 +137,7 @@ study_part allocation(const study_context& context) {
     return part;
   }
   const program_result result = run_program({os::find_program(std::string{program}), context.is_quick ? "1" : "5",
-                                             "full_horizontal", "full_vertical", "malloc_test"},
+                                             "full_horizontal", "full_vertical", "malloc_test", "mixed", "vectors"},
                                             context.is_stopped);
   if (result.was_stopped) return part;
   if (result.exit_code != 0) {
@@ -132,6 +147,7 @@ study_part allocation(const study_context& context) {
   const figures found{nlohmann::json::parse(result.output)};
   add_full_array(part, found);
   part.grids.push_back(malloc_test(found));
+  part.grids.push_back(mixed_shapes(found));
   add_words(part);
   return part;
 }

@@ -1,4 +1,4 @@
-// How vectors.h's functions reach the operations, without types.
+// How the functions of situ/pim/vector.h reach the operations, without types.
 #pragma once
 
 #include <situ/pim/detail/vector_core.h>
