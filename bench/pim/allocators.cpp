@@ -65,7 +65,7 @@ figures measure(const request& asked, Subject& subject) {
                  steps_of(asked, 200'000));
   }
   if (asked.what == "mixed") return mixed_shapes(subject, 0.8, asked.subject == "paper" ? 6000 : 400'000);
-  if (asked.what == "vectors") return vectors(subject, 0.9, asked.subject == "paper" ? 2000 : 12'000);
+  if (asked.what == "vectors") return vectors(subject, 0.9, 12'000);
   throw std::runtime_error{"no such case: " + asked.what};
 }
 
