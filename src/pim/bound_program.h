@@ -55,7 +55,6 @@ enum class row_fault : std::uint8_t {
   none,
   unequal_cells,      // two rows were opened together, and a column of theirs differs
   written_constant,   // a command's second address is a constant, or a triple with one
-  destroyed_row,      // it reads a row whose contents a command before it has destroyed
   not_a_row_command,  // the design has no such command
 };
 

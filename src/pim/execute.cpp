@@ -23,7 +23,6 @@ bool is_shift(const bound_command& step) noexcept {
 std::string_view in_words(row_fault fault) noexcept {
   switch (fault) {
     case row_fault::written_constant: return "it writes a constant";
-    case row_fault::destroyed_row: return "it reads a row that a command before it has destroyed";
     default: return "the design has no such command";
   }
 }

@@ -191,7 +191,7 @@ TEST(pim_row_commands, do_the_same_with_all_instructions) {
   for (const instruction_set set : {instruction_set::portable, instruction_set::avx2, instruction_set::avx512}) {
     if (!has(set)) continue;
     subarray s{4096 + 64, set};
-    s.run([](micro_program& p) {
+    const execution done = s.run([](micro_program& p) {
       p.aap(a(0), own_row::dcc1n_t1);
       p.aap(a(1), own_row::t0_t3);
       p.aap(own_row::dcc1_t0_t3, d(0));
@@ -201,6 +201,7 @@ TEST(pim_row_commands, do_the_same_with_all_instructions) {
     });
     EXPECT_EQ(s.row(4), y);
     EXPECT_EQ(s.row(5), ~majority & all);
+    EXPECT_EQ(done.counts, (command_counts{.aap = 6, .extra_rows = 6}));
   }
 }
 

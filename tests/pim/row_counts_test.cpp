@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pim/own_rows.h"
 #include "pim/programs.h"
 
 namespace {
@@ -19,6 +20,16 @@ std::pair<std::size_t, std::size_t> aap_ap(pim_design design, const operation_sp
   const auto aap = static_cast<std::size_t>(
       std::ranges::count_if(program.commands, [](const command& step) { return step.op == micro_op::aap; }));
   return {aap, program.commands.size() - aap};
+}
+
+// The rows that a program opens beside the first one of an address.
+std::size_t extra_rows(pim_design design, const operation_spec& spec) {
+  std::size_t extra = 0;
+  for (const command& step : make_program(design, spec).commands)
+    for (const row_name& row : {step.row, step.to})
+      if (row.operand == row_name::own && row.bit < static_cast<unsigned>(own_row::zero))
+        extra += own_row_cells[row.bit].cells - 1u;
+  return extra;
 }
 
 std::size_t simdram(operation what, unsigned bits, bool is_signed = false, bool wide = false) {
@@ -93,6 +104,15 @@ TEST(pim_row_counts, of_logic_are_ambits) {
     EXPECT_EQ(of(operation::logic_xor), (counts{5, 2}));
     EXPECT_EQ(of(operation::logic_xnor), (counts{5, 2}));
   }
+}
+
+// What their energies depend on, with the numbers of commands.
+TEST(pim_row_counts, of_rows_opened_together_are_ambits) {
+  const auto of = [](operation what) { return extra_rows(pim_design::ambit, {.what = what, .bits = 1}); };
+  EXPECT_EQ(of(operation::invert), 0u);
+  EXPECT_EQ(of(operation::logic_and), 2u);
+  EXPECT_EQ(of(operation::logic_nand), 2u);
+  EXPECT_EQ(of(operation::logic_xor), 9u);
 }
 
 // Gates alone: three times as many commands.
