@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "machine/pim_keys.h"
+
 #include <string>
 #include <string_view>
 #include <utility>

@@ -103,7 +103,7 @@ candidates candidates_of(const tree& machine, criterion what, node_id from) {
   candidates found;
   for (const node_id id : machine.all(node_kind::memory)) {
     const bool computes = machine.at(id).memory == memory_technology::pim;
-    if (computes != (what == criterion::computing)) continue;
+    if (computes != (what == criterion::pim)) continue;
     const bool own = machine.at(from).kind == node_kind::device && machine.is_under(id, from);
     if (!machine.is_addressable(id) && !own && !computes) continue;
     const path seen = machine.figures(from, id);
@@ -137,7 +137,7 @@ std::vector<ranked_memory> ordering(const tree& machine, const intent& wanted, n
       k.merit = -static_cast<double>(machine.at(id).bytes);
     } else if (what == criterion::normal) {
       k.tier = normal_tier(kind);
-    } else if (what != criterion::computing) {
+    } else if (what != criterion::pim) {
       k.tier = tier_of(kind);
       k.kind = kind_rank(what, kind);
     }
@@ -171,7 +171,7 @@ std::string decided_by(const tree& machine, const intent& wanted, node_id from) 
   const criterion what = wanted.decided_by();
   if (what == criterion::capacity) return "sizes";
   if (what == criterion::normal) return "kinds and nearness";
-  if (what == criterion::computing) return "nearness";
+  if (what == criterion::pim) return "nearness";
   const node_id unknown = candidates_of(machine, what, from).unknown;
   if (unknown == no_node) return "figures";
   return fmt::format("kinds and nearness: no {} of {} is known", is_latency(what) ? "latency" : "bandwidth",

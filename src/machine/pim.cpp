@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "machine/pim_keys.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "machine/pim_keys.h"
 #include "machine/toml_fields.h"
 
 #include <cstdint>

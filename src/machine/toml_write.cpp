@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "machine/pim_keys.h"
+
 #include <algorithm>
 #include <iterator>
 #include <map>

@@ -152,7 +152,7 @@ TEST(ordering, memories_that_compute_are_for_those_who_ask_for_them) {
   EXPECT_EQ(seen_from(t.all(machine::node_kind::package)[0]), (std::vector<std::uint32_t>{1, 2}));
   EXPECT_EQ(machine::decided_by(t, intent::pim, machine::root_node), "nearness");
   EXPECT_EQ(machine::intents_of(t).back(), intent::pim);
-  EXPECT_EQ(intent::of("pim").decided_by(), intent::criterion::computing);
+  EXPECT_EQ(intent::of("pim").decided_by(), intent::criterion::pim);
 
   const tree none = machine_file("tile64.toml");
   EXPECT_TRUE(machine::ordering(none, intent::pim, machine::root_node).empty());

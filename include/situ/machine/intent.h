@@ -23,16 +23,8 @@ class intent {
  public:
   static constexpr std::size_t max_name = 31;  // characters
 
-  // The property by which memories are sorted.
-  enum class criterion : std::uint8_t {
-    normal,
-    latency,
-    write_latency,
-    bandwidth,
-    write_bandwidth,
-    capacity,
-    computing,  // memories that compute, and no other; such a memory is in no other ordering
-  };
+  // The property by which memories are sorted; pim also selects: memories that compute, which no other one lists.
+  enum class criterion : std::uint8_t { normal, latency, write_latency, bandwidth, write_bandwidth, capacity, pim };
 
   // A name of the program's own: small letters, digits, - and _, the first one a letter. Throws bad_argument for any
   // other name; in a constant expression that is a compile error.
@@ -95,7 +87,7 @@ inline constexpr intent intent::write_latency{"write_latency", criterion::write_
 inline constexpr intent intent::bandwidth{"bandwidth", criterion::bandwidth};
 inline constexpr intent intent::write_bandwidth{"write_bandwidth", criterion::write_bandwidth};
 inline constexpr intent intent::capacity{"capacity", criterion::capacity};
-inline constexpr intent intent::pim{"pim", criterion::computing};
+inline constexpr intent intent::pim{"pim", criterion::pim};
 
 // The intents that every machine has, in the order in which they are shown.
 inline constexpr intent intents_everywhere[] = {intent::normal,    intent::latency,         intent::write_latency,
