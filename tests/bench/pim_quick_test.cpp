@@ -27,9 +27,8 @@ TEST_F(pim_quick, delivers_every_row_and_leaves_nothing) {
   const auto seen = check_rows(file, 1);
   for (const comparison_case& info : pim_bench().cases)
     for (const comparison_subject& subject : info.subjects)
-      if (subject.packages.empty())
-        EXPECT_TRUE(seen.contains({std::string{info.name}, std::string{subject.name}}))
-            << info.name << ' ' << subject.name;
+      EXPECT_TRUE(!subject.packages.empty() || seen.contains({std::string{info.name}, std::string{subject.name}}))
+          << info.name << ' ' << subject.name;
   EXPECT_THAT(r.output, HasSubstr("aim <= 0.1 x"));
   // The paper's algorithm takes some microseconds, bmem some nanoseconds.
   EXPECT_LT(figure(file, "pair_h_8", "bmem", "median_ns"), figure(file, "pair_h_8", "paper", "median_ns"));
