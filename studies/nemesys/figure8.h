@@ -14,7 +14,6 @@
 
 #include "model/graph_units/copy_maps.h"
 #include "model/graph_units/ports.h"
-#include "model/graph_units/unit_layout.h"
 #include "nemesys/figure8_software.h"
 #include "support/study.h"
 

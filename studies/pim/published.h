@@ -8,7 +8,7 @@
 
 namespace situ::studies::pim {
 
-// Commands of PIMeval's BitSIMD-V, from the table that it prices operations by (pimPerfEnergyTables.cpp, commit 40ce162,
+// Commands of PIMeval's BitSIMD-V, from the table that it prices operations by (commit 40ce162,
 // July 2025): rows read, rows written, operations on latches. Of 8 and of 32 bits, signed.
 struct pimeval_row {
   situ::pim::operation what;
