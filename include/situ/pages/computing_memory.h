@@ -36,7 +36,7 @@ struct computing_memory_use {
   std::uint64_t placed_bytes = 0;  // by the allocation that is told about
 };
 // Returns a line that tells how many of an allocation's bytes found room, and a table of what each memory holds, for the
-// message of an error.
+// message of an error. cost: linear in the memories.
 [[nodiscard]] std::string format_uses(std::uint64_t asked_bytes, std::span<const computing_memory_use> memories);
 
 }  // namespace situ
