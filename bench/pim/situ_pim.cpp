@@ -3,7 +3,7 @@
 #include "support/job_samples.h"
 
 #include <situ/base/error.h>
-#include <situ/pim/vector.h>
+#include <situ/pim/compute.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -48,11 +48,24 @@ inline constexpr unsigned latches = 8;  // of a subarray, with the sense amplifi
 // The addresses of the rows for computing: Ambit's B-group (Seshadri et al., MICRO 2017, table 1) and its C-group. A
 // dual-contact cell has two addresses: through the second one (n) it is read and written inverted.
 enum class own_row : std::uint8_t {
-  t0, t1, t2, t3,
-  dcc0, dcc0n, dcc1, dcc1n,
-  dcc0n_t0, dcc1n_t1, t2_t3, t0_t3,                // two rows: for writing, or if both hold the same
-  t0_t1_t2, t1_t2_t3, dcc0_t1_t2, dcc1_t0_t3,  // three rows
-  zero, one,                                       // constants: never written
+  t0,
+  t1,
+  t2,
+  t3,
+  dcc0,
+  dcc0n,
+  dcc1,
+  dcc1n,
+  dcc0n_t0,
+  dcc1n_t1,
+  t2_t3,
+  t0_t3,  // two rows: for writing, or if both hold the same
+  t0_t1_t2,
+  t1_t2_t3,
+  dcc0_t1_t2,
+  dcc1_t0_t3,  // three rows
+  zero,
+  one,  // constants: never written
 };
 
 // A row as programs name it.
@@ -77,7 +90,7 @@ struct command {
 struct micro_program {
   std::string name;  // for errors: "add.v.i32"
   std::vector<command> commands;
-  std::uint8_t operands = 0;     // that must be bound
+  std::uint8_t operands = 0;  // that must be bound
   std::uint16_t scratch_rows = 0;
 
   void read(row_name row) { commands.push_back({.op = micro_op::read_row, .row = row}); }

@@ -1,6 +1,6 @@
 #include "pim/kernels.h"
 
-#include <situ/pim/vector.h>
+#include <situ/pim/compute.h>
 
 #include <fmt/format.h>
 

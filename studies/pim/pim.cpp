@@ -2,8 +2,8 @@
 
 #include <situ/machine/ordering.h>
 #include <situ/machine/toml.h>
+#include <situ/pim/compute.h>
 #include <situ/pim/memory.h>
-#include <situ/pim/vector.h>
 
 #include <fmt/format.h>
 

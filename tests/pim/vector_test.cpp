@@ -1,6 +1,6 @@
 #include <situ/base/error.h>
 #include <situ/pim/bmem.h>
-#include <situ/pim/vector.h>
+#include <situ/pim/compute.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

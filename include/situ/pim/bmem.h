@@ -29,6 +29,7 @@
 
 namespace situ::pim {
 
+// How a device allocates.
 struct bmem_options {
   // Whether a block may lie across banks. Then horizontal blocks spread over the subarrays of all banks.
   bool across_banks = false;
@@ -36,12 +37,14 @@ struct bmem_options {
   bool thread_caches = true;
 };
 
+// What is allocated at a moment.
 struct bmem_usage {
   std::uint64_t free_granules = 0;  // those that threads keep are among them
   std::uint64_t live_granules = 0;
   std::uint64_t refused = 0;  // allocations that found no room, since the device was made
 };
 
+// The rows of one device. cost: unless said otherwise, that of a load; allocations and questions as said above each group.
 class bmem {
  public:
   // Throws bad_argument as check(shape) does; out_of_memory if the address space has no room for the handles, or there
@@ -87,6 +90,7 @@ class bmem {
   // The next three give the blocks that threads keep back to all, so that these are free in what they return. cost: that
   // of a refusal, and looks at each granule while other threads wait: a millisecond for 2^17 of them.
 
+  // Returns the granules that are free and live, and the refusals.
   [[nodiscard]] bmem_usage usage() const;
   // Returns the largest rectangle of free rows that a block can have; no rows if nothing is free.
   [[nodiscard]] block largest_free() const;

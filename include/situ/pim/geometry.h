@@ -2,7 +2,8 @@
 //
 // Leidel, Wang and Chen (MCHPC 2017, sections 3.1 and 4.2): a device has banks of subarrays of rows of columns. The
 // smallest unit of allocation, the granule, is one row of one subarray. A block is p neighbouring subarrays by q
-// neighbouring rows. Subarrays are numbered through all banks: subarray s of bank b is b * subarrays + s.
+// neighbouring rows. Subarrays are numbered through all banks: subarray s of bank b is b * subarrays + s. Values; cost:
+// some arithmetic.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -25,6 +26,7 @@ struct geometry {
 
   // Returns the number of subarrays of all banks.
   [[nodiscard]] constexpr std::uint32_t all_subarrays() const noexcept { return subarrays * banks; }
+  // Returns the rows of all subarrays, the bytes of a row, and the bytes of all.
   [[nodiscard]] constexpr std::uint64_t granules() const noexcept { return std::uint64_t{all_subarrays()} * rows; }
   [[nodiscard]] constexpr std::uint64_t row_bytes() const noexcept { return columns / 8; }
   [[nodiscard]] constexpr std::uint64_t bytes() const noexcept { return granules() * row_bytes(); }
@@ -42,6 +44,7 @@ struct block {
   std::uint32_t subarrays = 0;
   std::uint32_t rows = 0;
 
+  // Returns the number of its granules.
   [[nodiscard]] constexpr std::uint64_t granules() const noexcept { return std::uint64_t{subarrays} * rows; }
   friend bool operator==(const block&, const block&) = default;
 };

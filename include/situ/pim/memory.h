@@ -29,6 +29,7 @@ namespace detail {
 class device;
 }
 
+// How a memory carries out programs.
 struct memory_options {
   std::uint32_t threads = 0;  // that carry out programs; 0: one for each processor that the calling thread may use
 };
@@ -40,6 +41,8 @@ struct device_figures {
   std::uint64_t bus_bytes_per_second = 0;  // between it and the host; 0: unknown, and transfers have no price
 };
 
+// The devices of a program, in the order in which its vectors fill them. Destroyed after its vectors. cost: the functions
+// without one are loads.
 class memory {
  public:
   // Opens the memories of a kind `pim:FILE`, in the order of intent("pim"): vectors fill the first one, then the next.
@@ -62,7 +65,7 @@ class memory {
   // Returns what programs, copies and transfers have cost since the start or since reset_cost().
   [[nodiscard]] const memory_cost& cost() const noexcept;
   void reset_cost() noexcept;
-  // Returns a table of the devices: rows taken and free, then the cost, in words.
+  // Returns a table of the devices: rows taken and free, then the cost, in words. cost: that of bmem::largest_free.
   [[nodiscard]] std::string report() const;
 
   // For situ/pim/vector.h.
