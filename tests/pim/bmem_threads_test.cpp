@@ -109,12 +109,10 @@ TEST(pim_bmem_threads, blocks_of_many_threads_never_overlap) {
   }
 }
 
-// Each of four threads has at most a quarter of the granules, so there is room at every moment, though it lies in other
+// Each of some threads has at most its share of the granules, so there is room at every moment, though it lies in other
 // threads' kept blocks most of the time, or moves between the banks.
-TEST(pim_bmem_threads, nothing_is_refused_while_there_is_room) {
-  constexpr geometry tiny{.rows = 8, .columns = 64, .subarrays = 2, .banks = 4};
-  constexpr std::uint32_t threads_count = 4;
-  bmem device{tiny};
+void share(bmem& device, std::uint32_t threads_count) {
+  const std::uint64_t most = device.shape().granules() / threads_count;
   std::latch start{threads_count};
   std::vector<std::jthread> threads;
   for (std::uint32_t i = 0; i < threads_count; ++i)
@@ -122,8 +120,8 @@ TEST(pim_bmem_threads, nothing_is_refused_while_there_is_room) {
       std::mt19937 random{i};
       std::vector<void*> own;
       start.arrive_and_wait();
-      for (int step = 0; step < 20'000; ++step) {
-        if (own.size() < tiny.granules() / threads_count && (own.empty() || random() % 100 < 70)) {
+      for (int step = 0; step < 60'000; ++step) {
+        if (own.size() < most && (own.empty() || random() % 100 < 80)) {
           own.push_back(device.try_allocate_block(1, 1));
           ASSERT_NE(own.back(), nullptr) << "step " << step;
         } else {
@@ -137,6 +135,17 @@ TEST(pim_bmem_threads, nothing_is_refused_while_there_is_room) {
   threads.clear();
   EXPECT_EQ(device.usage().refused, 0u);
   EXPECT_EQ(device.usage().live_granules, 0u);
+}
+
+TEST(pim_bmem_threads, nothing_is_refused_while_there_is_room) {
+  constexpr geometry many_banks{.rows = 1, .columns = 64, .subarrays = 1, .banks = 32};
+  constexpr geometry few_banks{.rows = 8, .columns = 64, .subarrays = 2, .banks = 4};
+  for (const bool has_thread_caches : {true, false})
+    for (const geometry& of : {many_banks, few_banks})
+      for (const std::uint32_t threads_count : {2u, 4u}) {
+        bmem device{of, {.thread_caches = has_thread_caches}};
+        share(device, threads_count);
+      }
 }
 
 TEST(pim_bmem_threads, what_a_waiting_thread_keeps_is_taken_before_a_refusal) {
