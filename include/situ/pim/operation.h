@@ -1,7 +1,10 @@
 // The operations of memories that compute, on vectors of elements: what a program of commands is made for.
 //
 // As text, in the paper's form (Leidel et al., 3.1), OPERATION.[H|V].TYPE.[T|F]: "ADD.V.I32" adds vertical vectors of
-// signed elements of 32 bits, "ADD.V.I32.T" only where a mask is true, "ADD.V.I32 5" adds the constant 5. cost: of all functions, that of a short text.
+// signed elements of 32 bits, "ADD.V.I32.T" only where a mask is true, "ADD.V.I32 5" adds the constant 5.
+//
+// Thread-safe: operations are values. cost: reading and printing one, and the list of its operands: a string or two;
+// the rest are loads.
 #pragma once
 
 #include <situ/base/detail/abi.h>
