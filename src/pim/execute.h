@@ -40,8 +40,8 @@ struct execution {
 //   - blocks are of different subarrays
 //   - a command names a row outside its block, or opens rows for computing as one that cannot be (write to a constant)
 //   - a command reads a latch that no command before it has set, or names one that does not exist
-//   - a command reads a row for computing, or a scratch row, that no command before it has written; or a row that one has
-//     destroyed, as two operands share it (row_checks.h)
+//   - a command reads a row for computing, or a scratch row, that no command before it has written; or a row that one
+//     has destroyed, as two operands share it (row_checks.h)
 // cost: that of one pass over the commands.
 [[nodiscard]] std::vector<bound_command> bind_rows(const cell_storage& cells, const micro_program& program,
                                                    const bound_blocks& blocks);

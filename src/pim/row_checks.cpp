@@ -56,6 +56,7 @@ class defined_rows {
     for (at_ = 0; at_ < program_.commands.size(); ++at_) {
       const used_rows rows = rows_of(program_.commands[at_]);
       if (rows.read) check_read(*rows.read);
+      if (rows.read && rows.written) check_word_lines(*rows.read, *rows.written);
       if (rows.written) write(*rows.written);
     }
   }
@@ -80,6 +81,19 @@ class defined_rows {
                                                           : !starts_undefined(row) || written_.contains(key(row));
     if (!defined)
       refuse_row(program_, at_, fmt::format("it reads {}, which no command before it writes", row_text(row)));
+  }
+
+  // A cell that one command opens through both of its word lines is connected to both of its column's bit lines.
+  void check_word_lines(const row_name& from, const row_name& to) const {
+    if (from.operand != row_name::own || to.operand != row_name::own) return;
+    const opened_cells& first = cells_of(from);
+    const opened_cells& second = cells_of(to);
+    for (unsigned i = 0; i < first.cells; ++i)
+      for (unsigned k = 0; k < second.cells; ++k)
+        if (first.cell[i] == second.cell[k] && first.inverted(i) != second.inverted(k))
+          refuse_row(program_, at_,
+                     fmt::format("it opens {} through both of its addresses at once",
+                                 cell_names[static_cast<unsigned>(first.cell[i])]));
   }
 
   void write(const row_name& row) {

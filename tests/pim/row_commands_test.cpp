@@ -256,6 +256,20 @@ TEST(pim_row_commands, refuse_to_write_constants) {
               HasSubstr("command 0 (aap zero, zero): it writes a constant"));
 }
 
+TEST(pim_row_commands, refuse_to_open_a_cell_through_both_of_its_addresses) {
+  subarray s;
+  EXPECT_THAT(s.refused([](micro_program& p) {
+    p.aap(a(0), own_row::dcc1);
+    p.aap(own_row::dcc1, own_row::dcc1n_t1);
+  }),
+              HasSubstr("command 1 (aap dcc1, ~dcc1+t1): it opens dcc1 through both of its addresses at once"));
+  EXPECT_THAT(s.refused([](micro_program& p) {
+    load(p, own_row::dcc0, own_row::t1, own_row::t2);
+    p.aap(own_row::dcc0_t1_t2, own_row::dcc0n);
+  }),
+              HasSubstr("command 3 (aap dcc0+t1+t2, ~dcc0): it opens dcc0 through both of its addresses at once"));
+}
+
 TEST(pim_row_commands, refuse_to_read_what_no_command_has_written) {
   subarray s;
   EXPECT_THAT(s.refused([](micro_program& p) {
