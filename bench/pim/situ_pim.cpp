@@ -193,6 +193,7 @@ void simulate_all() {
 
 int main(int argc, char** argv) {
   const situ::runtime job{argc, argv};
+  job_bench::unbind();
   full_arrays();
   pairs();
   mixed_shapes();

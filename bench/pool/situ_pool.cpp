@@ -6,8 +6,6 @@
 
 #include <situ/pool/pool.h>
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -250,17 +248,6 @@ void measure_reopen(std::size_t bytes, int times) {
   if (is_wanted("reopen")) print("reopen", {pages, taken});
 }
 
-// The launcher binds a place to a core; its threads, and the programs that it starts, are to have all of them.
-void unbind() {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);  // the kernel leaves out what this process may not use
-  if (::sched_setaffinity(0, sizeof all, &all) != 0) {
-    std::perror("situ_bench_pool: its processors");
-    std::exit(1);
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -271,7 +258,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   folder = where;
-  unbind();
+  job_bench::unbind();
   const bool quick = is_quick();
   const int times = quick ? 1 : 5;
   measure_small(quick ? 10'000 : 1'000'000, quick ? 20 : 1'000, times);

@@ -8,6 +8,8 @@
 
 #include <situ/situ.h>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -62,6 +64,17 @@ inline double calibration() {
     best = std::min(best, (now_ns() - begin) / 40);
   }
   return best;
+}
+
+// Lets the calling thread, and what it starts, run on all processors: the launcher binds a place to a core.
+inline void unbind() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);  // the kernel leaves out what this process may not use
+  if (::sched_setaffinity(0, sizeof all, &all) != 0) {
+    std::perror("the processors of a benchmark");
+    std::exit(1);
+  }
 }
 
 // One subject's samples of a case, in ns for one operation.

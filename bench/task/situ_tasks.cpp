@@ -9,7 +9,6 @@
 #include "support/job_samples.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 
 #include <array>
 #include <cstddef>
@@ -113,22 +112,11 @@ void measure_cholesky(const char* name, std::size_t size, int times) {
   print(name, all, best_other);
 }
 
-// The launcher binds a place to a core; its threads, and the programs that it starts, are to have all of them.
-void unbind() {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);  // the kernel leaves out what this process may not use
-  if (::sched_setaffinity(0, sizeof all, &all) != 0) {
-    std::perror("situ_bench_tasks: its processors");
-    std::exit(1);
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  unbind();
+  job_bench::unbind();
   const bool quick = is_quick();
   const int times = quick ? 1 : 5;
   if (is_wanted("independent")) measure("independent", quick ? 10'000 : 1'000'000, times);

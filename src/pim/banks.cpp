@@ -63,6 +63,11 @@ granule banks::allocate(extent wanted, std::uint32_t home) {
   return enter(map_.take_in(map_.all_banks(), subarrays, rows), wanted);
 }
 
+granule banks::allocate_in(extent wanted, std::uint32_t bank) {
+  const locked held{*this, bank, bank};
+  return enter(map_.take_in(bank, subarrays_of(wanted), rows_of(wanted)), wanted);
+}
+
 granule banks::allocate_surely(extent wanted, std::uint32_t home) {
   const std::uint32_t count = shape().banks;
   const locked held{*this, 0, count - 1};

@@ -67,7 +67,9 @@ class banks {
   // no_granule if there is none; a room that moves between banks meanwhile may be missed. pre: an extent that the device
   // can have.
   [[nodiscard]] granule allocate(extent wanted, std::uint32_t home);
-  // The same, under the locks of all banks: no_granule means that at one moment there was none.
+  // Takes the first rectangle in one bank. pre: the bank exists; an extent that it can have.
+  [[nodiscard]] granule allocate_in(extent wanted, std::uint32_t bank);
+  // As allocate(), under the locks of all banks: no_granule means that at one moment there was none.
   [[nodiscard]] granule allocate_surely(extent wanted, std::uint32_t home);
   // Takes rows of the same subarrays as a block.
   [[nodiscard]] granule allocate_beside(const block& other, std::uint32_t rows);

@@ -139,6 +139,13 @@ void* bmem::allocate_block(std::uint32_t subarrays, std::uint32_t rows) {
   return core_->take_or_refuse(wanted);
 }
 
+void* bmem::try_allocate_block_in(std::uint32_t bank, std::uint32_t subarrays, std::uint32_t rows) {
+  if (bank >= shape().banks)
+    throw_error(errc::bad_argument, fmt::format("bmem: bank {} of a device that has {}", bank, shape().banks));
+  const detail::granule at = core_->rows.allocate_in(core_->checked_extent(subarrays, rows), bank);
+  return at == detail::no_granule ? nullptr : core_->handle(at);
+}
+
 void* bmem::try_allocate_beside(const void* other, std::uint32_t rows) {
   const block of = find(other);
   (void)core_->checked_extent(of.subarrays, rows);

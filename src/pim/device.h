@@ -38,16 +38,23 @@ class device {
   std::uint64_t bus_bytes_per_second;
   bmem room;
   cell_storage cells;
+  std::uint32_t next_bank = 0;
 };
 
-// What commands of one subarray take by a device's figures; `counts` are those of all `subarrays` together, which all
-// carry out the same. cost: a few multiplications.
+// How often each subarray of a device carries out a program in one operation: once for each piece of the result there,
+// or, if elements lie in rows, once for each of its rows.
+using subarray_loads = std::vector<std::uint32_t>;
+
+// What an operation takes by a device's figures. counts: of all subarrays together; each load is the same commands.
+//
+// Subarrays take turns: as many work at once as the figures say, of a bank the same share, and a subarray does one thing
+// at a time. cost: a pass over the loads.
 struct price {
   double ns = 0;
   double nj = 0;
 };
 [[nodiscard]] price price_of(const machine::pim_figures& figures, const command_counts& counts,
-                             std::uint32_t subarrays) noexcept;
+                             const subarray_loads& loads) noexcept;
 
 }  // namespace detail
 
@@ -61,10 +68,13 @@ class memory_access {
   [[nodiscard]] static const micro_program& conversion_of(memory& which, machine::pim_design design,
                                                           const detail::element_type& from, unsigned to_bits);
 
+  // Returns the bank in which the next piece of a vector should lie: each in turn.
+  [[nodiscard]] static std::uint32_t next_bank(memory& which, std::size_t device) noexcept;
+
   // Count and price a program that has run, rows copied to a block because operands lay elsewhere, and bytes that host
   // and device have exchanged, transposed or not.
   static void count_program(memory& which, const detail::device& in, const command_counts& counts,
-                            std::uint32_t subarrays) noexcept;
+                            const detail::subarray_loads& loads) noexcept;
   static void count_copy(memory& which, const detail::device& in, const block& to) noexcept;
   static void count_transfer(memory& which, const detail::device& with, std::uint64_t bytes,
                              bool is_transposed) noexcept;

@@ -104,13 +104,20 @@ const micro_program& memory_access::conversion_of(memory& which, machine::pim_de
 }
 
 void memory_access::count_program(memory& which, const detail::device& in, const command_counts& counts,
-                                  std::uint32_t subarrays) noexcept {
+                                  const detail::subarray_loads& loads) noexcept {
   memory_cost& cost = which.state_->cost;
-  const detail::price its = detail::price_of(in.figures, counts, subarrays);
+  const detail::price its = detail::price_of(in.figures, counts, loads);
   ++cost.programs;
   cost.compute_ns += its.ns;
   cost.compute_nj += its.nj;
   cost.commands += counts;
+}
+
+std::uint32_t memory_access::next_bank(memory& which, std::size_t device) noexcept {
+  detail::device& in = *which.state_->devices[device];
+  const std::uint32_t bank = in.next_bank;
+  in.next_bank = (bank + 1) % in.figures.banks;
+  return bank;
 }
 
 void memory_access::count_copy(memory& which, const detail::device& in, const block& to) noexcept {

@@ -74,10 +74,41 @@ std::vector<std::uint64_t> elements_of(const vector_core& from, const piece& par
   return values;
 }
 
+// What an operation has done on each device: its pieces work at the same time, so they are priced together.
+class tally {
+ public:
+  explicit tally(memory& in) : memory_{in}, devices_(in.devices()) {}
+  // Counts and prices it.
+  ~tally() {
+    for (std::size_t device = 0; device < devices_.size(); ++device)
+      if (!devices_[device].loads.empty())
+        memory_access::count_program(memory_, memory_.device_at(device), devices_[device].counts,
+                                     devices_[device].loads);
+  }
+  tally(const tally&) = delete;
+  tally& operator=(const tally&) = delete;
+
+  void add(std::size_t device, const pim::detail::device& in, const command_counts& counts, const block& where) {
+    of_device& of = devices_[device];
+    if (of.loads.empty()) of.loads.resize(in.cells.shape().all_subarrays());
+    of.counts += counts;
+    for (std::uint32_t s = where.subarray; s < where.subarray + where.subarrays; ++s) ++of.loads[s];
+  }
+
+ private:
+  struct of_device {
+    command_counts counts;
+    subarray_loads loads;
+  };
+  memory& memory_;
+  std::vector<of_device> devices_;
+};
+
 class piece_run {
  public:
-  piece_run(const operation_spec& what, const piece& part, const vector_core& of, const operands& with)
-      : memory_{of.home()},
+  piece_run(const operation_spec& what, const piece& part, const vector_core& of, const operands& with, tally& done)
+      : tally_{done},
+        memory_{of.home()},
         in_{memory_.device_at(part.device)},
         what_{what},
         part_{part},
@@ -128,7 +159,7 @@ class piece_run {
   std::vector<std::uint64_t> execute(const std::vector<block>& blocks, const block& scratch) {
     const execution done =
         memory_access::executor_of(memory_).run(in_.cells, *program_, {.operands = blocks, .scratch = scratch});
-    memory_access::count_program(memory_, in_, done.counts, part_.where.subarrays);
+    tally_.add(part_.device, in_, done.counts, part_.where);
     return done.ones;
   }
   // A horizontal program works on one row; patterns are the same for all.
@@ -180,6 +211,7 @@ class piece_run {
     return here;
   }
 
+  tally& tally_;
   memory& memory_;
   device& in_;
   operation_spec what_;
@@ -224,16 +256,18 @@ void operate(const operation_spec& what, vector_core& result, const operands& wi
     operate(copy, result, {.a = &made});
     return;
   }
-  for (const piece& part : result.pieces()) piece_run{what, part, result, with}.run(&result);
+  tally done{result.home()};
+  for (const piece& part : result.pieces()) piece_run{what, part, result, with, done}.run(&result);
 }
 
 std::vector<std::uint64_t> reduce(const operation_spec& what, const operands& with) {
   const vector_core& a = *with.a;
   check_operands(what, a, with);
   std::vector<std::uint64_t> ones(what.bits);
+  tally done{a.home()};
   for (const piece& part : a.pieces()) {
     const cell_storage& cells = a.home().device_at(part.device).cells;
-    piece_run its{what, part, a, with};
+    piece_run its{what, part, a, with, done};
     const bool is_full = part.count == cells.capacity(part.where, form_of(a.type()));
     const std::vector<std::uint64_t> found = is_full ? its.run(nullptr) : its.run_on_existing();
     for (std::size_t bit = 0; bit < found.size(); ++bit) ones[bit] += found[bit];
@@ -247,8 +281,9 @@ void convert(vector_core& result, const vector_core& from) {
     throw_error(errc::not_supported, "pim: convert() is for vertical vectors");
   check_operands({.what = operation::copy, .bits = its.bits}, result, {.a = &from});
   const operands none;
+  tally done{result.home()};
   for (const piece& part : result.pieces())
-    piece_run{{.what = operation::copy, .bits = its.bits}, part, result, none}.convert(result, from);
+    piece_run{{.what = operation::copy, .bits = its.bits}, part, result, none, done}.convert(result, from);
 }
 
 void check_count(std::size_t size, std::size_t values) {

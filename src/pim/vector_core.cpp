@@ -14,8 +14,8 @@
 namespace situ::pim::detail {
 namespace {
 
-// A shape for some elements of a vector, and how many it holds.
-struct shape {
+// A rectangle for some elements of a vector, and how many it holds.
+struct rectangle {
   std::uint32_t subarrays = 0;
   std::uint32_t rows = 0;
   std::uint64_t elements = 0;
@@ -23,20 +23,20 @@ struct shape {
 
 std::uint64_t quotient_up(std::uint64_t of, std::uint64_t by) { return (of + by - 1) / by; }
 
-shape largest_shape(const geometry& in, const element_type& type, std::uint64_t count) {
-  if (type.direction == dimension::vertical) {
-    const std::uint64_t subarrays = std::min<std::uint64_t>(quotient_up(count, in.columns), in.subarrays);
-    return {static_cast<std::uint32_t>(subarrays), type.bits, subarrays * in.columns};
-  }
-  const std::uint64_t each = in.columns / type.bits;
-  const std::uint64_t granules = quotient_up(count, each);
-  const std::uint64_t subarrays = std::min<std::uint64_t>(granules, in.subarrays);
-  const std::uint64_t rows = std::min<std::uint64_t>(quotient_up(granules, subarrays), in.rows);
-  return {static_cast<std::uint32_t>(subarrays), static_cast<std::uint32_t>(rows), subarrays * rows * each};
+// The part of a bank if elements are dealt to `banks` of them, as many subarrays to each.
+rectangle dealt_rectangle(const geometry& in, const element_type& type, std::uint64_t count, std::uint32_t banks) {
+  const bool is_vertical = type.direction == dimension::vertical;
+  const std::uint64_t each = is_vertical ? in.columns : in.columns / type.bits;  // elements of a subarray, or of a row
+  const std::uint64_t units = quotient_up(count, each);
+  const std::uint64_t subarrays = std::min<std::uint64_t>(quotient_up(units, banks), in.subarrays);
+  const std::uint64_t rows =
+      is_vertical ? type.bits : std::min<std::uint64_t>(quotient_up(units, subarrays * banks), in.rows);
+  return {static_cast<std::uint32_t>(subarrays), static_cast<std::uint32_t>(rows),
+          subarrays * each * (is_vertical ? 1 : rows)};
 }
 
-// Halves the longer side that may be halved; false: there is no smaller shape.
-bool halve(shape& of, const element_type& type) {
+// Halves the longer side that may be halved; false: there is no smaller rectangle.
+bool halve(rectangle& of, const element_type& type) {
   const bool may_have_fewer_rows = type.direction == dimension::horizontal && of.rows > 1;
   if (of.subarrays == 1 && !may_have_fewer_rows) return false;
   std::uint32_t& side = may_have_fewer_rows && of.rows >= of.subarrays ? of.rows : of.subarrays;
@@ -100,26 +100,54 @@ void vector_core::release() noexcept {
   pieces_.clear();
 }
 
-void vector_core::place(std::uint64_t first, std::uint64_t count) {
-  for (std::size_t device = 0; device < memory_->devices() && count > 0; ++device) {
-    const geometry in = shape_of(memory_->figures(device));
-    if (!has_room_for_type(in, type_)) continue;
-    bmem& room = memory_->room(device);
-    shape wanted = largest_shape(in, type_, count);
-    while (count > 0) {
-      void* const handle = room.try_allocate_block(wanted.subarrays, wanted.rows);
-      if (handle == nullptr) {
-        if (!halve(wanted, type_)) break;
-        continue;
-      }
-      const std::uint64_t here = std::min(count, wanted.elements);
-      pieces_.push_back({device, handle, room.find(handle), first, here});
-      first += here;
-      count -= here;
-      if (count > 0 && count < wanted.elements) wanted = largest_shape(in, type_, count);
+void vector_core::take(std::size_t device, void* handle, std::uint64_t elements, part& left) {
+  const std::uint64_t here = std::min(left.count, elements);
+  pieces_.push_back({device, handle, memory_->room(device).find(handle), left.first, here});
+  left.first += here;
+  left.count -= here;
+}
+
+// Deals elements to all banks, as those work at the same time, layer on layer, as long as a bank has room.
+void vector_core::deal(std::size_t device, part& left) {
+  const geometry in = shape_of(memory_->figures(device));
+  bmem& room = memory_->room(device);
+  for (bool is_dealt = true; is_dealt && left.count > 0;) {
+    is_dealt = false;
+    rectangle wanted = dealt_rectangle(in, type_, left.count, in.banks);
+    for (std::uint32_t i = 0; i < in.banks && left.count > 0; ++i) {
+      const std::uint32_t bank = memory_access::next_bank(*memory_, device);
+      if (left.count < wanted.elements) wanted = dealt_rectangle(in, type_, left.count, 1);
+      void* const handle = room.try_allocate_block_in(bank, wanted.subarrays, wanted.rows);
+      if (handle == nullptr) continue;
+      take(device, handle, wanted.elements, left);
+      is_dealt = true;
     }
   }
-  if (count > 0) throw_no_room(size_ - count);
+}
+
+// Takes what rectangles there are, in whichever bank.
+void vector_core::fill(std::size_t device, part& left) {
+  const geometry in = shape_of(memory_->figures(device));
+  bmem& room = memory_->room(device);
+  rectangle wanted = dealt_rectangle(in, type_, left.count, 1);
+  while (left.count > 0) {
+    if (void* const handle = room.try_allocate_block(wanted.subarrays, wanted.rows); handle != nullptr) {
+      take(device, handle, wanted.elements, left);
+      if (left.count > 0 && left.count < wanted.elements) wanted = dealt_rectangle(in, type_, left.count, 1);
+    } else if (!halve(wanted, type_)) {
+      return;
+    }
+  }
+}
+
+void vector_core::place(std::uint64_t first, std::uint64_t count) {
+  part left{first, count};
+  for (std::size_t device = 0; device < memory_->devices() && left.count > 0; ++device) {
+    if (!has_room_for_type(shape_of(memory_->figures(device)), type_)) continue;
+    deal(device, left);
+    if (left.count > 0) fill(device, left);
+  }
+  if (left.count > 0) throw_no_room(size_ - left.count);
 }
 
 std::vector<device_rows> vector_core::rows() const {

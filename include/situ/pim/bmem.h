@@ -68,6 +68,9 @@ class bmem {
   // Allocates so many neighbouring rows of so many neighbouring subarrays.
   [[nodiscard]] void* allocate_block(std::uint32_t subarrays, std::uint32_t rows);
   [[nodiscard]] void* try_allocate_block(std::uint32_t subarrays, std::uint32_t rows);
+  // The same in one bank, for vectors that are spread over banks. Null as well if only rows that threads keep would do.
+  // Throws bad_argument, too, if there is no such bank.
+  [[nodiscard]] void* try_allocate_block_in(std::uint32_t bank, std::uint32_t subarrays, std::uint32_t rows);
   // Allocates rows of the same subarrays as a live block, so that both are operands of one command. Throws bad_address
   // as find(other) does.
   [[nodiscard]] void* allocate_beside(const void* other, std::uint32_t rows);

@@ -1,8 +1,11 @@
 // A vector in memory that computes, without its C++ type: pieces, each a block of some device. For situ/pim/vector.h.
 //
 // Vertical elements: a piece of p subarrays has `bits` rows and p * columns elements. Horizontal ones: a piece of p
-// subarrays and q rows has p * q * (columns / bits). A vector takes the largest piece that finds a rectangle, halves
-// its width as long as none is free, and goes on with the next device if one subarray has no room.
+// subarrays and q rows has p * q * (columns / bits).
+//
+// A vector is dealt to all banks, since these work at the same time, beginning where the last one ended. If some bank has
+// no room for its part, the rest goes where rectangles are free, whose sides are halved as long as there is none; then to
+// the next device.
 //
 // Invariant: pieces are in the order of their elements and leave out none.
 #pragma once
@@ -65,7 +68,13 @@ class vector_core {
   void read(std::uint64_t first, std::span<std::byte> values) const;
 
  private:
+  struct part {  // elements that have no room yet
+    std::uint64_t first, count;
+  };
   void place(std::uint64_t first, std::uint64_t count);
+  void deal(std::size_t device, part& left);
+  void fill(std::size_t device, part& left);
+  void take(std::size_t device, void* handle, std::uint64_t elements, part& left);
   [[nodiscard]] std::vector<device_rows> rows() const;
   [[noreturn]] void throw_no_room(std::uint64_t placed) const;
   void release() noexcept;
