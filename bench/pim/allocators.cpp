@@ -47,8 +47,8 @@ struct request {
   std::vector<std::string> arguments;
 };
 
-// The paper's algorithm takes a thousand times as long.
-int steps_of(const request& asked, int steps) { return asked.subject == "paper" ? steps / 100 : steps; }
+// The paper's algorithm takes a thousand times as long. Threads need milliseconds until they are on all processors.
+int steps_of(const request& asked, int steps) { return asked.subject == "paper" ? steps / 1000 : steps; }
 
 template <class Subject>
 figures measure(const request& asked, Subject& subject) {
@@ -62,9 +62,9 @@ figures measure(const request& asked, Subject& subject) {
   if (asked.what == "malloc_test") {
     const auto along = asked.arguments.at(0) == "vertical" ? dimension::vertical : dimension::horizontal;
     return pairs(subject, std::stoul(asked.arguments.at(1)), along, std::stoi(asked.arguments.at(2)),
-                 steps_of(asked, 200'000));
+                 steps_of(asked, 2'000'000));
   }
-  if (asked.what == "mixed") return mixed_shapes(subject, 0.8, asked.subject == "paper" ? 6000 : 400'000);
+  if (asked.what == "mixed") return mixed_shapes(subject, 0.8, asked.subject == "paper" ? 12'000 : 400'000);
   if (asked.what == "vectors") return vectors(subject, 0.9, 12'000);
   throw std::runtime_error{"no such case: " + asked.what};
 }
@@ -130,7 +130,7 @@ std::optional<figures> run(const allocator& subject, const std::string& what, co
 struct experiment {
   std::string what;
   std::vector<std::string> arguments;
-  bool has_paper = true;
+  bool has_all = true;  // else bmem alone
 
   [[nodiscard]] std::string name() const {
     std::string text = what;
@@ -165,7 +165,8 @@ samples run_all(const std::vector<experiment>& all, int rounds) {
     for (int round = 0; round < rounds; ++round)
       for (const allocator& subject : allocators) {
         const bool is_paper = std::string_view{subject.name} == "paper";
-        if (is_paper && (!each.has_paper || round > 2)) continue;
+        if (is_paper && round > 2) continue;
+        if (!each.has_all && std::string_view{subject.name} != "bmem") continue;
         const auto of = run(subject, each.what, each.arguments);
         if (!of) continue;
         for (const auto& [name, value] : *of) found[key(each.name(), subject.name, name)].push_back(value);
@@ -193,14 +194,20 @@ json figure_list(const samples& found) {
   return list;
 }
 
-// The ratios that the aims are about.
+double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
+
+// The ratios that have aims: of medians; for threads, of the least wall-clock times, as others on the machine take
+// processors away.
 json ratio_list(const samples& found) {
   json list = json::array();
-  const auto ratio = [&](const std::string& over, const std::string& under, const char* aim) {
+  const auto ratio_of = [&](auto of, const std::string& over, const std::string& under, const char* aim) {
     const auto a = found.find(over);
     const auto b = found.find(under);
     if (a == found.end() || b == found.end()) return;
-    list.push({{"ratio", over + " / " + under}, {"value", median(a->second) / median(b->second)}, {"aim", aim}});
+    list.push({{"ratio", over + " / " + under}, {"value", of(a->second) / of(b->second)}, {"aim", aim}});
+  };
+  const auto ratio = [&](const std::string& over, const std::string& under, const char* aim) {
+    ratio_of([](const std::vector<double>& values) { return median(values); }, over, under, aim);
   };
   for (const char* const full : {"full_horizontal", "full_vertical"}) {
     ratio(key(full, "bmem", "fresh_ns"), key(full, "malloc", "fresh_ns"), "at most 0.1");
@@ -215,8 +222,8 @@ json ratio_list(const samples& found) {
     if (threads == "2" || threads == "8") {
       experiment one = each;
       one.arguments[2] = "1";
-      ratio(key(one.name(), "bmem", "wall_ns"), key(each.name(), "bmem", "wall_ns"),
-            threads == "2" ? "at least 1.9 on 2 cores" : "at least 1.85 on 2 cores");
+      ratio_of(least, key(one.name(), "bmem", "wall_ns"), key(each.name(), "bmem", "wall_ns"),
+               threads == "2" ? "at least 1.9 on 2 cores" : "at least 1.85 on 2 cores");
     }
   }
   return list;

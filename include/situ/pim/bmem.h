@@ -17,6 +17,10 @@
 //
 // Thread-safe: any thread may free a block. A thread may end before or after the device, but a device does not end while
 // a call is within it. A forked child has its own copy, as of all memory, if no other thread was within a call.
+//
+// cost: an allocation or a free takes some 5 ns for a block that the thread keeps, else some 100 ns for a search; a
+// refusal a system call of some microseconds besides, if several threads use the device; loads for the rest, unless the
+// function says otherwise.
 #pragma once
 
 #include <situ/base/detail/abi.h>
@@ -29,7 +33,7 @@
 
 namespace situ::pim {
 
-// How a device allocates.
+// What a device allows, when it is made.
 struct bmem_options {
   // Whether a block may lie across banks. Then horizontal blocks spread over the subarrays of all banks.
   bool across_banks = false;
@@ -37,18 +41,18 @@ struct bmem_options {
   bool thread_caches = true;
 };
 
-// What is allocated at a moment.
+// Counts of a device's granules and refusals.
 struct bmem_usage {
   std::uint64_t free_granules = 0;  // those that threads keep are among them
   std::uint64_t live_granules = 0;
   std::uint64_t refused = 0;  // allocations that found no room, since the device was made
 };
 
-// The rows of one device. cost: unless said otherwise, that of a load; allocations and questions as said above each group.
+// The blocks of one device.
 class bmem {
  public:
   // Throws bad_argument as check(shape) does; out_of_memory if the address space has no room for the handles, or there
-  // is no memory for the map (a bit and 4 bytes for each granule). cost: a millisecond for each GiB of rows of 8 KiB.
+  // is no memory for the map (a bit and 4 bytes for each granule). cost: some 0.3 ms for each GiB of rows of 8 KiB.
   explicit bmem(const geometry& shape, bmem_options how = {});
   ~bmem();
   bmem(const bmem&) = delete;
@@ -58,15 +62,16 @@ class bmem {
   // Those named try_ return null if there is no room; the others throw out_of_memory, whose message has the largest free
   // rectangle and a map. All throw bad_argument for nothing (no bytes, subarrays or rows), and for more subarrays or
   // rows than a block of this device can have. A thread's first call makes room for what it keeps: std::bad_alloc.
-  // cost: some 5 ns for an extent that the thread keeps, else a search of some 100 ns; a refusal, a system call of some
-  // microseconds besides if several threads use the device, and an error the time of largest_free().
+  // cost: as the header says; the error out_of_memory, the time of largest_free() and draw().
 
   // Allocates bytes in the units of the paper. Horizontal: enough rows for them, across the subarrays of a bank and
   // then down the rows. Vertical: bytes are the depth of the columns, so 8 * bytes rows of one subarray.
   [[nodiscard]] void* allocate(std::size_t bytes, dimension along);
+  // The same; returns null if there is no room.
   [[nodiscard]] void* try_allocate(std::size_t bytes, dimension along);
   // Allocates so many neighbouring rows of so many neighbouring subarrays.
   [[nodiscard]] void* allocate_block(std::uint32_t subarrays, std::uint32_t rows);
+  // The same; returns null if there is no room.
   [[nodiscard]] void* try_allocate_block(std::uint32_t subarrays, std::uint32_t rows);
   // The same in one bank, for vectors that are spread over banks. Null as well if only rows that threads keep would do.
   // Throws bad_argument, too, if there is no such bank.
@@ -74,26 +79,29 @@ class bmem {
   // Allocates rows of the same subarrays as a live block, so that both are operands of one command. Throws bad_address
   // as find(other) does.
   [[nodiscard]] void* allocate_beside(const void* other, std::uint32_t rows);
+  // The same; returns null if these subarrays have no room.
   [[nodiscard]] void* try_allocate_beside(const void* other, std::uint32_t rows);
 
   // Frees a block; null: does nothing. Throws bad_address, and nothing has changed, if no live block begins there: it is
   // freed twice, the address lies within a block, or is another device's. Two threads that free one block at the same
-  // moment may both succeed. cost: some 5 ns if the thread keeps the block, else 100 ns.
+  // moment may both succeed.
   void free(void* at);
 
   // --- questions ---
 
-  // Returns the live block that begins there; throws bad_address as free() does. cost: some nanoseconds.
+  // Returns the live block that begins there; throws bad_address as free() does.
   [[nodiscard]] block find(const void* at) const;
   // Returns the extent that allocate(bytes, along) allocates: a block at subarray 0, row 0. Throws bad_argument.
   [[nodiscard]] block extent_of(std::size_t bytes, dimension along) const;
+  // Returns the shape that the device was made with.
   [[nodiscard]] const geometry& shape() const noexcept;
+  // Returns the options that the device was made with.
   [[nodiscard]] const bmem_options& options() const noexcept;
 
   // The next three give the blocks that threads keep back to all, so that these are free in what they return. cost: that
-  // of a refusal, and looks at each granule while other threads wait: a millisecond for 2^17 of them.
+  // of a refusal; the last two look at each granule besides, while other threads wait: half a millisecond for 2^17.
 
-  // Returns the granules that are free and live, and the refusals.
+  // Returns how many granules are free and live, and how many allocations were refused.
   [[nodiscard]] bmem_usage usage() const;
   // Returns the largest rectangle of free rows that a block can have; no rows if nothing is free.
   [[nodiscard]] block largest_free() const;
