@@ -38,37 +38,71 @@ bool thread_blocks::keep_slowly(granule at, extent of) {
     slot& to = slot_of(of);
     is_kept = make_room(to, of);
     if (is_kept) add(to, at);
+    to.misses = 0;
   }
   leave();
   return is_kept;
 }
 
+// Makes an empty slot one of this extent. A slot has room for half of what the thread may keep, but for one block at
+// least. What slots have room for is counted, not what they keep, so that keep() and take() need not count. Returns
+// false if the other slots leave too little.
+bool thread_blocks::assign(slot& to, extent of) {
+  const std::uint32_t size = subarrays_of(of) * rows_of(of);
+  const std::uint32_t room = std::clamp(most_granules_ / 2 / size, 1u, most_kept);
+  const std::uint32_t others = roomy_granules_ - to.room * subarrays_of(to.of) * rows_of(to.of);
+  if (others + room * size > most_granules_) return false;
+  to.of = of;
+  to.room = room;
+  to.misses = 0;
+  roomy_granules_ = others + room * size;
+  return true;
+}
+
 // Gives blocks back so that one of this extent can be kept. Returns false if so large a block is not kept at all.
-//
-// A slot has room for a quarter of what the thread may keep, but for one block at least. What slots have room for is
-// counted, not what they keep, so that keep() and take() need not count.
 bool thread_blocks::make_room(slot& in, extent of) {
   if (in.of == of) {
     if (in.count == in.room) give_back(in, in.room / 2);
     return true;
   }
-  const std::uint32_t size = subarrays_of(of) * rows_of(of);
-  if (size > most_granules_) return false;
-  const std::uint32_t room = std::clamp(most_granules_ / 4 / size, 1u, most_kept);
+  if (subarrays_of(of) * rows_of(of) > most_granules_) return false;
   give_back(in, 0);
-  roomy_granules_ -= in.room * subarrays_of(in.of) * rows_of(in.of);
-  if (roomy_granules_ + room * size > most_granules_) {
-    for (slot& each : slots_) {
-      give_back(each, 0);
-      each.of = 0;
-      each.room = 0;
-    }
-    roomy_granules_ = 0;
+  if (assign(in, of)) return true;
+  for (slot& each : slots_) {
+    give_back(each, 0);
+    each = {};
   }
-  in.of = of;
-  in.room = room;
-  roomy_granules_ += room * size;
-  return true;
+  roomy_granules_ = 0;
+  return assign(in, of);
+}
+
+granule thread_blocks::take_several(extent wanted, std::uint32_t home) {
+  granule at = no_granule;
+  if (enter()) {
+    slot& in = slot_of(wanted);
+    const std::uint32_t rows = rows_of(wanted);
+    if (const std::uint32_t count = several(in, wanted); count > 1) {
+      at = of_.allocate(extent_of(subarrays_of(wanted), rows * count), home);
+      if (at != no_granule) {
+        table_.set_live(at, wanted);
+        for (std::uint32_t i = count - 1; i > 0; --i) add(in, at + i * rows);
+      } else {
+        in.misses = 0;  // no room for so many: not with each miss again
+      }
+    }
+  }
+  leave();
+  return at;
+}
+
+// Returns how many blocks to take at once: as many as there is room for, in 64 rows. Of one subarray only one: those fill
+// the shortest runs, and several would take the longest.
+std::uint32_t thread_blocks::several(slot& in, extent wanted) {
+  constexpr std::uint32_t enough_misses = 3;
+  if (subarrays_of(wanted) == 1) return 1;
+  if (in.of != wanted && (in.count > 0 || !assign(in, wanted))) return 1;
+  if (in.count > 0 || ++in.misses < enough_misses) return 1;
+  return std::min(in.room, std::min(64u, of_.shape().rows) / rows_of(wanted));
 }
 
 // Gives the blocks back that are kept longest, until so many are left.

@@ -224,6 +224,9 @@ TEST(pim_bmem, a_large_device_is_drawn_in_tenths) {
                         "digit the tenths taken\n72...."));
   EXPECT_THAT(map, HasSubstr("...|..."));
   EXPECT_THAT(map, HasSubstr("\n5..."));
+  const bmem narrow{{.rows = 2, .columns = 64, .subarrays = 1, .banks = 200}};
+  EXPECT_THAT(narrow.draw(), HasSubstr("2 rows down, 200 banks of 1 subarrays across; # taken, . free; the first 128 "
+                                       "banks\n.|.|"));
   bmem full{of_table_3};
   EXPECT_EQ(full.largest_free(), (block{0, 0, 16, 1024}));
 }
