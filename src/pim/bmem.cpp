@@ -47,8 +47,9 @@ bmem::core::core(const geometry& shape, bmem_options options)
       how{options},
       handles{reserve_handles(shape.bytes())},
       rows{shape, options.across_banks},
-      threads{std::make_shared<detail::thread_registry>(rows)} {
-  if (options.thread_caches) id = threads->id();
+      keeps_blocks{options.thread_caches && situ::detail::can_order_all_threads()},
+      threads{std::make_shared<detail::thread_registry>(rows, keeps_blocks)} {
+  if (keeps_blocks) id = threads->id();
 }
 
 bmem::bmem(const geometry& shape, bmem_options how) : core_{std::make_unique<core>(shape, how)} {}
@@ -84,13 +85,14 @@ block bmem::extent_of(std::size_t bytes, dimension along) const {
 // The hot paths end in calls of the slow ones, so that they save no registers.
 
 void* bmem::core::take_slowly(detail::extent wanted) {
-  if (how.thread_caches && detail::recent_blocks(id) == nullptr)
-    if (detail::thread_blocks* const own = threads->own()) {
-      const detail::granule kept = own->take(wanted);
-      if (kept != detail::no_granule) return handle(kept);
-    }
-  const std::uint32_t home = detail::thread_number() % shape().banks;
-  detail::granule at = rows.allocate(wanted, home);
+  detail::thread_blocks* const own = threads->own();
+  const std::uint32_t home = own != nullptr ? own->home() : 0;
+  detail::granule at = detail::no_granule;
+  if (keeps_blocks && own != nullptr) {
+    at = own->take(wanted);  // if the hot path did not know these
+    if (at == detail::no_granule) at = own->take_several(wanted);
+  }
+  if (at == detail::no_granule) at = rows.allocate(wanted, home);
   if (at == detail::no_granule) at = threads->with_all_blocks([&] { return rows.allocate_surely(wanted, home); });
   if (at != detail::no_granule) return handle(at);
   refused.fetch_add(1, std::memory_order_relaxed);
@@ -164,7 +166,7 @@ void bmem::core::free_slowly(void* at) {
   const std::uint32_t word = word_at(granule);
   if ((word & detail::live_bit) == 0) refuse_address(at);
   const auto freed = static_cast<detail::granule>(granule);
-  if (how.thread_caches)
+  if (keeps_blocks)
     if (detail::thread_blocks* const own = threads->own())
       if (own->keep_slowly(freed, word & ~detail::live_bit)) return;
   rows.release(freed);

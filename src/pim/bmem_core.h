@@ -82,6 +82,7 @@ struct bmem::core {
   os::mapping handles;
   std::uint64_t id = 0;  // of the registry; 0 if threads keep nothing
   detail::banks rows;
+  bool keeps_blocks;
   std::shared_ptr<detail::thread_registry> threads;
   std::atomic<std::uint64_t> refused{0};
 };

@@ -59,16 +59,16 @@ void bmem::core::refuse_address(const void* at) const {
                     reinterpret_cast<const void*>(begin + shape().bytes())));
   const auto in = static_cast<granule>(offset / row_bytes);
   const block here{in / shape().rows, in % shape().rows, 1, 1};
+  const auto refuse_free = [](const std::string& what) {
+    throw_error(errc::bad_address, fmt::format("bmem: {} is free: it was freed before, or never allocated; forget a "
+                                               "handle when its block is freed",
+                                               what));
+  };
   const std::optional<granule> around = block_around(rows, here.subarray, here.row);
-  if (!around)
-    throw_error(errc::bad_address, fmt::format("bmem: {} is free: its block was freed before, or never allocated; "
-                                               "forget a handle when its block is freed",
-                                               place_text(shape(), here.subarray, here.row)));
+  if (!around) refuse_free(place_text(shape(), here.subarray, here.row));
   const std::uint32_t word = rows.table().word(*around);
   const std::string text = block_text(shape(), rows.block_at(*around, word));
-  if ((word & detail::live_bit) == 0)
-    throw_error(errc::bad_address,
-                fmt::format("bmem: {} was freed before: forget a handle when its block is freed", text));
+  if ((word & detail::live_bit) == 0) refuse_free(text);
   throw_error(errc::bad_address,
               fmt::format("bmem: {} (byte {} of {}) lies within {}: pass the handle of its begin, {}", at,
                           offset % row_bytes, place_text(shape(), here.subarray, here.row), text, handle(*around)));

@@ -13,22 +13,14 @@ std::atomic<std::uint64_t> devices_made{0};
 // Set once a thread's memory of its devices is gone: destructors that run later free into the banks.
 constinit thread_local bool has_thread_ended = false;
 
-std::atomic<std::uint32_t> threads_seen{0};
-
 }  // namespace
-
-std::uint32_t thread_number() noexcept {
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  static constinit thread_local std::uint32_t number = none;
-  if (number == none) number = threads_seen.fetch_add(1, std::memory_order_relaxed);
-  return number;
-}
 
 // --- one thread's blocks ---
 
-thread_blocks::thread_blocks(banks& of) noexcept
+thread_blocks::thread_blocks(banks& of, std::uint32_t number) noexcept
     : table_{of.table()},
       of_{of},
+      home_{number % of.shape().banks},
       most_granules_{
           static_cast<std::uint32_t>(std::max<std::uint64_t>(of.shape().granules() / 128, of.shape().rows))} {}
 
@@ -76,13 +68,13 @@ bool thread_blocks::make_room(slot& in, extent of) {
   return assign(in, of);
 }
 
-granule thread_blocks::take_several(extent wanted, std::uint32_t home) {
+granule thread_blocks::take_several(extent wanted) {
   granule at = no_granule;
   if (enter()) {
     slot& in = slot_of(wanted);
     const std::uint32_t rows = rows_of(wanted);
     if (const std::uint32_t count = several(in, wanted); count > 1) {
-      at = of_.allocate(extent_of(subarrays_of(wanted), rows * count), home);
+      at = of_.allocate(extent_of(subarrays_of(wanted), rows * count), home_);
       if (at != no_granule) {
         table_.set_live(at, wanted);
         for (std::uint32_t i = count - 1; i > 0; --i) add(in, at + i * rows);
@@ -154,11 +146,12 @@ class thread_memory {
 
 // --- the threads of a device ---
 
-thread_registry::thread_registry(banks& of) : id_{devices_made.fetch_add(1, std::memory_order_relaxed) + 1}, of_{of} {}
+thread_registry::thread_registry(banks& of, bool keeps_blocks)
+    : id_{devices_made.fetch_add(1, std::memory_order_relaxed) + 1}, of_{of}, keeps_blocks_{keeps_blocks} {}
 
 thread_blocks* thread_registry::own() {
   if (thread_blocks* const recent = recent_blocks(id_)) return recent;
-  if (has_thread_ended || !situ::detail::can_order_all_threads()) return nullptr;
+  if (has_thread_ended) return nullptr;
   static thread_local thread_memory memory;
   thread_blocks* const blocks = memory.blocks_of(*this);
   last_used_blocks[id_ % last_used_count] = {id_, blocks};
@@ -167,7 +160,8 @@ thread_blocks* thread_registry::own() {
 
 std::shared_ptr<thread_blocks> thread_registry::join() {
   const std::lock_guard lock{mutex_};
-  threads_.push_back(std::make_shared<thread_blocks>(of_));
+  threads_.push_back(std::make_shared<thread_blocks>(of_, joined_));
+  ++joined_;
   return threads_.back();
 }
 
@@ -185,6 +179,7 @@ void thread_registry::close() noexcept {
 }
 
 thread_registry::stopped_threads::stopped_threads(thread_registry& of) : of_{of} {
+  if (!of.keeps_blocks_) return;
   // The caller's own blocks need no order: it is outside.
   const thread_blocks* const own = recent_blocks(of.id_);
   const bool has_others = std::any_of(of.threads_.begin(), of.threads_.end(),

@@ -1,4 +1,5 @@
-// The free blocks that each thread keeps, by extent, so that a pair of allocation and free takes no lock.
+// The free blocks that each thread keeps, by extent, so that a pair of allocation and free takes no lock. A thread that
+// allocates one extent again and again takes several blocks at once, one below the other, and keeps the rest.
 //
 // Another thread that finds no room takes the kept blocks of all threads before it refuses. Their owners must stop
 // meanwhile, and an owner that paid a locked instruction for that would double its 5 ns. So the rare side pays: it asks,
@@ -12,8 +13,8 @@
 //     busy = 0                                    wanted = 0
 //
 // Either the owner sees `wanted`, or the taker sees `busy` and waits. While it is asked, an owner frees into the banks.
-// An owner that gives blocks back to the banks is busy, so no block is on its way when the taker searches: what it does
-// not find was not there. Nobody waits for an owner while holding a bank's lock.
+// An owner that gives blocks back to the banks, or takes several, is busy, so no block is on its way when the taker
+// searches: what it does not find was not there. Nobody waits for an owner while holding a bank's lock.
 //
 // Lifetime: a device and each of its threads share the registry. A thread that ends gives its blocks back, if the device
 // still lives; a device that ends takes them with it, and the thread forgets them with the next device that it meets.
@@ -34,12 +35,9 @@ namespace situ::pim::detail {
 
 class thread_registry;
 
-// Returns the calling thread's number in the process: threads search first in banks of their own.
-[[nodiscard]] std::uint32_t thread_number() noexcept;
-
 class thread_blocks {
  public:
-  explicit thread_blocks(banks& of) noexcept;
+  thread_blocks(banks& of, std::uint32_t number) noexcept;
 
   // Returns a kept block of this extent, which is live now, or no_granule.
   granule take(extent wanted) noexcept {
@@ -60,23 +58,31 @@ class thread_blocks {
     if (enter()) [[likely]] {
       slot& to = slot_of(of);
       is_kept = to.of == of && to.count < to.room;
-      if (is_kept) [[likely]]
+      if (is_kept) [[likely]] {
         add(to, at);
+        to.misses = 0;
+      }
     }
     leave();
     return is_kept;
   }
   // The same, but gives other blocks back to make room. Returns false if the banks must take the block.
   bool keep_slowly(granule at, extent of);
+  // Takes several blocks of the banks at once and keeps all but one, which is live, if this is the third allocation of
+  // the extent since the last free that concerned its slot. Else, or without room for so many, returns no_granule.
+  granule take_several(extent wanted);
+  // The bank in which the thread searches first: the threads of a device begin in one after the other.
+  [[nodiscard]] std::uint32_t home() const noexcept { return home_; }
 
  private:
   friend class thread_registry;
   static constexpr std::uint32_t slots = 16;  // as many as 4 bits number
-  static constexpr std::uint32_t most_kept = 13;
+  static constexpr std::uint32_t most_kept = 12;
   struct alignas(64) slot {
     extent of = 0;
     std::uint32_t count = 0;
-    std::uint32_t room = 0;  // blocks of this extent that are kept
+    std::uint32_t room = 0;    // blocks of this extent that are kept
+    std::uint32_t misses = 0;  // allocations of this extent that found none, since a block was kept
     std::array<granule, most_kept> blocks;
   };
   static_assert(sizeof(slot) == 64);
@@ -93,12 +99,15 @@ class thread_blocks {
     table_.set_kept(at, to.of);
     to.blocks[to.count++] = at;
   }
+  bool assign(slot& to, extent of);
+  [[nodiscard]] std::uint32_t several(slot& in, extent wanted);
   bool make_room(slot& in, extent of);
   void give_back(slot& from, std::uint32_t left);
   void give_back_all();
 
   block_table table_;
   banks& of_;
+  const std::uint32_t home_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> wanted_{false};
   const std::uint32_t most_granules_;  // that the slots may have room for: a 128th of the device, or a subarray
@@ -109,9 +118,9 @@ class thread_blocks {
 // The threads that keep blocks of one device.
 class thread_registry : public std::enable_shared_from_this<thread_registry> {
  public:
-  explicit thread_registry(banks& of);
-  // Returns what the calling thread keeps, or null if this thread keeps nothing: it is about to end, or the system lacks
-  // what stops other threads. cost: of a thread's first call, an allocation.
+  // keeps_blocks: false if nothing calls take() and keep() of its threads; then they have homes only.
+  thread_registry(banks& of, bool keeps_blocks);
+  // Returns what the calling thread keeps, or null if it is about to end. cost: of a thread's first call, an allocation.
   [[nodiscard]] thread_blocks* own();
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   // The device ends. No thread calls it any more; threads may end.
@@ -146,8 +155,10 @@ class thread_registry : public std::enable_shared_from_this<thread_registry> {
 
   const std::uint64_t id_;  // never used again
   banks& of_;
+  const bool keeps_blocks_;
   std::mutex mutex_;  // of what follows; is held while threads are stopped, and while one ends
   std::vector<std::shared_ptr<thread_blocks>> threads_;
+  std::uint32_t joined_ = 0;
   std::atomic<bool> is_closed_{false};
 };
 

@@ -203,6 +203,20 @@ TEST(pim_bmem_threads, a_device_may_end_before_its_threads_and_another_begin) {
   }
 }
 
+TEST(pim_bmem_threads, a_thread_may_end_after_its_only_device) {
+  auto device = std::make_unique<bmem>(shape);
+  std::latch is_used{1};
+  std::latch is_gone{1};
+  std::jthread user{[&] {
+    device->free(device->allocate_block(1, 3));
+    is_used.count_down();
+    is_gone.wait();
+  }};
+  is_used.wait();
+  device = nullptr;
+  is_gone.count_down();
+}
+
 TEST(pim_bmem_threads, a_thread_keeps_blocks_of_several_devices) {
   std::vector<std::unique_ptr<bmem>> devices;
   for (int i = 0; i < 7; ++i) devices.push_back(std::make_unique<bmem>(shape));

@@ -37,7 +37,11 @@ extern "C" {
 #endif
 
 /* The direction of a vector's elements: in a row, or down a column. */
+#ifdef __cplusplus
+enum BMEM_DIM : int { HORI, VERT }; /* a caller in C may pass any number, which is refused */
+#else
 typedef enum BMEM_DIM { HORI, VERT } BMEM_DIM;
+#endif
 
 /* Makes the process's device: rows and columns (bits, a multiple of 64) of a subarray, subarrays of a bank, banks. */
 int bmem_init(unsigned rows, unsigned columns, unsigned subarrays, unsigned banks);

@@ -12,8 +12,10 @@
 // base + (s * rows + r) * row_bytes; find() returns the block.
 //
 // Ownership: a block is live until it is freed, or the device ends, which needs no block to be freed. Each thread keeps
-// some of the blocks that it frees (a 128th of the device, or a subarray) and allocates them again without a lock. They go back to all when the thread ends, and when any thread finds no room: an allocation is refused
-// only if at one moment no thread kept a block and the rows were not free.
+// some of the blocks that it frees (at most a 128th of the device, or a subarray) and allocates them again without a
+// lock; one that allocates the same extent again and again takes several blocks at once. They go back to all when the
+// thread ends, and when any thread finds no room: an allocation is refused only if at one moment no thread kept a block
+// and no rectangle of free rows was large enough.
 //
 // Thread-safe: any thread may free a block. A thread may end before or after the device, but a device does not end while
 // a call is within it. A forked child has its own copy, as of all memory, if no other thread was within a call.
@@ -37,7 +39,7 @@ namespace situ::pim {
 struct bmem_options {
   // Whether a block may lie across banks. Then horizontal blocks spread over the subarrays of all banks.
   bool across_banks = false;
-  // Whether threads keep blocks that they free.
+  // Whether threads keep blocks that they free. They do not where the system lacks membarrier (Linux before 4.14).
   bool thread_caches = true;
 };
 
