@@ -1,6 +1,8 @@
 // The workloads of the benchmark of allocators. Each runs in a process of its own and returns its figures by name.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -64,6 +66,21 @@ figures fill_device(Subject& subject, int count, std::size_t bytes, dimension al
 
 // --- table 2: pairs of allocation and free, by some threads ---
 
+// Binds the calling thread to one of this process's processors: the kernel may take longer than a measurement to spread
+// threads.
+inline void bind_thread(std::size_t number) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) throw std::runtime_error{"no processors"};
+  number %= static_cast<std::size_t>(CPU_COUNT(&allowed));
+  int processor = 0;
+  for (;; ++processor)
+    if (CPU_ISSET(processor, &allowed) && number-- == 0) break;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(processor, &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0) throw std::runtime_error{"a processor is refused"};
+}
+
 template <class Subject>
 figures pairs(Subject& subject, std::size_t bytes, dimension along, int thread_count, int requests) {
   struct times {
@@ -77,7 +94,8 @@ figures pairs(Subject& subject, std::size_t bytes, dimension along, int thread_c
   {
     std::vector<std::jthread> threads;
     for (times& own : all)
-      threads.emplace_back([&] {
+      threads.emplace_back([&, number = static_cast<std::size_t>(&own - all.data())] {
+        bind_thread(number);
         run(std::min(requests, 200));  // warm
         waiting.fetch_sub(1);
         while (waiting.load() > 0) std::this_thread::yield();
