@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <new>
 
 #include "os/host.h"
 #include "os/mapping_error.h"
@@ -166,9 +167,14 @@ void bmem::core::free_slowly(void* at) {
   const std::uint32_t word = word_at(granule);
   if ((word & detail::live_bit) == 0) refuse_address(at);
   const auto freed = static_cast<detail::granule>(granule);
-  if (keeps_blocks)
-    if (detail::thread_blocks* const own = threads->own())
-      if (own->keep_slowly(freed, word & ~detail::live_bit)) return;
+  if (keeps_blocks) {
+    try {
+      if (detail::thread_blocks* const own = threads->own())
+        if (own->keep_slowly(freed, word & ~detail::live_bit)) return;
+    } catch (const std::bad_alloc&) {
+      // There is no room for what the thread would keep, and a free does not fail for want of memory.
+    }
+  }
   rows.release(freed);
 }
 

@@ -61,10 +61,9 @@ price price_of(const machine::pim_figures& by, const command_counts& counts, con
   const double all_ns = n(counts.row_reads) * by.row_read_ns + n(counts.row_writes) * by.row_write_ns +
                         n(counts.logic) * by.logic_ns + n(counts.shifts) * by.shift_ns +
                         n(counts.counted_rows) * count_ns + n(counts.ap) * by.ap_ns + n(counts.aap) * by.aap_ns;
-  const double all_nj = n(counts.row_reads + counts.counted_rows) * by.row_read_nj +
-                        n(counts.row_writes) * by.row_write_nj + n(counts.logic) * by.logic_nj +
-                        n(counts.shifts) * by.shift_nj + n(counts.ap) * by.ap_nj + n(counts.aap) * by.aap_nj +
-                        n(counts.extra_rows) * by.extra_row_nj;
+  const double all_nj = n(counts.row_reads) * by.row_read_nj + n(counts.row_writes) * by.row_write_nj +
+                        n(counts.logic) * by.logic_nj + n(counts.shifts) * by.shift_nj + n(counts.ap) * by.ap_nj +
+                        n(counts.aap) * by.aap_nj + n(counts.extra_rows) * by.extra_row_nj;
   constexpr double columns_of_figures = 8192;  // energies are those of a row of 1 KiB
   return {.ns = all_ns / n(times) * n(turns_of(by, loads)), .nj = all_nj * by.columns / columns_of_figures};
 }

@@ -2,7 +2,8 @@
 //
 // A program's rows are bound to blocks once. Then it runs tile by tile, the latches of a tile in the first cache; each
 // command works on the 32 words of a row. A program that shifts rows runs command by command instead, each on all
-// tiles of a subarray, as bits move from tile to tile. Subarrays and their tiles are dealt to threads.
+// tiles of a subarray, as bits move from tile to tile. Subarrays and their tiles are dealt to threads: its own, as the
+// pools of stencils and stores keep to their modules, carry loops of grids and reads of files, and stand beside this one.
 #pragma once
 
 #include <situ/pim/geometry.h>

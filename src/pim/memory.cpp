@@ -27,6 +27,12 @@ struct memory::state {
   std::map<std::string, micro_program, std::less<>> programs;  // that it has carried out
 
   explicit state(const memory_options& how) : runs{threads_of(how)} {}
+  // Each scalar has a program of its own, so that a loop over scalars would keep as many.
+  const micro_program& keep(const std::string& key, micro_program made) {
+    constexpr std::size_t most = 256;
+    if (programs.size() >= most) programs.clear();  // none is running
+    return programs.emplace(key, std::move(made)).first->second;
+  }
   static unsigned threads_of(const memory_options& how) {
     if (how.threads != 0) return how.threads;
     return std::max(1U, static_cast<unsigned>(machine::processor_set::of_this_thread().size()));
@@ -91,7 +97,7 @@ const micro_program& memory_access::program_of(memory& which, machine::pim_desig
   auto& programs = which.state_->programs;
   const std::string key = fmt::format("{} {}{}", machine::name(design), text(what), what.wide ? " wide" : "");
   if (const auto known = programs.find(key); known != programs.end()) return known->second;
-  return programs.emplace(key, make_program(design, what)).first->second;
+  return which.state_->keep(key, make_program(design, what));
 }
 
 const micro_program& memory_access::conversion_of(memory& which, machine::pim_design design,
@@ -100,7 +106,7 @@ const micro_program& memory_access::conversion_of(memory& which, machine::pim_de
   const std::string key =
       fmt::format("{} convert {}{} {}", machine::name(design), from.is_signed ? 'i' : 'u', from.bits, to_bits);
   if (const auto known = programs.find(key); known != programs.end()) return known->second;
-  return programs.emplace(key, make_conversion(design, from.bits, from.is_signed, to_bits)).first->second;
+  return which.state_->keep(key, make_conversion(design, from.bits, from.is_signed, to_bits));
 }
 
 void memory_access::count_program(memory& which, const detail::device& in, const command_counts& counts,

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -125,6 +124,7 @@ class piece_run {
     std::fill_n(flags.begin(), part_.count, ~std::uint64_t{0});
     if (with_.mask != nullptr) {
       const std::vector<std::uint64_t> its = elements_of(*with_.mask, part_);
+      memory_access::count_transfer(memory_, in_, (its.size() * flag.bits + 7) / 8, is_vertical);
       const bool wanted = what_.mask == mask_use::when_true;
       for (std::uint64_t i = 0; i < part_.count; ++i) flags[i] = (its[i] != 0) == wanted ? ~std::uint64_t{0} : 0;
     }
@@ -200,13 +200,7 @@ class piece_run {
   // The lowest and the highest column of each element, which the host writes.
   block pattern(std::uint32_t rows) {
     const block here = take(rows);
-    const std::uint64_t each = in_.figures.columns / type_.bits;
-    const std::array<std::uint64_t, 2> bits{1, std::uint64_t{1} << (type_.bits - 1)};
-    for (std::uint32_t row = 0; row < rows; ++row) {
-      const std::vector<std::uint64_t> values(each * here.subarrays, bits[row]);
-      in_.cells.write({here.subarray, here.row + row, here.subarrays, 1}, form_of(type_), 0,
-                      std::as_bytes(std::span{values}));
-    }
+    write_patterns(in_.cells, here, type_.bits);
     memory_access::count_transfer(memory_, in_, here.granules() * in_.figures.columns / 8, false);
     return here;
   }
@@ -223,6 +217,19 @@ class piece_run {
   rows_beside taken_;
 };
 
+// A flag is a row of one bit for vertical elements, and as wide as the element for horizontal ones.
+void check_flags(const operation_spec& what, const vector_core& flags, const char* part) {
+  const unsigned bits = what.direction == dimension::vertical ? 1 : what.bits;
+  const element_type& its = flags.type();
+  if (its.direction == what.direction && its.bits == bits) return;
+  throw_error(
+      errc::bad_argument,
+      fmt::format("pim: the {} of {} has {} elements of {} bits; it needs {} flags of {}: compare vectors of the "
+                  "operation's kind",
+                  part, text(what), its.direction == dimension::vertical ? "vertical" : "horizontal", its.bits,
+                  what.direction == dimension::vertical ? "vertical" : "horizontal", bits));
+}
+
 void check_operands(const operation_spec& what, const vector_core& like, const operands& with) {
   for (const vector_core* each : {with.a, with.b, with.c, with.condition, with.mask}) {
     if (each == nullptr) continue;
@@ -234,6 +241,8 @@ void check_operands(const operation_spec& what, const vector_core& like, const o
           errc::bad_argument,
           fmt::format("pim: {} of vectors in different memories; read one and write it to the other", text(what)));
   }
+  if (with.mask != nullptr) check_flags(what, *with.mask, "mask");
+  if (with.condition != nullptr) check_flags(what, *with.condition, "condition");
 }
 
 // Programs that write their result while they still read these inputs.
@@ -246,8 +255,11 @@ bool may_not_be_result(const operation_spec& what, const vector_core& result, co
 
 }  // namespace
 
-void operate(const operation_spec& what, vector_core& result, const operands& with) {
-  check_operands(what, result, with);
+void operate(const operation_spec& asked, vector_core& result, const operands& with) {
+  check_operands(asked, result, with);
+  operation_spec what = asked;
+  if (what.scalar && what.bits < 64 && what.what != operation::shift_left && what.what != operation::shift_right)
+    what.scalar = *what.scalar & ((std::uint64_t{1} << what.bits) - 1);
   if (may_not_be_result(what, result, with)) {
     vector_core made{result, result.type()};
     const operation_spec copy{.what = operation::copy, .direction = what.direction, .bits = result.type().bits};

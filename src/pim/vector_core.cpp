@@ -86,12 +86,17 @@ vector_core::vector_core(const vector_core& other, element_type type)
 
 vector_core::~vector_core() { release(); }
 vector_core::vector_core(vector_core&& other) noexcept
-    : memory_{other.memory_}, size_{other.size_}, type_{other.type_}, pieces_{std::exchange(other.pieces_, {})} {}
+    : memory_{other.memory_},
+      size_{std::exchange(other.size_, 0)},
+      type_{other.type_},
+      pieces_{std::exchange(other.pieces_, {})} {}
 vector_core& vector_core::operator=(vector_core&& other) noexcept {
-  std::swap(memory_, other.memory_);
-  std::swap(size_, other.size_);
-  std::swap(type_, other.type_);
-  std::swap(pieces_, other.pieces_);
+  if (this == &other) return *this;
+  release();
+  memory_ = other.memory_;
+  size_ = std::exchange(other.size_, 0);
+  type_ = other.type_;
+  pieces_ = std::exchange(other.pieces_, {});
   return *this;
 }
 
@@ -147,7 +152,7 @@ void vector_core::place(std::uint64_t first, std::uint64_t count) {
     deal(device, left);
     if (left.count > 0) fill(device, left);
   }
-  if (left.count > 0) throw_no_room(size_ - left.count);
+  if (left.count > 0) throw_no_room(left.first);
 }
 
 std::vector<device_rows> vector_core::rows() const {
@@ -184,7 +189,8 @@ void vector_core::write(std::uint64_t first, std::span<const std::byte> values) 
     device& in = memory_->device_at(each.device);
     in.cells.write(each.where, form, from - each.first,
                    values.subspan((from - first) * type_.host_bytes, (to - from) * type_.host_bytes));
-    memory_access::count_transfer(*memory_, in, (to - from) * type_.bits / 8, type_.direction == dimension::vertical);
+    memory_access::count_transfer(*memory_, in, ((to - from) * type_.bits + 7) / 8,
+                                  type_.direction == dimension::vertical);
   }
 }
 
@@ -197,7 +203,8 @@ void vector_core::read(std::uint64_t first, std::span<std::byte> values) const {
     device& in = memory_->device_at(each.device);
     in.cells.read(each.where, form, from - each.first,
                   values.subspan((from - first) * type_.host_bytes, (to - from) * type_.host_bytes));
-    memory_access::count_transfer(*memory_, in, (to - from) * type_.bits / 8, type_.direction == dimension::vertical);
+    memory_access::count_transfer(*memory_, in, ((to - from) * type_.bits + 7) / 8,
+                                  type_.direction == dimension::vertical);
   }
 }
 

@@ -32,7 +32,11 @@ int number_of(errc code) {
 
 template <class Result>
 Result fail(Result failed, int number, std::string_view why) {
-  last_error = why;
+  try {
+    last_error = why;
+  } catch (const std::bad_alloc&) {
+    last_error.clear();  // no room for the sentence
+  }
   errno = number;
   return failed;
 }

@@ -17,6 +17,7 @@
 #include <situ/pim/detail/operate.h>
 #include <situ/pim/vector.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,7 +47,7 @@ template <element T, dimension D, unsigned B>
 class second {
  public:
   second(const vector<T, D, B>& values) noexcept : core_{&values.core()} {}
-  second(T value) noexcept : scalar_{static_cast<std::uint64_t>(value)} {}
+  second(T value) noexcept : scalar_{detail::scalar_bits(value)} {}
 
   // For the functions below: null, or the vector; no value, or the scalar.
   [[nodiscard]] const detail::vector_core* core() const noexcept { return core_; }
@@ -233,8 +234,9 @@ void convert(vector<U, D, ItsBits>& r, const vector<T, D, B>& a) {
   detail::convert(r.core(), a.core());
 }
 
-// Returns the sum of the elements, modulo 2^64, signed if T is.
+// Returns the sum of the elements, modulo 2^64, signed if T is. Of flags: count().
 template <element T, dimension D, unsigned B>
+  requires(!std::same_as<T, bool>)
 [[nodiscard]] auto sum(const vector<T, D, B>& a, masked where = {}) {
   const operation_spec what = detail::spec_of<vector<T, D, B>>(operation::reduce_sum, {}, where);
   const std::uint64_t total = weighted_sum(what, detail::reduce(what, {.a = &a.core(), .mask = where.flags}));
@@ -321,6 +323,11 @@ template <element T, dimension D, unsigned B>
 template <element T, dimension D, unsigned B>
 [[nodiscard]] vector<T, D, B> operator*(std::type_identity_t<T> q, const vector<T, D, B>& a) {
   return a * q;
+}
+template <element T, dimension D, unsigned B>
+[[nodiscard]] vector<T, D, B> operator~(vector<T, D, B>&& a) {
+  invert(a, a);
+  return std::move(a);
 }
 template <element T, dimension D, unsigned B>
 [[nodiscard]] vector<T, D, B> operator~(const vector<T, D, B>& a) {

@@ -7,7 +7,7 @@
 // Nobody sells such a memory today: the bits lie in pages of this host, and each command of each program is carried out
 // on them and counted (src/pim/execute.h). Times and energies are those that the machine file's figures give for the
 // counted commands; they are modelled, never measured. One thread at a time uses a memory and its vectors; a program's
-// subarrays are dealt to the memory's threads.
+// subarrays are dealt to the memory's threads, which a forked child does not have: it must not use a memory of its parent's.
 #pragma once
 
 #include <situ/machine/pim.h>

@@ -47,6 +47,19 @@ using horizontal = vector<T, dimension::horizontal, Bits>;
 template <dimension Direction, unsigned Bits>
 using mask = vector<bool, Direction, Direction == dimension::vertical ? 1 : Bits>;
 
+namespace detail {
+
+// The bits of a scalar: of flags, all or none.
+template <element T>
+[[nodiscard]] constexpr std::uint64_t scalar_bits(T value) noexcept {
+  if constexpr (std::same_as<T, bool>)
+    return value ? ~std::uint64_t{0} : 0;
+  else
+    return static_cast<std::uint64_t>(value);
+}
+
+}  // namespace detail
+
 // A vector of n elements, T on the host and Bits wide in the memory. Move-only; gives its rows back when it is destroyed.
 // pre: the memory outlives it.
 template <element T, dimension Direction, unsigned Bits>
@@ -78,6 +91,8 @@ class vector {
   // The same for elements of another type or width.
   template <element U, unsigned ItsBits = bits_of<U>>
   [[nodiscard]] vector<U, Direction, ItsBits> beside_as() const {
+    static_assert(Direction == dimension::vertical || ItsBits == Bits,
+                  "situ::pim::vector::beside_as: horizontal elements that meet have the same width");
     return vector<U, Direction, ItsBits>{detail::vector_core{core_, vector<U, Direction, ItsBits>::type}};
   }
 
@@ -130,7 +145,7 @@ void vector<T, Direction, Bits>::fill(T value) {
                    .direction = Direction,
                    .bits = Bits,
                    .is_signed = std::is_signed_v<T>,
-                   .scalar = static_cast<std::uint64_t>(value)},
+                   .scalar = detail::scalar_bits(value)},
                   core_, {});
 }
 

@@ -52,6 +52,7 @@ class vector_core {
   // anywhere else if not; operations then copy. Throws bad_argument if horizontal elements have another width.
   vector_core(const vector_core& other, element_type type);
   ~vector_core();
+  // What is moved from has no elements and no rows.
   vector_core(vector_core&& other) noexcept;
   vector_core& operator=(vector_core&& other) noexcept;
 
