@@ -93,7 +93,7 @@ class program_run {
     const auto subarray = where_.subarray + static_cast<std::uint32_t>(part / cells_.tiles());
     const auto tile = static_cast<std::uint32_t>(part % cells_.tiles());
     const std::uint32_t words = std::min(tile_words, cells_.shape().columns / 64 - tile * tile_words);
-    own.stop = run_on_tile(set_, bound_, cells_.tile(subarray, tile), words, own.totals);
+    own.stop = run_on_tile(set_, bound_, pairs_, cells_.tile(subarray, tile), words, own.totals);
     own.stop.tile = tile;
     return goes_on(own, subarray);
   }
@@ -143,6 +143,7 @@ class program_run {
   const micro_program& program_;
   instruction_set set_;
   std::vector<bound_command> bound_;
+  std::vector<command_pair> pairs_ = pair_up(bound_);
   block where_;
   bool whole_rows_ = false;
   std::uint64_t parts_ = 0;

@@ -1,9 +1,9 @@
 // The executor: carries out micro-programs on the cells of a device, and counts the commands while it does.
 //
-// A program's rows are bound to blocks once. Then it runs tile by tile, the latches of a tile in the first cache; each
-// command works on the 32 words of a row. A program that shifts rows runs command by command instead, each on all
-// tiles of a subarray, as bits move from tile to tile. Subarrays and their tiles are dealt to threads: its own, as the
-// pools of stencils and stores keep to their modules, carry loops of grids and reads of files, and stand beside this one.
+// A program's rows are bound to blocks once. Then it runs tile by tile, the latches of a tile in the first cache. Each
+// command works on the 32 words of a row; some neighbours do so together, word by word (command_pair). A program that
+// shifts rows runs command by command instead, each on all tiles of a subarray, as bits move from tile to tile.
+// Subarrays and their tiles are dealt to threads.
 #pragma once
 
 #include <situ/pim/geometry.h>
@@ -37,7 +37,7 @@ struct execution {
 
 // Resolves the rows of a program. Throws bad_argument, naming the program and, where one is at fault, the number and
 // text of the command, if
-//   - fewer or more operands are bound than it has, or no scratch rows although it has some, or they are not in the device
+//   - fewer or more operands are bound than it has, or too few scratch rows, or they are not in the device
 //   - blocks are of different subarrays
 //   - a command names a row outside its block, or opens rows for computing as one that cannot be (write to a constant)
 //   - a command reads a latch that no command before it has set, or names one that does not exist

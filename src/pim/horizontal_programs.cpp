@@ -4,9 +4,9 @@
 // Two rows of a pattern, which the host writes, tell where elements begin and end: `low` has a one in each element's
 // lowest column, `top` in its highest. They keep shifts within elements.
 //
-// Carries: with x and y added and p = x xor y, a column's carry is p ? the carry of the column below : x. All columns do
-// that at once, bits - 1 times; then the carry has come from wherever it began. In the lowest column p is left out, and
-// what comes in there is 0 for a sum, 1 for a difference (x + not y + 1), whose carry is not (x < y).
+// Carries: with x and y added and p = x xor y, a column's carry is p ? the carry of the column below : x. All columns
+// do that at once, bits - 1 times; then the carry has come from wherever it began. In the lowest column p is left out,
+// and what comes in there is 0 for a sum, 1 for a difference (x + not y + 1), whose carry is not (x < y).
 #include <situ/base/error_code.h>
 
 #include <fmt/format.h>

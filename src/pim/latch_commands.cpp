@@ -44,6 +44,71 @@ SITU_PIM_BODY void run_latch(const bound_command& step, word* latch, std::size_t
   }
 }
 
+command_pair pair_of(const bound_command& first, const bound_command& second) noexcept {
+  if (first.op == micro_op::read_row) {
+    if (second.op == micro_op::move && second.a == 0) return command_pair::read_move;
+    if (second.op == micro_op::logic_and && second.a == 0 && second.b != 0) return command_pair::read_and;
+    if (second.op == micro_op::logic_xor && second.a == 0 && second.b != 0) return command_pair::read_xor;
+    if (second.op != micro_op::select || second.a == 0) return command_pair::none;
+    if (second.b == 0 && second.c != 0) return command_pair::read_select;
+    if (second.b != 0 && second.c == 0) return command_pair::read_select_else;
+  }
+  if (second.op == micro_op::write_row && first.d == 0) {
+    if (first.op == micro_op::logic_and) return command_pair::and_write;
+    if (first.op == micro_op::logic_xor) return command_pair::xor_write;
+  }
+  return command_pair::none;
+}
+
+// Carries out a command and the next one. Of a word, the first command's result is written first, since the second
+// one's latch may be the same.
+SITU_PIM_BODY void run_pair(command_pair pair, const bound_command* steps, word* latch, const tile_cells& tile) {
+  const bound_command& gate = pair >= command_pair::and_write ? steps[0] : steps[1];
+  word* row = tile.row(pair >= command_pair::and_write ? steps[1].row : steps[0].row);
+  word* d = latch + gate.d * tile_words;
+  const word* a = latch + gate.a * tile_words;
+  const word* b = latch + gate.b * tile_words;
+  const word* c = latch + gate.c * tile_words;
+  switch (pair) {
+    case command_pair::read_move: SITU_PIM_WORDS latch[i] = d[i] = row[i]; break;
+    case command_pair::read_and:
+      SITU_PIM_WORDS {
+        const word read = row[i];
+        const word made = read & b[i];
+        latch[i] = read;
+        d[i] = made;
+      }
+      break;
+    case command_pair::read_xor:
+      SITU_PIM_WORDS {
+        const word read = row[i];
+        const word made = read ^ b[i];
+        latch[i] = read;
+        d[i] = made;
+      }
+      break;
+    case command_pair::read_select:
+      SITU_PIM_WORDS {
+        const word read = row[i];
+        const word made = c[i] ^ (a[i] & (read ^ c[i]));
+        latch[i] = read;
+        d[i] = made;
+      }
+      break;
+    case command_pair::read_select_else:
+      SITU_PIM_WORDS {
+        const word read = row[i];
+        const word made = read ^ (a[i] & (b[i] ^ read));
+        latch[i] = read;
+        d[i] = made;
+      }
+      break;
+    case command_pair::and_write: SITU_PIM_WORDS row[i] = latch[i] = a[i] & b[i]; break;
+    case command_pair::xor_write: SITU_PIM_WORDS row[i] = latch[i] = a[i] ^ b[i]; break;
+    default: break;
+  }
+}
+
 SITU_PIM_BODY std::uint64_t ones_of(const word* from, std::uint32_t words) {
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < words; ++i) sum += static_cast<unsigned>(std::popcount(from[i]));
@@ -66,8 +131,9 @@ run_stop run_stretch(instruction_set set, std::span<const bound_command> stretch
   return {result.fault, first + result.done, 0, result.column};
 }
 
-SITU_PIM_BODY run_stop tile_body(instruction_set set, std::span<const bound_command> program, const tile_cells& tile,
-                                 std::uint32_t words, run_totals& totals) {
+SITU_PIM_BODY run_stop tile_body(instruction_set set, std::span<const bound_command> program,
+                                 std::span<const command_pair> pairs, const tile_cells& tile, std::uint32_t words,
+                                 run_totals& totals) {
   alignas(64) word latch[latches * tile_words];
   std::size_t counted = 0;
   for (std::size_t at = 0; at < program.size(); ++at) {
@@ -80,6 +146,11 @@ SITU_PIM_BODY run_stop tile_body(instruction_set set, std::span<const bound_comm
       continue;
     }
     ++totals.commands[static_cast<unsigned>(step.op)];
+    if (pairs[at] != command_pair::none) {
+      run_pair(pairs[at], &step, latch, tile);
+      ++totals.commands[static_cast<unsigned>(program[++at].op)];
+      continue;
+    }
     if (step.op == micro_op::count_ones) [[unlikely]]
       totals.ones[counted++] += ones_of(latch, words);
     else
@@ -142,13 +213,13 @@ SITU_PIM_BODY run_stop rows_body(instruction_set set, std::span<const bound_comm
 }
 
 #if SITU_PIM_X86
-SITU_PIM_AVX2 run_stop tile_avx2(std::span<const bound_command> program, const tile_cells& tile, std::uint32_t words,
-                                 run_totals& totals) {
-  return tile_body(instruction_set::avx2, program, tile, words, totals);
+SITU_PIM_AVX2 run_stop tile_avx2(std::span<const bound_command> program, std::span<const command_pair> pairs,
+                                 const tile_cells& tile, std::uint32_t words, run_totals& totals) {
+  return tile_body(instruction_set::avx2, program, pairs, tile, words, totals);
 }
-SITU_PIM_AVX512 run_stop tile_avx512(std::span<const bound_command> program, const tile_cells& tile,
-                                     std::uint32_t words, run_totals& totals) {
-  return tile_body(instruction_set::avx512, program, tile, words, totals);
+SITU_PIM_AVX512 run_stop tile_avx512(std::span<const bound_command> program, std::span<const command_pair> pairs,
+                                     const tile_cells& tile, std::uint32_t words, run_totals& totals) {
+  return tile_body(instruction_set::avx512, program, pairs, tile, words, totals);
 }
 SITU_PIM_AVX2 run_stop rows_avx2(std::span<const bound_command> program, std::span<const tile_cells> tiles,
                                  std::uint32_t words, word* room, run_totals& totals) {
@@ -162,13 +233,22 @@ SITU_PIM_AVX512 run_stop rows_avx512(std::span<const bound_command> program, std
 
 }  // namespace
 
-run_stop run_on_tile(instruction_set set, std::span<const bound_command> program, const tile_cells& tile,
-                     std::uint32_t words, run_totals& totals) noexcept {
+std::vector<command_pair> pair_up(std::span<const bound_command> program) {
+  std::vector<command_pair> pairs(program.size(), command_pair::none);
+  for (std::size_t at = 0; at + 1 < program.size(); ++at) {
+    pairs[at] = pair_of(program[at], program[at + 1]);
+    if (pairs[at] != command_pair::none) ++at;
+  }
+  return pairs;
+}
+
+run_stop run_on_tile(instruction_set set, std::span<const bound_command> program, std::span<const command_pair> pairs,
+                     const tile_cells& tile, std::uint32_t words, run_totals& totals) noexcept {
 #if SITU_PIM_X86
-  if (set == instruction_set::avx512) return tile_avx512(program, tile, words, totals);
-  if (set == instruction_set::avx2) return tile_avx2(program, tile, words, totals);
+  if (set == instruction_set::avx512) return tile_avx512(program, pairs, tile, words, totals);
+  if (set == instruction_set::avx2) return tile_avx2(program, pairs, tile, words, totals);
 #endif
-  return tile_body(set, program, tile, words, totals);
+  return tile_body(set, program, pairs, tile, words, totals);
 }
 
 run_stop run_on_rows(instruction_set set, std::span<const bound_command> program, std::span<const tile_cells> tiles,

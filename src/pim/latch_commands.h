@@ -5,10 +5,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "pim/bound_program.h"
 
 namespace situ::pim {
+
+// Two commands, one after the other, that a tile's loop carries out at once, word by word: all latches and rows that
+// they write are written. It saves the way from a latch to the next command.
+enum class command_pair : std::uint8_t {
+  none,       // this command alone
+  read_move,  // read_row, then move of the amplifiers
+  read_and,   // read_row, then a gate whose first input is the amplifiers
+  read_xor,
+  read_select,       // read_row, then select whose second input is the amplifiers
+  read_select_else,  // the same for its third input
+  and_write,         // a gate to the amplifiers, then write_row
+  xor_write,
+};
+
+// Returns for each command whether it and the next one are a pair; the next one then is `none`.
+[[nodiscard]] std::vector<command_pair> pair_up(std::span<const bound_command> program);
 
 // What a run adds to.
 struct run_totals {
@@ -25,10 +42,11 @@ struct run_stop {
   std::uint32_t column = 0;  // of the tile: where the cells differ (row_result)
 };
 
-// Carries out a program without shifts on one tile. words: of a row in the tile that are columns of the device; the
-// rest is padding.
-[[nodiscard]] run_stop run_on_tile(instruction_set set, std::span<const bound_command> program, const tile_cells& tile,
-                                   std::uint32_t words, run_totals& totals) noexcept;
+// Carries out a program without shifts on one tile. pairs: pair_up() of the program. words: of a row
+// in the tile that are columns of the device; the rest is padding.
+[[nodiscard]] run_stop run_on_tile(instruction_set set, std::span<const bound_command> program,
+                                   std::span<const command_pair> pairs, const tile_cells& tile, std::uint32_t words,
+                                   run_totals& totals) noexcept;
 
 // Carries out any program on whole rows: each command on all tiles. room: latches * tiles * tile_words words.
 // words: of a row that are columns.

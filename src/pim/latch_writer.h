@@ -1,5 +1,6 @@
 // Writes the commands of a program for latches, with the names of its operands' rows. A result that a mask holds back
-// goes through a latch of its own: the row is read, and written with those of its cells that the mask does not apply to.
+// goes through a latch of its own: the row is read, and its cells that the mask does not apply to are written as they
+// were.
 #pragma once
 
 #include <situ/machine/pim.h>

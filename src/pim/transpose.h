@@ -8,11 +8,12 @@
 
 namespace situ::pim {
 
-// Writes the lowest `bits` bits of 64 elements of `host_bytes` (1, 2, 4 or 8) bytes: plane k goes to planes[k * stride].
-// pre: bits <= 8 * host_bytes; the processor has the instructions.
+// Writes the lowest `bits` bits of 64 elements of `host_bytes` (1, 2, 4 or 8) bytes: plane k goes to
+// planes[k * stride]. pre: bits <= 8 * host_bytes; the processor has the instructions.
 void to_planes(instruction_set set, const std::byte* elements, unsigned host_bytes, unsigned bits,
                std::uint64_t* planes, std::size_t stride) noexcept;
-// Makes 64 elements of planes. pre: as above. sign_extends: whether the bits above `bits` are the last plane, else zero.
+// Makes 64 elements of planes. pre: as above. sign_extends: whether the bits above `bits` are the last plane, else
+// zero.
 void from_planes(instruction_set set, const std::uint64_t* planes, std::size_t stride, unsigned bits, bool sign_extends,
                  unsigned host_bytes, std::byte* elements) noexcept;
 

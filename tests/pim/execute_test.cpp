@@ -156,6 +156,44 @@ TEST(pim_execute, gives_the_same_with_all_threads_and_instructions) {
   }
 }
 
+// Commands at random, where every second one uses the amplifiers, as those that the tile's loop takes in pairs do.
+micro_program at_random(std::mt19937_64& random) {
+  micro_program program = named("random", 2);
+  for (std::uint8_t latch = 0; latch < 8; ++latch) program.logic(micro_op::set_one, latch);
+  const auto latch = [&] { return static_cast<std::uint8_t>(random() % 2 == 0 ? 0 : random() % 4); };
+  for (int k = 0; k < 300; ++k) {
+    const auto row = static_cast<std::uint16_t>(random() % 20);
+    switch (random() % 3) {
+      case 0: program.read({0, row}); break;
+      case 1: program.write({1, row}); break;
+      default: {
+        const micro_op gates[] = {micro_op::move, micro_op::logic_and, micro_op::logic_xor, micro_op::select};
+        program.logic(gates[random() % 4], latch(), latch(), latch(), latch());
+      }
+    }
+  }
+  return program;
+}
+
+// A shift, whose result nothing reads, makes the executor go command by command, each alone on whole rows.
+TEST(pim_execute, gives_the_same_tile_by_tile_and_command_by_command) {
+  std::mt19937_64 random{11};
+  const block operands[] = {{0, 0, 6, 20}, {0, 20, 6, 20}};
+  for (int turn = 0; turn < 50; ++turn) {
+    micro_program program = at_random(random);
+    cell_storage tiles{shape}, rows{shape};
+    fill(tiles);
+    fill(rows);
+    executor with;
+    command_counts counts = with.run(tiles, program, {operands}).counts;
+    EXPECT_EQ(counts.row_reads + counts.row_writes + counts.logic, 6 * program.commands.size());
+    program.logic(micro_op::shift_left, 7, 7);
+    counts.shifts = 6;
+    EXPECT_EQ(with.run(rows, program, {operands}).counts, counts);
+    ASSERT_EQ(all_rows(tiles), all_rows(rows)) << turn;
+  }
+}
+
 TEST(pim_execute, runs_programs_of_several_threads_one_after_the_other) {
   cell_storage cells{shape};
   executor with{3};

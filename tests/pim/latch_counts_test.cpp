@@ -1,5 +1,5 @@
 // The commands that programs for latches take, beside those that PIMeval's tables have for BitSIMD
-// (UVA-LavaLab/PIMeval-PIMbench, the table that it prices operations by, in 2025).
+// (UVA-LavaLab/PIMeval-PIMbench, libpimeval/src/pimPerfEnergyTables.cpp, in 2025).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,7 +75,8 @@ TEST(pim_latch_counts, are_no_more_than_those_published) {
 
 double time_of(const latch_counts& counts) { return 46.5 * (counts.reads + counts.writes) + 3 * counts.logic; }
 
-// With a scalar the counts depend on its bits; PIMeval takes each bit from the host. Their times in ns, as priced there.
+// With a scalar the counts depend on its bits; PIMeval takes each bit from the host. Their times in ns, as priced
+// there.
 TEST(pim_latch_counts, with_any_scalar_take_no_longer_than_published) {
   constexpr published table[] = {
       {operation::add, 8, {8, 8, 33}},         {operation::subtract, 8, {8, 8, 33}},

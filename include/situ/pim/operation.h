@@ -47,7 +47,7 @@ enum class operation : std::uint8_t {
   shift_left,   // a by a constant number of bits: the scalar
   shift_right,  // the same; copies of the sign come in if the elements are signed
   broadcast,    // the scalar, to all elements
-  reduce_sum,   // the sum of all elements, to the host: no result in the memory
+  reduce_sum,   // the sum of all elements of the blocks, to the host; what lies behind a vector's end is zero or masked
 };
 
 // Returns an operation in its spelling in texts: "ADD", "MUL", "SHL".
