@@ -222,6 +222,101 @@ TEST(pim_devices, are_filled_one_after_the_other) {
   EXPECT_GT(two.cost().commands.ap, 0u) << "the second device computes by its own design";
 }
 
+TEST(pim_costs, pieces_in_several_banks_take_one_turn) {
+  auto all_at_once = figures_of(pim_design::bitsimd);
+  all_at_once.concurrent = 0;
+  auto one_a_bank = figures_of(pim_design::bitsimd);
+  one_a_bank.concurrent = 2;
+  constexpr double one_turn = 96 * 40.0 + 97 * 3.0;
+  const auto time_of = [&](const situ::machine::pim_figures& figures, std::size_t elements) {
+    pim::memory dram{{{"dram", figures}}};
+    const pim::vertical<std::int32_t> a{dram, elements}, b = a.beside();
+    auto r = a.beside();
+    dram.reset_cost();
+    pim::add(r, a, b);
+    return dram.cost().compute_ns;
+  };
+  EXPECT_DOUBLE_EQ(time_of(all_at_once, 8 * 4096), one_turn);
+  EXPECT_DOUBLE_EQ(time_of(all_at_once, 16 * 4096), 2 * one_turn) << "a subarray carries out one program at a time";
+  EXPECT_DOUBLE_EQ(time_of(one_a_bank, 2 * 4096), one_turn) << "a vector is dealt to the banks";
+  EXPECT_DOUBLE_EQ(time_of(one_a_bank, 8 * 4096), 4 * one_turn);
+}
+
+TEST(pim_masks, of_another_kind_are_refused) {
+  pim::memory dram{{{"dram", figures_of(pim_design::imi)}}};
+  const pim::horizontal<std::uint32_t> a{dram, 16};
+  const pim::horizontal<std::uint8_t> narrow{dram, 16};
+  const pim::vertical<std::uint32_t> v{dram, 16};
+  auto r = a.beside();
+  auto s = v.beside();
+  EXPECT_THAT(message_of([&] { pim::copy(r, a, pim::when(narrow == narrow)); }), HasSubstr("flags of 32"));
+  EXPECT_THAT(message_of([&] { pim::copy(r, a, pim::when(v == v)); }), HasSubstr("horizontal flags"));
+  EXPECT_THAT(message_of([&] { pim::copy(s, v, pim::when(a == a)); }), HasSubstr("vertical flags"));
+}
+
+TEST(pim_masks, take_scalars_for_all_their_columns) {
+  pim::memory dram{{{"dram", figures_of(pim_design::imi)}}};
+  const std::vector<std::uint32_t> ones(16, 1);
+  const pim::horizontal<std::uint32_t> a{dram, ones};
+  auto flags = a < 1;
+  EXPECT_EQ(pim::count(flags), 0u);
+  flags.fill(true);
+  EXPECT_EQ(pim::count(flags), 16u);
+  EXPECT_EQ(pim::count((a > 0) == true), 16u);
+  EXPECT_EQ(pim::count((a > 0) & true), 16u);
+  auto r = a.beside();
+  r.fill(0);
+  pim::add(r, a, 250, pim::when(flags));
+  EXPECT_EQ(values_of(r), std::vector<std::uint32_t>(16, 251));
+}
+
+// What was in the columns before must not count, nor those that no element has.
+template <unsigned Bits>
+void sums_on_rows_that_were_used() {
+  pim::memory dram{{{"dram", figures_of(pim_design::imi)}}};
+  {
+    const pim::horizontal<std::uint64_t> before{dram, std::vector<std::uint64_t>(64 * 512, ~std::uint64_t{0})};
+    ASSERT_GT(before.size(), 0u);
+  }
+  for (const std::size_t size : {1, 20, 340, 341, 5000}) {
+    const std::vector<std::uint32_t> values(size, 3);
+    const pim::horizontal<std::uint32_t, Bits> a{dram, values};
+    EXPECT_EQ(pim::sum(a), 3 * size) << Bits << " bits";
+    EXPECT_EQ(pim::count(a == 3u), size);
+    EXPECT_EQ(pim::count(a != 3u), 0u);
+    EXPECT_EQ(values_of(a + a), std::vector<std::uint32_t>(size, 6));
+    EXPECT_EQ(pim::sum(a, pim::unless(a == 3u)), 0u);
+  }
+}
+TEST(pim_horizontal, sums_leave_out_what_is_no_element) {
+  sums_on_rows_that_were_used<7>();
+  sums_on_rows_that_were_used<13>();
+  sums_on_rows_that_were_used<24>();
+  sums_on_rows_that_were_used<32>();
+}
+
+TEST(pim_vector, that_is_moved_from_has_no_elements) {
+  pim::memory dram{{{"dram", figures_of(pim_design::bitsimd)}}};
+  pim::vertical<std::int32_t> a{dram, std::vector<std::int32_t>(10, 1)};
+  pim::vertical<std::int32_t> b{std::move(a)};
+  EXPECT_EQ(a.size(), 0u);                                                // NOLINT(bugprone-use-after-move)
+  EXPECT_THAT(message_of([&] { (void)a[0]; }), HasSubstr("that has 0"));  // NOLINT(bugprone-use-after-move)
+  a = std::move(b);
+  EXPECT_EQ(a[9], 1);
+  a = pim::vertical<std::int32_t>{dram, 20};
+  EXPECT_EQ(dram.room(0).usage().live_granules, 32u) << "the rows of what was assigned over are free";
+}
+
+TEST(pim_memory, keeps_some_programs_of_scalars) {
+  pim::memory dram{{{"dram", figures_of(pim_design::bitsimd)}}};
+  const pim::vertical<std::uint16_t> a{dram, std::vector<std::uint16_t>(10, 2)};
+  auto r = a.beside();
+  for (std::uint16_t q = 0; q < 600; ++q) {
+    pim::multiply(r, a, q);
+    ASSERT_EQ(r[3], static_cast<std::uint16_t>(2 * q));
+  }
+}
+
 // Each operation of horizontal vectors on the design that has shifts.
 TEST(pim_horizontal, arithmetic_is_that_of_the_host) {
   pim::memory dram{{{"dram", figures_of(pim_design::imi)}}, {}, {.threads = 2}};
