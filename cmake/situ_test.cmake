@@ -42,7 +42,8 @@ set(SITU_CORE_TESTS
   death_told_test regress_test
   hostile_cell_test hostile_wire_test graph_message_replay_test pool_replay_test rmem_replay_test cluster_replay_test frames_replay_test)
 if(NOT SITU_SANITIZE MATCHES "thread")
-  list(APPEND SITU_CORE_TESTS death_points_test)  # its places are processes
+  list(APPEND SITU_CORE_TESTS death_points_test)        # its places are processes
+  list(APPEND SITU_CORE_TESTS pim_test pim_row_test)  # one thread
 endif()
 # The tests with the label modelled-some; and those together with the tests labelled modelled.
 add_custom_target(some_modelled_tests)

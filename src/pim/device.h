@@ -63,10 +63,11 @@ class memory_access {
  public:
   [[nodiscard]] static executor& executor_of(memory& which) noexcept;
   // Returns a program, which the memory keeps. Throws as make_program() and make_conversion().
-  [[nodiscard]] static const micro_program& program_of(memory& which, machine::pim_design design,
-                                                       const operation_spec& what);
-  [[nodiscard]] static const micro_program& conversion_of(memory& which, machine::pim_design design,
-                                                          const detail::element_type& from, unsigned to_bits);
+  [[nodiscard]] static std::shared_ptr<const micro_program> program_of(memory& which, machine::pim_design design,
+                                                                       const operation_spec& what);
+  [[nodiscard]] static std::shared_ptr<const micro_program> conversion_of(memory& which, machine::pim_design design,
+                                                                          const detail::element_type& from,
+                                                                          unsigned to_bits);
 
   // Returns the bank in which the next piece of a vector should lie: each in turn.
   [[nodiscard]] static std::uint32_t next_bank(memory& which, std::size_t device) noexcept;

@@ -24,14 +24,14 @@ struct memory::state {
   std::vector<std::unique_ptr<detail::device>> devices;
   executor runs;
   memory_cost cost;
-  std::map<std::string, micro_program, std::less<>> programs;  // that it has carried out
+  std::map<std::string, std::shared_ptr<const micro_program>, std::less<>> programs;  // that it has carried out
 
   explicit state(const memory_options& how) : runs{threads_of(how)} {}
   // Each scalar has a program of its own, so that a loop over scalars would keep as many.
-  const micro_program& keep(const std::string& key, micro_program made) {
+  std::shared_ptr<const micro_program> keep(const std::string& key, micro_program made) {
     constexpr std::size_t most = 256;
-    if (programs.size() >= most) programs.clear();  // none is running
-    return programs.emplace(key, std::move(made)).first->second;
+    if (programs.size() >= most) programs.clear();
+    return programs.emplace(key, std::make_shared<const micro_program>(std::move(made))).first->second;
   }
   static unsigned threads_of(const memory_options& how) {
     if (how.threads != 0) return how.threads;
@@ -93,15 +93,16 @@ std::string memory::report() const {
 
 executor& memory_access::executor_of(memory& which) noexcept { return which.state_->runs; }
 
-const micro_program& memory_access::program_of(memory& which, machine::pim_design design, const operation_spec& what) {
+std::shared_ptr<const micro_program> memory_access::program_of(memory& which, machine::pim_design design,
+                                                               const operation_spec& what) {
   auto& programs = which.state_->programs;
   const std::string key = fmt::format("{} {}{}", machine::name(design), text(what), what.wide ? " wide" : "");
   if (const auto known = programs.find(key); known != programs.end()) return known->second;
   return which.state_->keep(key, make_program(design, what));
 }
 
-const micro_program& memory_access::conversion_of(memory& which, machine::pim_design design,
-                                                  const detail::element_type& from, unsigned to_bits) {
+std::shared_ptr<const micro_program> memory_access::conversion_of(memory& which, machine::pim_design design,
+                                                                  const detail::element_type& from, unsigned to_bits) {
   auto& programs = which.state_->programs;
   const std::string key =
       fmt::format("{} convert {}{} {}", machine::name(design), from.is_signed ? 'i' : 'u', from.bits, to_bits);

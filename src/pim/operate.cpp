@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <list>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -114,9 +116,16 @@ class piece_run {
         with_{with},
         type_{of.type()} {}
 
-  // As run() of a reduction, for a piece that has room for more elements than it has: only those count that are there and that the mask
-  // selects, by flags that the host writes.
-  std::vector<std::uint64_t> run_on_existing() {
+  // Takes all room that the program needs, and copies what lies elsewhere: run() takes none, so that an operation that
+  // is refused has changed nothing. result: null for a reduction.
+  void prepare(const vector_core* result) {
+    program_ = memory_access::program_of(memory_, in_.figures.design, what_);
+    for (const operand_need& need : operands_of(what_)) blocks_.push_back(block_of(need, result));
+    if (program_->scratch_rows > 0) scratch_ = take(program_->scratch_rows);
+  }
+  // As prepare() of a reduction, for a piece that has room for more elements than it has: only those count that are
+  // there and that the mask selects, by flags that the host writes.
+  void prepare_existing() {
     const bool is_vertical = what_.direction == dimension::vertical;
     const element_type flag{what_.direction, static_cast<std::uint8_t>(is_vertical ? 1 : what_.bits), false, 8};
     const block here = take(is_vertical ? 1 : part_.where.rows);
@@ -132,38 +141,35 @@ class piece_run {
     memory_access::count_transfer(memory_, in_, here.granules() * in_.figures.columns / 8, false);
     flags_ = here;
     what_.mask = mask_use::when_true;
-    return run(nullptr);
+    prepare(nullptr);
   }
-  // Returns the ones of each row that the program has counted.
-  std::vector<std::uint64_t> run(const vector_core* result) {
-    program_ = &memory_access::program_of(memory_, in_.figures.design, what_);
-    std::vector<block> blocks;
-    for (const operand_need& need : operands_of(what_)) blocks.push_back(block_of(need, result));
-    const block scratch = program_->scratch_rows == 0 ? block{} : take(program_->scratch_rows);
-    if (what_.direction == dimension::vertical) return execute(blocks, scratch);
+  // As prepare(), to copy elements to another width.
+  void prepare_conversion(const vector_core& to, const vector_core& from) {
+    program_ = memory_access::conversion_of(memory_, in_.figures.design, from.type(), to.type().bits);
+    blocks_ = {block_of(from), block_of(to)};
+  }
+  // Runs what is prepared. Returns the ones of each row that the program has counted.
+  std::vector<std::uint64_t> run() {
+    if (what_.direction == dimension::vertical) return execute(blocks_);
     std::vector<std::uint64_t> ones;
     for (std::uint32_t row = 0; row < part_.where.rows; ++row) {
-      const std::vector<std::uint64_t> its = execute(row_of(blocks, row), scratch);
+      const std::vector<std::uint64_t> its = execute(row_of(row));
       ones.resize(std::max(ones.size(), its.size()));
       for (std::size_t i = 0; i < its.size(); ++i) ones[i] += its[i];
     }
     return ones;
   }
-  // Copies the elements of the part to another width.
-  void convert(const vector_core& to, const vector_core& from) {
-    program_ = &memory_access::conversion_of(memory_, in_.figures.design, from.type(), to.type().bits);
-    execute({block_of(from), block_of(to)}, {});
-  }
 
  private:
-  std::vector<std::uint64_t> execute(const std::vector<block>& blocks, const block& scratch) {
+  std::vector<std::uint64_t> execute(const std::vector<block>& blocks) {
     const execution done =
-        memory_access::executor_of(memory_).run(in_.cells, *program_, {.operands = blocks, .scratch = scratch});
+        memory_access::executor_of(memory_).run(in_.cells, *program_, {.operands = blocks, .scratch = scratch_});
     tally_.add(part_.device, in_, done.counts, part_.where);
     return done.ones;
   }
   // A horizontal program works on one row; patterns are the same for all.
-  [[nodiscard]] std::vector<block> row_of(std::vector<block> blocks, std::uint32_t row) const {
+  [[nodiscard]] std::vector<block> row_of(std::uint32_t row) const {
+    std::vector<block> blocks = blocks_;
     const std::vector<operand_need> needs = operands_of(what_);
     for (std::size_t i = 0; i < blocks.size(); ++i)
       if (needs[i].role != operand_role::pattern)
@@ -212,7 +218,9 @@ class piece_run {
   const piece& part_;
   const operands& with_;
   const element_type type_;
-  const micro_program* program_ = nullptr;
+  std::shared_ptr<const micro_program> program_;
+  std::vector<block> blocks_;
+  block scratch_{};
   std::optional<block> flags_;  // instead of the mask
   rows_beside taken_;
 };
@@ -245,6 +253,24 @@ void check_operands(const operation_spec& what, const vector_core& like, const o
   if (with.condition != nullptr) check_flags(what, *with.condition, "condition");
 }
 
+// Returns the operation with a scalar of its elements' bits. Throws bad_argument if the scalar has no such value: a
+// comparison with what is left of it would be another one.
+operation_spec with_own_bits(operation_spec what) {
+  if (!what.scalar || what.bits == 64 || what.what == operation::shift_left || what.what == operation::shift_right)
+    return what;
+  const std::uint64_t kept = *what.scalar & ((std::uint64_t{1} << what.bits) - 1);
+  const bool is_negative = what.is_signed && (kept >> (what.bits - 1)) != 0;
+  const std::uint64_t value = is_negative ? kept | ~std::uint64_t{0} << what.bits : kept;
+  if (value != *what.scalar)
+    throw_error(errc::bad_argument,
+                fmt::format("pim: the scalar {} of {} does not fit into {} {} bits",
+                            what.is_signed ? fmt::format("{}", static_cast<std::int64_t>(*what.scalar))
+                                           : fmt::format("{}", *what.scalar),
+                            name(what.what), what.bits, what.is_signed ? "signed" : "unsigned"));
+  what.scalar = kept;
+  return what;
+}
+
 // Programs that write their result while they still read these inputs.
 bool may_not_be_result(const operation_spec& what, const vector_core& result, const operands& with) {
   if (what.what == operation::popcount) return with.a == &result;
@@ -257,9 +283,7 @@ bool may_not_be_result(const operation_spec& what, const vector_core& result, co
 
 void operate(const operation_spec& asked, vector_core& result, const operands& with) {
   check_operands(asked, result, with);
-  operation_spec what = asked;
-  if (what.scalar && what.bits < 64 && what.what != operation::shift_left && what.what != operation::shift_right)
-    what.scalar = *what.scalar & ((std::uint64_t{1} << what.bits) - 1);
+  const operation_spec what = with_own_bits(asked);
   if (may_not_be_result(what, result, with)) {
     vector_core made{result, result.type()};
     const operation_spec copy{.what = operation::copy, .direction = what.direction, .bits = result.type().bits};
@@ -269,7 +293,9 @@ void operate(const operation_spec& asked, vector_core& result, const operands& w
     return;
   }
   tally done{result.home()};
-  for (const piece& part : result.pieces()) piece_run{what, part, result, with, done}.run(&result);
+  std::list<piece_run> runs;
+  for (const piece& part : result.pieces()) runs.emplace_back(what, part, result, with, done).prepare(&result);
+  for (piece_run& each : runs) each.run();
 }
 
 std::vector<std::uint64_t> reduce(const operation_spec& what, const operands& with) {
@@ -277,11 +303,14 @@ std::vector<std::uint64_t> reduce(const operation_spec& what, const operands& wi
   check_operands(what, a, with);
   std::vector<std::uint64_t> ones(what.bits);
   tally done{a.home()};
+  std::list<piece_run> runs;
   for (const piece& part : a.pieces()) {
     const cell_storage& cells = a.home().device_at(part.device).cells;
-    piece_run its{what, part, a, with, done};
-    const bool is_full = part.count == cells.capacity(part.where, form_of(a.type()));
-    const std::vector<std::uint64_t> found = is_full ? its.run(nullptr) : its.run_on_existing();
+    piece_run& its = runs.emplace_back(what, part, a, with, done);
+    part.count == cells.capacity(part.where, form_of(a.type())) ? its.prepare(nullptr) : its.prepare_existing();
+  }
+  for (piece_run& each : runs) {
+    const std::vector<std::uint64_t> found = each.run();
     for (std::size_t bit = 0; bit < found.size(); ++bit) ones[bit] += found[bit];
   }
   return ones;
@@ -293,9 +322,12 @@ void convert(vector_core& result, const vector_core& from) {
     throw_error(errc::not_supported, "pim: convert() is for vertical vectors");
   check_operands({.what = operation::copy, .bits = its.bits}, result, {.a = &from});
   const operands none;
+  const operation_spec what{.what = operation::copy, .bits = its.bits};
   tally done{result.home()};
+  std::list<piece_run> runs;
   for (const piece& part : result.pieces())
-    piece_run{{.what = operation::copy, .bits = its.bits}, part, result, none, done}.convert(result, from);
+    runs.emplace_back(what, part, result, none, done).prepare_conversion(result, from);
+  for (piece_run& each : runs) each.run();
 }
 
 void check_count(std::size_t size, std::size_t values) {

@@ -242,6 +242,35 @@ TEST(pim_costs, pieces_in_several_banks_take_one_turn) {
   EXPECT_DOUBLE_EQ(time_of(one_a_bank, 8 * 4096), 4 * one_turn);
 }
 
+TEST(pim_scalars, that_the_width_does_not_hold_are_refused) {
+  pim::memory dram{{{"dram", figures_of(pim_design::bitsimd)}}};
+  const pim::vertical<std::int32_t, 20> a{dram, std::vector<std::int32_t>{5, -5, 500'000}};
+  EXPECT_THAT(message_of([&] { (void)(a > 1 << 25); }),
+              HasSubstr("the scalar 33554432 of GT does not fit into 20 signed bits"));
+  EXPECT_THAT(message_of([&] { (void)(a + (1 << 19)); }), HasSubstr("does not fit"));
+  EXPECT_EQ(pim::count(a > (1 << 19) - 1), 0u);
+  EXPECT_EQ(pim::count(a >= -(1 << 19)), 3u);
+  const pim::vertical<std::uint32_t, 7> b{dram, std::vector<std::uint32_t>{5, 127}};
+  EXPECT_EQ(pim::count(b == 127), 1u);
+  EXPECT_THAT(message_of([&] { (void)(b == 128); }), HasSubstr("unsigned"));
+  EXPECT_THAT(message_of([&] { (void)(b == ~0u); }), HasSubstr("unsigned"));
+}
+
+TEST(pim_operations, that_are_refused_have_changed_nothing) {
+  pim::memory dram{{{"dram", figures_of(pim_design::bitsimd)}}};
+  const auto x = random_values<std::int32_t>(n, 20), y = random_values<std::int32_t>(n, 21);
+  pim::vertical<std::int32_t> a{dram, x};
+  // b lies elsewhere, and the last piece of a has no room for its copy.
+  const auto pieces = a.core().pieces();
+  ASSERT_GT(pieces.size(), 1u);
+  std::vector<void*> taken;
+  while (void* const more = dram.room(0).try_allocate_beside(pieces.back().handle, 1)) taken.push_back(more);
+  const pim::vertical<std::int32_t> b{dram, y};
+  EXPECT_THAT(message_of([&] { pim::add(a, a, b); }), HasSubstr("ADD.V.I32 needs 32 free rows"));
+  EXPECT_EQ(values_of(a), x);
+  for (void* const each : taken) dram.room(0).free(each);
+}
+
 TEST(pim_masks, of_another_kind_are_refused) {
   pim::memory dram{{{"dram", figures_of(pim_design::imi)}}};
   const pim::horizontal<std::uint32_t> a{dram, 16};

@@ -8,8 +8,10 @@
 // its result, side by side with its left operand; if that is a temporary, in its place. Arithmetic is the host's, modulo
 // 2^Bits. Operands that do not lie side by side are copied first, which the memory's cost counts apart.
 //
-// Errors of all: bad_argument for vectors of different lengths or memories; not_supported if the device's design cannot
-// do it, naming both; out_of_memory if there is no room for scratch rows, for a copy or for a result.
+// Errors of all: bad_argument for vectors of different lengths or memories, a mask of another kind, or a scalar that the
+// elements' width does not hold; not_supported if the device's design cannot
+// do it, naming both; out_of_memory if there is no room for scratch rows, for a copy or for a result. A
+// refused operation has changed nothing.
 // cost: that of simulating each command on all columns (docs/results); the modelled cost is memory::cost(). One thread
 // at a time uses the vectors of a memory.
 #pragma once
@@ -47,7 +49,7 @@ template <element T, dimension D, unsigned B>
 class second {
  public:
   second(const vector<T, D, B>& values) noexcept : core_{&values.core()} {}
-  second(T value) noexcept : scalar_{detail::scalar_bits(value)} {}
+  second(T value) noexcept : scalar_{detail::scalar_bits<T, B>(value)} {}
 
   // For the functions below: null, or the vector; no value, or the scalar.
   [[nodiscard]] const detail::vector_core* core() const noexcept { return core_; }

@@ -50,10 +50,10 @@ using mask = vector<bool, Direction, Direction == dimension::vertical ? 1 : Bits
 namespace detail {
 
 // The bits of a scalar: of flags, all or none.
-template <element T>
+template <element T, unsigned Bits>
 [[nodiscard]] constexpr std::uint64_t scalar_bits(T value) noexcept {
   if constexpr (std::same_as<T, bool>)
-    return value ? ~std::uint64_t{0} : 0;
+    return value ? ~std::uint64_t{0} >> (64 - Bits) : 0;
   else
     return static_cast<std::uint64_t>(value);
 }
@@ -145,7 +145,7 @@ void vector<T, Direction, Bits>::fill(T value) {
                    .direction = Direction,
                    .bits = Bits,
                    .is_signed = std::is_signed_v<T>,
-                   .scalar = detail::scalar_bits(value)},
+                   .scalar = detail::scalar_bits<T, Bits>(value)},
                   core_, {});
 }
 
