@@ -58,6 +58,12 @@ void add_full_array(study_part& part, const figures& found) {
                          .ours = found.ratio(fmt::format("full_{}", direction), "bmem", "malloc", "fresh_ns"),
                          .from = origin::measured,
                          .remark = "a fresh process"});
+  for (const auto& [direction, paper] : directions)
+    part.rows.push_back({.what = fmt::format("the same on a heap that had the blocks before, {}", direction),
+                         .unit = "x its time",
+                         .ours = found.ratio(fmt::format("full_{}", direction), "bmem", "malloc", "reused_ns"),
+                         .from = origin::measured,
+                         .remark = "the paper has no such figure"});
   const auto horizontal = found.of("full_horizontal", "bmem", "fresh_ns");
   const auto vertical = found.of("full_vertical", "bmem", "fresh_ns");
   if (horizontal && vertical) {
@@ -79,7 +85,8 @@ void add_full_array(study_part& part, const figures& found) {
 // Figures 6 to 9: what a pair takes, by threads.
 grid malloc_test(const figures& found) {
   grid table{"malloc-test: nanoseconds of a pair, all threads together (wall clock)",
-             {"direction", "bytes", "glibc, 1", "paper's, 1", "1 thread", "2", "4", "8", "1 over 8"},
+             {"direction", "bytes", "glibc", "jemalloc", "mimalloc", "tcmalloc", "paper's", "1 thread", "2", "4", "8",
+              "1 over 8"},
              {}};
   const std::pair<const char*, std::vector<int>> sizes[] = {{"horizontal", {8, 64, 128, 512, 1024, 4096}},
                                                             {"vertical", {8, 16, 32, 64, 128}}};
@@ -89,8 +96,9 @@ grid malloc_test(const figures& found) {
         return fmt::format("malloc_test_{}_{}_{}", along, each, threads);
       };
       const auto one = found.of(name(1), "bmem", "wall_ns"), eight = found.of(name(8), "bmem", "wall_ns");
-      std::vector<std::string> line{direction, fmt::format("{}", each), cell(found.of(name(1), "malloc", "wall_ns")),
-                                    cell(found.of(name(1), "paper", "wall_ns"))};
+      std::vector<std::string> line{direction, fmt::format("{}", each)};
+      for (const char* const subject : {"malloc", "jemalloc", "mimalloc", "tcmalloc", "paper"})
+        line.push_back(cell(found.of(name(1), subject, "wall_ns")));
       for (const int threads : {1, 2, 4, 8}) line.push_back(cell(found.of(name(threads), "bmem", "wall_ns")));
       line.push_back(one && eight ? fmt::format("{:.2f} x", *one / *eight) : "-");
       table.lines.push_back(std::move(line));

@@ -71,7 +71,7 @@ const std::vector<study_info>& all_studies() {
       {"pim",
        "memories that compute (MCHPC 2017): operations, kernels, energy, allocation",
        pim::run,
-       {"commands", "energy", "operations", "kernels", "allocation"},
+       {"commands", "energy", "operations", "simulation", "kernels", "allocation"},
        {{"situ_bench_pim_allocators", {"allocation"}}}},
       {"rmem",
        "remote memory on this host, as RMem's authors measured theirs; which pages go, which come along",
