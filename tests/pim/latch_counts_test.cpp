@@ -1,5 +1,5 @@
 // The commands that programs for latches take, beside those that PIMeval's tables have for BitSIMD
-// (UVA-LavaLab/PIMeval-PIMbench, libpimeval/src/pimPerfEnergyTables.cpp, in 2025).
+// (UVA-LavaLab/PIMeval-PIMbench, the table that it prices operations by, in 2025).
 #include <gtest/gtest.h>
 
 #include <algorithm>
