@@ -67,7 +67,7 @@ std::vector<situ::intent> asked_for(const order_options& options, const machine:
   std::vector<situ::intent> asked;
   const std::vector<situ::intent> known = all.intents();
   for (const std::string& text : options.intents) {
-    const situ::intent wanted{text};
+    const situ::intent wanted = situ::intent::of(text);
     const auto found = std::find(known.begin(), known.end(), wanted);
     asked.push_back(found == known.end() ? wanted : *found);
   }

@@ -56,7 +56,7 @@ std::optional<kernel_list> to_kernel_list(const machine::memory_order& order) {
 situ::intent intent_of(const std::string& name, const machine::orderings& all) {
   const std::vector<situ::intent> known = all.intents();
   const auto found = std::find(known.begin(), known.end(), situ::intent{name});
-  return found == known.end() ? situ::intent{name} : *found;
+  return found == known.end() ? situ::intent::of(name) : *found;
 }
 
 // Returns a node's processors; an empty set if it has none: then no thread asks from there.
