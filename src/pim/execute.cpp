@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <list>
 #include <string_view>
 
 #include "pim/latch_commands.h"
@@ -202,13 +203,28 @@ void executor::share(const std::function<void(unsigned)>& part) {
 }
 
 execution executor::run(cell_storage& cells, const micro_program& program, const bound_blocks& blocks) {
-  program_run work{cells, program, blocks, instructions_, threads()};
+  const program_job job{&cells, &program, {blocks.operands.begin(), blocks.operands.end()}, blocks.scratch};
+  return std::move(run_all({&job, 1}).front());
+}
+
+std::vector<execution> executor::run_all(std::span<const program_job> jobs) {
+  constexpr std::size_t together = 32;  // bounds the memory for resolved rows and latches
+  std::vector<execution> done;
   const std::lock_guard held{running_};
-  if (workers_.empty() || !work.can_be_shared())
-    work.work(0);
-  else
-    share([&](unsigned thread) { work.work(thread); });
-  return work.finish();
+  for (; !jobs.empty(); jobs = jobs.subspan(std::min(jobs.size(), together))) {
+    std::list<program_run> runs;
+    for (const program_job& job : jobs.first(std::min(jobs.size(), together)))
+      runs.emplace_back(*job.cells, *job.program, bound_blocks{job.operands, job.scratch}, instructions_, threads());
+    const auto work = [&](unsigned thread) {
+      for (program_run& each : runs) each.work(thread);
+    };
+    if (workers_.empty() || (runs.size() == 1 && !runs.front().can_be_shared()))
+      work(0);
+    else
+      share(work);
+    for (program_run& each : runs) done.push_back(each.finish());
+  }
+  return done;
 }
 
 }  // namespace situ::pim

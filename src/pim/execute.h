@@ -35,6 +35,14 @@ struct execution {
   std::vector<std::uint64_t> ones;  // for each count_ones of the program, in its order: the ones of all subarrays
 };
 
+// One run of a program, for run_all.
+struct program_job {
+  cell_storage* cells = nullptr;
+  const micro_program* program = nullptr;
+  std::vector<block> operands;
+  block scratch{};
+};
+
 // Resolves the rows of a program. Throws bad_argument, naming the program and, where one is at fault, the number and
 // text of the command, if
 //   - fewer or more operands are bound than it has, or too few scratch rows, or they are not in the device
@@ -60,6 +68,11 @@ class executor {
   // Runs a program on all subarrays of the blocks. Throws as bind_rows(); and bad_argument, naming program, command,
   // subarray and tile, if a row command finds a mistake in the data (row_fault): rows may then be partly written.
   execution run(cell_storage& cells, const micro_program& program, const bound_blocks& blocks);
+
+  // Runs several programs, each on its blocks, and returns what each has done, in their order. The threads go from one to
+  // the next without waiting for each other, so no job may read or write what another one writes. Throws as run(); jobs
+  // before the one that is refused have been carried out, and some behind it may have been.
+  std::vector<execution> run_all(std::span<const program_job> jobs);
 
   [[nodiscard]] unsigned threads() const noexcept { return static_cast<unsigned>(workers_.size()) + 1; }
   [[nodiscard]] instruction_set instructions() const noexcept { return instructions_; }

@@ -148,25 +148,25 @@ class piece_run {
     program_ = memory_access::conversion_of(memory_, in_.figures.design, from.type(), to.type().bits);
     blocks_ = {block_of(from), block_of(to)};
   }
-  // Runs what is prepared. Returns the ones of each row that the program has counted.
-  std::vector<std::uint64_t> run() {
-    if (what_.direction == dimension::vertical) return execute(blocks_);
-    std::vector<std::uint64_t> ones;
-    for (std::uint32_t row = 0; row < part_.where.rows; ++row) {
-      const std::vector<std::uint64_t> its = execute(row_of(row));
-      ones.resize(std::max(ones.size(), its.size()));
-      for (std::size_t i = 0; i < its.size(); ++i) ones[i] += its[i];
+  // Adds what is prepared to the jobs: one, or one for each row of horizontal elements.
+  void add_jobs(std::vector<program_job>& jobs) {
+    const bool is_vertical = what_.direction == dimension::vertical;
+    jobs_ = is_vertical ? 1 : part_.where.rows;
+    for (std::uint32_t row = 0; row < jobs_; ++row)
+      jobs.push_back({&in_.cells, program_.get(), is_vertical ? blocks_ : row_of(row), scratch_});
+  }
+  // Takes the results of these jobs from the front of `done`, counts them, and adds the ones of each row that the
+  // program has counted.
+  void take_results(std::span<const execution>& done, std::vector<std::uint64_t>& ones) {
+    for (const execution& each : done.first(jobs_)) {
+      tally_.add(part_.device, in_, each.counts, part_.where);
+      ones.resize(std::max(ones.size(), each.ones.size()));
+      for (std::size_t bit = 0; bit < each.ones.size(); ++bit) ones[bit] += each.ones[bit];
     }
-    return ones;
+    done = done.subspan(jobs_);
   }
 
  private:
-  std::vector<std::uint64_t> execute(const std::vector<block>& blocks) {
-    const execution done =
-        memory_access::executor_of(memory_).run(in_.cells, *program_, {.operands = blocks, .scratch = scratch_});
-    tally_.add(part_.device, in_, done.counts, part_.where);
-    return done.ones;
-  }
   // A horizontal program works on one row; patterns are the same for all.
   [[nodiscard]] std::vector<block> row_of(std::uint32_t row) const {
     std::vector<block> blocks = blocks_;
@@ -221,9 +221,21 @@ class piece_run {
   std::shared_ptr<const micro_program> program_;
   std::vector<block> blocks_;
   block scratch_{};
+  std::uint32_t jobs_ = 0;
   std::optional<block> flags_;  // instead of the mask
   rows_beside taken_;
 };
+
+// Runs all pieces that are prepared. Returns the ones of each row that their programs have counted.
+std::vector<std::uint64_t> run(memory& in, std::list<piece_run>& pieces) {
+  std::vector<program_job> jobs;
+  for (piece_run& each : pieces) each.add_jobs(jobs);
+  const std::vector<execution> done = memory_access::executor_of(in).run_all(jobs);
+  std::span<const execution> left{done};
+  std::vector<std::uint64_t> ones;
+  for (piece_run& each : pieces) each.take_results(left, ones);
+  return ones;
+}
 
 // A flag is a row of one bit for vertical elements, and as wide as the element for horizontal ones.
 void check_flags(const operation_spec& what, const vector_core& flags, const char* part) {
@@ -295,13 +307,12 @@ void operate(const operation_spec& asked, vector_core& result, const operands& w
   tally done{result.home()};
   std::list<piece_run> runs;
   for (const piece& part : result.pieces()) runs.emplace_back(what, part, result, with, done).prepare(&result);
-  for (piece_run& each : runs) each.run();
+  run(result.home(), runs);
 }
 
 std::vector<std::uint64_t> reduce(const operation_spec& what, const operands& with) {
   const vector_core& a = *with.a;
   check_operands(what, a, with);
-  std::vector<std::uint64_t> ones(what.bits);
   tally done{a.home()};
   std::list<piece_run> runs;
   for (const piece& part : a.pieces()) {
@@ -309,11 +320,7 @@ std::vector<std::uint64_t> reduce(const operation_spec& what, const operands& wi
     piece_run& its = runs.emplace_back(what, part, a, with, done);
     part.count == cells.capacity(part.where, form_of(a.type())) ? its.prepare(nullptr) : its.prepare_existing();
   }
-  for (piece_run& each : runs) {
-    const std::vector<std::uint64_t> found = each.run();
-    for (std::size_t bit = 0; bit < found.size(); ++bit) ones[bit] += found[bit];
-  }
-  return ones;
+  return run(a.home(), runs);
 }
 
 void convert(vector_core& result, const vector_core& from) {
@@ -327,7 +334,7 @@ void convert(vector_core& result, const vector_core& from) {
   std::list<piece_run> runs;
   for (const piece& part : result.pieces())
     runs.emplace_back(what, part, result, none, done).prepare_conversion(result, from);
-  for (piece_run& each : runs) each.run();
+  run(result.home(), runs);
 }
 
 void check_count(std::size_t size, std::size_t values) {
