@@ -9,8 +9,8 @@
 //                                   empty device on
 //
 // Subjects: bmem; bmem without thread caches; the paper's algorithm; malloc, and what LD_PRELOAD makes of it. Each
-// measurement is a process of its own, and the subjects take turns, round after round. Wall-clock time, and the threads'
-// own time, on which others on the machine have less influence.
+// measurement is a process of its own, and the subjects take turns, round after round. Wall-clock time, and the
+// threads' own time, on which others on the machine have less influence.
 #include <situ/base/error.h>
 
 #include <dlfcn.h>

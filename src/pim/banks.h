@@ -6,8 +6,9 @@
 //     extent                a block that a thread has freed and keeps (thread_blocks)
 //     extent | live_bit     a block that the program has
 //
-// where an extent is the number of subarrays (15 bits) and of rows (16 bits). Only the thread that has a block, or keeps
-// it, changes its word, so the table has no lock; words are atomic because an error's message reads those of others.
+// where an extent is the number of subarrays (15 bits) and of rows (16 bits). Only the thread that has a block, or
+// keeps it, changes its word, so the table has no lock; words are atomic because an error's message reads those of
+// others.
 //
 // Invariants: a row is free in the map exactly if no block in the table has it, but for the moments between a change of
 // the map and of the table, by the thread that changes both. A thread takes several banks' locks in their order.
@@ -64,8 +65,8 @@ class banks {
   banks(const geometry& shape, bool is_across_banks);
 
   // Takes the first rectangle in the home bank, else in those after it, else across banks if that is allowed. Returns
-  // no_granule if there is none; a room that moves between banks meanwhile may be missed. pre: an extent that the device
-  // can have.
+  // no_granule if there is none; a room that moves between banks meanwhile may be missed. pre: an extent that the
+  // device can have.
   [[nodiscard]] granule allocate(extent wanted, std::uint32_t home);
   // Takes the first rectangle in one bank. pre: the bank exists; an extent that it can have.
   [[nodiscard]] granule allocate_in(extent wanted, std::uint32_t bank);

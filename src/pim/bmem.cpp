@@ -30,7 +30,8 @@ os::mapping reserve_handles(std::uint64_t bytes) {
   return made;
 }
 
-// Returns the inverse of an odd number modulo 2^64: Newton's steps double the right bits, of which there are 3 at first.
+// Returns the inverse of an odd number modulo 2^64: Newton's steps double the right bits, of which there are 3 at
+// first.
 constexpr std::uint64_t inverse(std::uint64_t odd) noexcept {
   std::uint64_t found = odd;
   for (int bits = 3; bits < 64; bits *= 2) found *= 2 - odd * found;

@@ -1,4 +1,4 @@
-// What a bmem consists of, for its sources.
+// The parts of a bmem, for its sources.
 #pragma once
 
 #include <situ/pim/bmem.h>

@@ -50,7 +50,7 @@ struct bound_command {
   [[nodiscard]] static constexpr own_row own(std::uint32_t row) noexcept { return static_cast<own_row>(row & 0xff); }
 };
 
-// What stops a row command: a mistake of the program, which shows in the data.
+// The reason why a row command stops: a mistake of the program, which shows in the data.
 enum class row_fault : std::uint8_t {
   none,
   unequal_cells,      // two rows were opened together, and a column of theirs differs
@@ -58,7 +58,7 @@ enum class row_fault : std::uint8_t {
   not_a_row_command,  // the design has no such command
 };
 
-// What run_row_commands has done.
+// The result of run_row_commands.
 struct row_result {
   std::size_t done = 0;  // commands; if there is a fault, the index of the command that has it
   row_fault fault = row_fault::none;

@@ -29,7 +29,7 @@
 
 namespace situ::pim {
 
-// How elements lie in a block, and in the host's memory.
+// The layout of elements in a block, and in the host's memory.
 struct element_form {
   dimension direction = dimension::vertical;
   unsigned bits = 32;        // of an element in the device, 1 to 64

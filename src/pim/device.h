@@ -45,10 +45,10 @@ class device {
 // or, if elements lie in rows, once for each of its rows.
 using subarray_loads = std::vector<std::uint32_t>;
 
-// What an operation takes by a device's figures. counts: of all subarrays together; each load is the same commands.
+// The price of an operation by a device's figures. counts: of all subarrays together; each load is the same commands.
 //
-// Subarrays take turns: as many work at once as the figures say, of a bank the same share, and a subarray does one thing
-// at a time. cost: a pass over the loads.
+// Subarrays take turns: as many work at once as the figures say, of a bank the same share, and a subarray does one
+// thing at a time. cost: a pass over the loads.
 struct price {
   double ns = 0;
   double nj = 0;
@@ -58,7 +58,7 @@ struct price {
 
 }  // namespace detail
 
-// What only this module sees of a memory.
+// The parts of a memory that only this module uses.
 class memory_access {
  public:
   [[nodiscard]] static executor& executor_of(memory& which) noexcept;

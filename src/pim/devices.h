@@ -1,5 +1,5 @@
-// The devices of a kind of memory `pim:FILE`, in the order in which vectors fill them, and the words for where rows are,
-// and for what each device holds if there is no room.
+// The devices of a kind of memory `pim:FILE`, in the order in which vectors fill them, and the words for where rows
+// are, and for what each device holds if there is no room.
 //
 // Whoever opens such a kind has devices of its own, as each process would: their allocators count their rows. Ordinary
 // pages of the kind, and their budgets (src/pages/computing_room.h), are apart from them.
@@ -25,7 +25,7 @@ using device_entry = computing_memory;
   return read_computing_memories(kind);
 }
 
-// What a device holds, in rows of subarrays.
+// The use of a device, in rows of subarrays.
 struct device_rows {
   std::string_view name;
   machine::pim_figures figures;

@@ -27,14 +27,14 @@ enum class command_pair : std::uint8_t {
 // Returns for each command whether it and the next one are a pair; the next one then is `none`.
 [[nodiscard]] std::vector<command_pair> pair_up(std::span<const bound_command> program);
 
-// What a run adds to.
+// The totals that runs add to.
 struct run_totals {
   std::array<std::uint64_t, static_cast<std::size_t>(micro_op::aap) + 1> commands{};  // by micro_op, of each tile
   std::uint64_t extra_rows = 0;                                                       // of each tile
   std::span<std::uint64_t> ones;  // for each count_ones of the program, in its order
 };
 
-// Where a run stopped.
+// The point at which a run stopped.
 struct run_stop {
   row_fault fault = row_fault::none;
   std::size_t command = 0;

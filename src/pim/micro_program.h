@@ -1,7 +1,8 @@
 // Micro-programs: lists of the commands that a subarray carries out on whole rows.
 //
 // Two kinds of designs, one list of commands:
-//   latches (imi, bitsimd)     a row is read to the sense amplifiers (latch 0) or written from them; logic works on latches
+//   latches (imi, bitsimd)     a row is read to the sense amplifiers (latch 0) or written from them; logic works on
+// latches
 //   rows (ambit, simdram)      AP opens an address and precharges; AAP opens a first address, then a second one, whose
 //                              cells take what the first one's hold. Some addresses open two or three rows at once:
 //                              three become the majority of the three (and are destroyed: all three hold it)

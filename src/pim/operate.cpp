@@ -75,7 +75,7 @@ std::vector<std::uint64_t> elements_of(const vector_core& from, const piece& par
   return values;
 }
 
-// What an operation has done on each device: its pieces work at the same time, so they are priced together.
+// The commands of an operation on each device: its pieces work at the same time, so they are priced together.
 class tally {
  public:
   explicit tally(memory& in) : memory_{in}, devices_(in.devices()) {}

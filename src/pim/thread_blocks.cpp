@@ -87,8 +87,8 @@ granule thread_blocks::take_several(extent wanted) {
   return at;
 }
 
-// Returns how many blocks to take at once: as many as there is room for, in 64 rows. Of one subarray only one: those fill
-// the shortest runs, and several would take the longest.
+// Returns how many blocks to take at once: as many as there is room for, in 64 rows. Of one subarray only one: those
+// fill the shortest runs, and several would take the longest.
 std::uint32_t thread_blocks::several(slot& in, extent wanted) {
   constexpr std::uint32_t enough_misses = 3;
   if (subarrays_of(wanted) == 1) return 1;

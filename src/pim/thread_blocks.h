@@ -2,8 +2,8 @@
 // allocates one extent again and again takes several blocks at once, one below the other, and keeps the rest.
 //
 // Another thread that finds no room takes the kept blocks of all threads before it refuses. Their owners must stop
-// meanwhile, and an owner that paid a locked instruction for that would double its 5 ns. So the rare side pays: it asks,
-// orders all threads' memory by a system call (order_all_threads), and waits until each owner is outside.
+// meanwhile, and an owner that paid a locked instruction for that would double its 5 ns. So the rare side pays: it
+// asks, orders all threads' memory by a system call (order_all_threads), and waits until each owner is outside.
 //
 //     owner                                       taker (one at a time, under the registry's lock)
 //     busy = 1                                    wanted = 1
@@ -16,8 +16,9 @@
 // An owner that gives blocks back to the banks, or takes several, is busy, so no block is on its way when the taker
 // searches: what it does not find was not there. Nobody waits for an owner while holding a bank's lock.
 //
-// Lifetime: a device and each of its threads share the registry. A thread that ends gives its blocks back, if the device
-// still lives; a device that ends takes them with it, and the thread forgets them with the next device that it meets.
+// Lifetime: a device and each of its threads share the registry. A thread that ends gives its blocks back, if the
+// device still lives; a device that ends takes them with it, and the thread forgets them with the next device that it
+// meets.
 //
 // Thread-safety: the owner's calls are for its thread; the registry's are thread-safe.
 #pragma once
@@ -120,7 +121,8 @@ class thread_registry : public std::enable_shared_from_this<thread_registry> {
  public:
   // keeps_blocks: false if nothing calls take() and keep() of its threads; then they have homes only.
   thread_registry(banks& of, bool keeps_blocks);
-  // Returns what the calling thread keeps, or null if it is about to end. cost: of a thread's first call, an allocation.
+  // Returns what the calling thread keeps, or null if it is about to end. cost: of a thread's first call, an
+  // allocation.
   [[nodiscard]] thread_blocks* own();
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   // The device ends. No thread calls it any more; threads may end.

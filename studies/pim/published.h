@@ -32,8 +32,8 @@ inline constexpr pimeval_row pimeval_table[] = {
     {situ::pim::operation::absolute, {9, 8, 34}, {33, 32, 130}},
 };
 
-// Commands (AAP and AP) of SIMDRAM's programs for n bits, a n^2 + b n + c, in the source of MIMDRAM. Those of selection,
-// minimum, maximum and absolute value give wrong numbers under Ambit's rules, so they are not here.
+// Commands (AAP and AP) of SIMDRAM's programs for n bits, a n^2 + b n + c, in the source of MIMDRAM. Those of
+// selection, minimum, maximum and absolute value give wrong numbers under Ambit's rules, so they are not here.
 struct simdram_row {
   situ::pim::operation what;
   std::int32_t squares, linear, constant;

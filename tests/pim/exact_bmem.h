@@ -1,6 +1,6 @@
 // The allocation algorithm of Leidel, Wang and Chen (MCHPC 2017, section 4.2) as it is written: a bit for each row of
-// each subarray, and two vectors of exact lengths, which each call updates. The reference of the tests, and a subject of
-// the benchmark. It counts what both stages look at: equation 1 has p * q + S + R for a search whose first candidate
+// each subarray, and two vectors of exact lengths, which each call updates. The reference of the tests, and a subject
+// of the benchmark. It counts what both stages look at: equation 1 has p * q + S + R for a search whose first candidate
 // fits.
 #pragma once
 

@@ -17,8 +17,8 @@
 // thread ends, and when any thread finds no room: an allocation is refused only if at one moment no thread kept a block
 // and no rectangle of free rows was large enough.
 //
-// Thread-safe: any thread may free a block. A thread may end before or after the device, but a device does not end while
-// a call is within it. A forked child has its own copy, as of all memory, if no other thread was within a call.
+// Thread-safe: any thread may free a block. A thread may end before or after the device, but a device does not end
+// while a call is within it. A forked child has its own copy, as of all memory, if no other thread was within a call.
 //
 // cost: an allocation or a free takes some 5 ns for a block that the thread keeps, else some 100 ns for a search; a
 // refusal a system call of some microseconds besides, if several threads use the device; loads for the rest, unless the
@@ -35,7 +35,7 @@
 
 namespace situ::pim {
 
-// What a device allows, when it is made.
+// Options of a device.
 struct bmem_options {
   // Whether a block may lie across banks. Then horizontal blocks spread over the subarrays of all banks.
   bool across_banks = false;
@@ -61,19 +61,19 @@ class bmem {
   bmem& operator=(const bmem&) = delete;
 
   // --- allocation ---
-  // Those named try_ return null if there is no room; the others throw out_of_memory, whose message has the largest free
-  // rectangle and a map. All throw bad_argument for nothing (no bytes, subarrays or rows), and for more subarrays or
-  // rows than a block of this device can have. A thread's first call makes room for what it keeps: std::bad_alloc.
+  // Those named try_ return null if there is no room; the others throw out_of_memory, whose message has the largest
+  // free rectangle and a map. All throw bad_argument for nothing (no bytes, subarrays or rows), and for more subarrays
+  // or rows than a block of this device can have. A thread's first call makes room for what it keeps: std::bad_alloc.
   // cost: as the header says; the error out_of_memory, the time of largest_free() and draw().
 
   // Allocates bytes in the units of the paper. Horizontal: enough rows for them, across the subarrays of a bank and
   // then down the rows. Vertical: bytes are the depth of the columns, so 8 * bytes rows of one subarray.
   [[nodiscard]] void* allocate(std::size_t bytes, dimension along);
-  // The same; returns null if there is no room.
+  // As the function above, but returns null if there is no room.
   [[nodiscard]] void* try_allocate(std::size_t bytes, dimension along);
   // Allocates so many neighbouring rows of so many neighbouring subarrays.
   [[nodiscard]] void* allocate_block(std::uint32_t subarrays, std::uint32_t rows);
-  // The same; returns null if there is no room.
+  // As the function above, but returns null if there is no room.
   [[nodiscard]] void* try_allocate_block(std::uint32_t subarrays, std::uint32_t rows);
   // The same in one bank, for vectors that are spread over banks. Null as well if only rows that threads keep would do.
   // Throws bad_argument, too, if there is no such bank.
@@ -81,12 +81,12 @@ class bmem {
   // Allocates rows of the same subarrays as a live block, so that both are operands of one command. Throws bad_address
   // as find(other) does.
   [[nodiscard]] void* allocate_beside(const void* other, std::uint32_t rows);
-  // The same; returns null if these subarrays have no room.
+  // As the function above, but returns null if these subarrays have no room.
   [[nodiscard]] void* try_allocate_beside(const void* other, std::uint32_t rows);
 
-  // Frees a block; null: does nothing. Throws bad_address, and nothing has changed, if no live block begins there: it is
-  // freed twice, the address lies within a block, or is another device's. Two threads that free one block at the same
-  // moment may both succeed.
+  // Frees a block; null: does nothing. Throws bad_address, and nothing has changed, if no live block begins there: it
+  // is freed twice, the address lies within a block, or is another device's. Two threads that free one block at the
+  // same moment may both succeed.
   void free(void* at);
 
   // --- questions ---
@@ -100,8 +100,9 @@ class bmem {
   // Returns the options that the device was made with.
   [[nodiscard]] const bmem_options& options() const noexcept;
 
-  // The next three give the blocks that threads keep back to all, so that these are free in what they return. cost: that
-  // of a refusal; the last two look at each granule besides, while other threads wait: half a millisecond for 2^17.
+  // The next three give the blocks that threads keep back to all, so that these are free in what they return. cost:
+  // that of a refusal; the last two look at each granule besides, while other threads wait: half a millisecond for
+  // 2^17.
 
   // Returns how many granules are free and live, and how many allocations were refused.
   [[nodiscard]] bmem_usage usage() const;

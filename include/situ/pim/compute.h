@@ -1,15 +1,16 @@
-// What memory that computes does with its vectors.
+// Operations on vectors in memory that computes.
 //
 //   pim::vertical<std::uint64_t> a{dram, x}, b = a.beside(y), r = a.beside();
 //   r = q * a + b;                            // the axpy of Leidel, Wang and Chen (MCHPC 2017, section 3.2)
 //   pim::add(r, a, b, pim::when(a > b));      // only where the mask is true
 //
 // The functions write into a vector that is there, and which may be one of the operands. An operator makes a vector for
-// its result, side by side with its left operand; if that is a temporary, in its place. Arithmetic is the host's, modulo
+// its result, side by side with its left operand; if that is a temporary, in its place. Arithmetic is the host's,
+// modulo
 // 2^Bits. Operands that do not lie side by side are copied first, which the memory's cost counts apart.
 //
-// Errors of all: bad_argument for vectors of different lengths or memories, a mask of another kind, or a scalar that the
-// elements' width does not hold; not_supported if the device's design cannot
+// Errors of all: bad_argument for vectors of different lengths or memories, a mask of another kind, or a scalar that
+// the elements' width does not hold; not_supported if the device's design cannot
 // do it, naming both; out_of_memory if there is no room for scratch rows, for a copy or for a result. A
 // refused operation has changed nothing.
 // cost: that of simulating each command on all columns (docs/results); the modelled cost is memory::cost(). One thread
@@ -28,7 +29,7 @@
 
 namespace situ::pim {
 
-// The elements that an operation writes: those where a mask is true, or false. Others keep their values.
+// Restricts an operation to the elements whose flag is true, or false. Other elements keep their values.
 struct masked {
   const detail::vector_core* flags = nullptr;
   mask_use use = mask_use::none;
@@ -223,7 +224,7 @@ void multiply_wide(vector<U, D, 2 * B>& r, const vector<T, D, B>& a, const vecto
   what.wide = true;
   detail::operate(what, r.core(), {.a = &a.core(), .b = &b.core()});
 }
-// r = a where the condition is true, else b.
+// r = a if the condition is true, else b.
 template <element T, dimension D, unsigned B>
 void select(vector<T, D, B>& r, const mask<D, B>& condition, const vector<T, D, B>& a, const vector<T, D, B>& b,
             masked where = {}) {

@@ -7,7 +7,8 @@
 // Nobody sells such a memory today: the bits lie in pages of this host, and each command of each program is carried out
 // on them and counted (src/pim/execute.h). Times and energies are those that the machine file's figures give for the
 // counted commands; they are modelled, never measured. One thread at a time uses a memory and its vectors; a program's
-// subarrays are dealt to the memory's threads, which a forked child does not have: it must not use a memory of its parent's.
+// subarrays are dealt to the memory's threads, which a forked child does not have: it must not use a memory of its
+// parent's.
 #pragma once
 
 #include <situ/machine/pim.h>
@@ -29,7 +30,7 @@ namespace detail {
 class device;
 }
 
-// How a memory carries out programs.
+// Options of a memory.
 struct memory_options {
   std::uint32_t threads = 0;  // that carry out programs; 0: one for each processor that the calling thread may use
 };
@@ -41,8 +42,8 @@ struct device_figures {
   std::uint64_t bus_bytes_per_second = 0;  // between it and the host; 0: unknown, and transfers have no price
 };
 
-// The devices of a program, in the order in which its vectors fill them. Destroyed after its vectors. cost: the functions
-// without one are loads.
+// The devices of a program, in the order in which its vectors fill them. Destroyed after its vectors. cost: the
+// functions without one are loads.
 class memory {
  public:
   // Opens the memories of a kind `pim:FILE`, in the order of intent("pim"): vectors fill the first one, then the next.

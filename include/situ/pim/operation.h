@@ -53,10 +53,10 @@ enum class operation : std::uint8_t {
 // Returns an operation in its spelling in texts: "ADD", "MUL", "SHL".
 [[nodiscard]] std::string_view name(operation what) noexcept;
 
-// The elements that an operation writes: those where the mask, a flag for each, applies. Others keep their contents.
+// Restricts an operation to elements to which the mask, a flag for each, applies. Other elements keep their contents.
 enum class mask_use : std::uint8_t { none, when_true, when_false };
 
-// What a program is for. A flag, of a comparison, a condition or a mask, is one row for vertical elements. For
+// One operation. A flag, of a comparison, a condition or a mask, is one row for vertical elements. For
 // horizontal ones it is a row whose columns of an element are all the same.
 struct operation_spec {
   operation what = operation::add;

@@ -1,11 +1,11 @@
-// Vectors in memory that computes. What it does with them is in situ/pim/compute.h.
+// Vectors in memory that computes. situ/pim/compute.h has the operations on them.
 //
 //   pim::vertical<std::uint64_t> a{dram, x}, b = a.beside(y);
 //
 // `vertical` and `horizontal` are the paper's _vertical and _horizontal (Leidel, Wang and Chen, MCHPC 2017, section
 // 3.2): the bits of an element lie in one column, or in one row. Operands should lie side by side: take the second one
-// from the first one's beside(). One thread at a time uses the vectors of a memory. cost: unless said otherwise, that of
-// the cells that are read or written, and memory::cost() counts the bytes; size() and the like are loads.
+// from the first one's beside(). One thread at a time uses the vectors of a memory. cost: unless said otherwise, that
+// of the cells that are read or written, and memory::cost() counts the bytes; size() and the like are loads.
 #pragma once
 
 #include <situ/pim/detail/operate.h>
@@ -42,7 +42,7 @@ using vertical = vector<T, dimension::vertical, Bits>;
 template <element T, unsigned Bits = bits_of<T>>
 using horizontal = vector<T, dimension::horizontal, Bits>;
 
-// What comparisons write: one row for vertical elements; for horizontal ones, elements of the operands' width that
+// The result of a comparison: one row for vertical elements; for horizontal ones, elements of the operands' width that
 // are all ones or all zeros.
 template <dimension Direction, unsigned Bits>
 using mask = vector<bool, Direction, Direction == dimension::vertical ? 1 : Bits>;
@@ -60,8 +60,8 @@ template <element T, unsigned Bits>
 
 }  // namespace detail
 
-// A vector of n elements, T on the host and Bits wide in the memory. Move-only; gives its rows back when it is destroyed.
-// pre: the memory outlives it.
+// A vector of n elements, T on the host and Bits wide in the memory. Move-only; gives its rows back when it is
+// destroyed. pre: the memory outlives it.
 template <element T, dimension Direction, unsigned Bits>
 class vector {
   static_assert(Bits >= 1 && (Bits <= 8 * sizeof(T) || std::same_as<T, bool>) && Bits <= 64,
@@ -82,13 +82,13 @@ class vector {
 
   // Takes room side by side with this vector, for as many elements.
   [[nodiscard]] vector beside() const { return vector{detail::vector_core{core_, type}}; }
-  // The same for a copy of values. Throws bad_argument unless there are as many.
+  // Likewise, and assigns the values. Throws bad_argument unless there are as many.
   [[nodiscard]] vector beside(std::span<const T> values) const {
     vector made = beside();
     made.assign(values);
     return made;
   }
-  // The same for elements of another type or width.
+  // Takes room side by side for elements of another type or width.
   template <element U, unsigned ItsBits = bits_of<U>>
   [[nodiscard]] vector<U, Direction, ItsBits> beside_as() const {
     static_assert(Direction == dimension::vertical || ItsBits == Bits,

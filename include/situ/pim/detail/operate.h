@@ -1,4 +1,4 @@
-// How the functions of situ/pim/vector.h reach the operations, without types.
+// Operations on vectors without types, for situ/pim/compute.h.
 #pragma once
 
 #include <situ/pim/detail/vector_core.h>
@@ -23,7 +23,8 @@ struct operands {
 void operate(const operation_spec& what, vector_core& result, const operands& with);
 // Carries out reduce_sum on `with.a`. Returns for each bit of an element the number of ones, of all elements.
 [[nodiscard]] std::vector<std::uint64_t> reduce(const operation_spec& what, const operands& with);
-// Copies elements of one width to those of another: the lowest bits, or extended by the sign or by zeros. Vertical ones.
+// Copies elements of one width to those of another: the lowest bits, or extended by the sign or by zeros. Vertical
+// ones.
 void convert(vector_core& result, const vector_core& from);
 
 // Throws bad_argument unless both are the same.

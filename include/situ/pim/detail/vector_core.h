@@ -3,9 +3,9 @@
 // Vertical elements: a piece of p subarrays has `bits` rows and p * columns elements. Horizontal ones: a piece of p
 // subarrays and q rows has p * q * (columns / bits).
 //
-// A vector is dealt to all banks, since these work at the same time, beginning where the last one ended. If some bank has
-// no room for its part, the rest goes where rectangles are free, whose sides are halved as long as there is none; then to
-// the next device.
+// A vector is dealt to all banks, since these work at the same time, beginning where the last one ended. If some bank
+// has no room for its part, the rest goes where rectangles are free, whose sides are halved as long as there is none;
+// then to the next device.
 //
 // Invariant: pieces are in the order of their elements and leave out none.
 #pragma once
@@ -52,7 +52,7 @@ class vector_core {
   // anywhere else if not; operations then copy. Throws bad_argument if horizontal elements have another width.
   vector_core(const vector_core& other, element_type type);
   ~vector_core();
-  // What is moved from has no elements and no rows.
+  // The source of a move has no elements and no rows afterwards.
   vector_core(vector_core&& other) noexcept;
   vector_core& operator=(vector_core&& other) noexcept;
 
