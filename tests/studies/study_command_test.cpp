@@ -98,8 +98,11 @@ TEST(study_command, remote_memory_is_measured_and_simulated) {
   // Modelled: the same everywhere.
   EXPECT_EQ(cells_of(5).size(), 12U);
   EXPECT_EQ(parts[5]["rows"].size(), 6U);
-  for (const auto& row : parts[5]["rows"])
-    if (row["from"] == "calibrated") EXPECT_LT(std::abs(row["deviation_percent"].get<double>()), 2) << row;
+  for (const auto& row : parts[5]["rows"]) {
+    if (row["from"] == "calibrated") {
+      EXPECT_LT(std::abs(row["deviation_percent"].get<double>()), 2) << row;
+    }
+  }
   expect_honest_read_ratio(parts[5]);
 }
 
