@@ -39,7 +39,7 @@ constexpr extent extent_of(std::uint32_t subarrays, std::uint32_t rows) noexcept
 constexpr std::uint32_t subarrays_of(extent of) noexcept { return (of & ~live_bit) >> 16; }
 constexpr std::uint32_t rows_of(extent of) noexcept { return of & 0xffff; }
 
-// A copy refers to the same words. Relaxed: who has or keeps a block wrote its word, or got it by a lock.
+// A copy refers to the same words. Relaxed: the thread that has or keeps a block wrote its word, or got it by a lock.
 class block_table {
  public:
   explicit block_table(std::uint32_t* words) noexcept : words_{words} {}

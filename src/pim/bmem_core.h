@@ -61,7 +61,7 @@ struct bmem::core {
   }
   // Takes a block that is kept, or of the banks; null if there is no room.
   [[nodiscard]] void* take_slowly(detail::extent wanted);
-  // The same, but throws out_of_memory.
+  // As take_slowly(), but throws out_of_memory.
   [[nodiscard]] void* take_or_refuse(detail::extent wanted);
   [[nodiscard]] void* take_beside(const block& other, std::uint32_t more_rows);
   void free_slowly(void* at);
@@ -73,7 +73,7 @@ struct bmem::core {
   [[noreturn]] void refuse_room(detail::extent wanted) const;
   [[noreturn]] void refuse_beside(const block& other, std::uint32_t more_rows) const;
 
-  // Of the hot paths: a cache line.
+  // The hot paths use the next members: a cache line.
   std::uint64_t row_bytes;
   std::uint64_t inverse_of_odd;
   std::uint64_t granules;

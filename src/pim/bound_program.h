@@ -3,7 +3,7 @@
 //
 // A bound row is a row number of the subarray; or, with own_flag, the code of an own_row: a row for computing, which
 // may open several cells. The cells of these lie behind the rows that programs allocate, in the order of own_cell. The
-// constants (own_row::zero, own_row::one) have no cells: what reads them sees zeros or ones.
+// constants (own_row::zero, own_row::one) have no cells: a command that reads them sees zeros or ones.
 //
 // The commands of latches are run by execute.cpp, those of rows (ap, aap) by row_commands.cpp.
 #pragma once

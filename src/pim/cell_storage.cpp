@@ -221,7 +221,7 @@ void cell_storage::copy(const block& from, const block& to) {
     throw_error(errc::bad_argument,
                 fmt::format("pim: {} cannot be copied to {}: they differ in shape", in_words(from), in_words(to)));
   for (std::uint32_t i = 0; i < from.subarrays; ++i) {
-    // Where the blocks overlap, the last subarray goes first if it is written before it would be read.
+    // If the blocks overlap, the last subarray goes first if it would be written before it is read.
     const std::uint32_t s = to.subarray > from.subarray ? from.subarrays - 1 - i : i;
     for (std::uint32_t t = 0; t < tiles_; ++t)
       std::memmove(tile(to.subarray + s, t).row(to.row), tile(from.subarray + s, t).row(from.row),

@@ -61,7 +61,7 @@ class cell_storage {
   void write(const block& where, const element_form& form, std::uint64_t first, std::span<const std::byte> values);
   // Reads elements. Throws as write().
   void read(const block& where, const element_form& form, std::uint64_t first, std::span<std::byte> values) const;
-  // The same for values in 64-bit words. signed values: read() extends the sign if the caller asks for it.
+  // These two take values in 64-bit words. read() extends the sign if the caller asks for it.
   void write(const block& where, dimension direction, unsigned bits, std::uint64_t first,
              std::span<const std::uint64_t> values);
   void read(const block& where, dimension direction, unsigned bits, std::uint64_t first,

@@ -41,8 +41,8 @@ class device {
   std::uint32_t next_bank = 0;
 };
 
-// How often each subarray of a device carries out a program in one operation: once for each piece of the result there,
-// or, if elements lie in rows, once for each of its rows.
+// The times that each subarray of a device carries out a program in one operation: once for each piece of the result
+// there, or, if elements lie in rows, once for each of its rows.
 using subarray_loads = std::vector<std::uint32_t>;
 
 // The price of an operation by a device's figures. counts: of all subarrays together; each load is the same commands.

@@ -1,8 +1,8 @@
 // The devices of a kind of memory `pim:FILE`, in the order in which vectors fill them, and the words for where rows
 // are, and for what each device holds if there is no room.
 //
-// Whoever opens such a kind has devices of its own, as each process would: their allocators count their rows. Ordinary
-// pages of the kind, and their budgets (src/pages/computing_room.h), are apart from them.
+// Each memory that opens such a kind has devices of its own, as each process would: their allocators count their rows.
+// Ordinary pages of the kind, and their budgets (src/pages/computing_room.h), are apart from them.
 #pragma once
 
 #include <situ/machine/pim.h>

@@ -207,13 +207,34 @@ execution executor::run(cell_storage& cells, const micro_program& program, const
   return std::move(run_all({&job, 1}).front());
 }
 
+namespace {
+
+bool share_a_subarray(const program_job& one, const program_job& other) noexcept {
+  if (one.cells != other.cells) return false;
+  const auto where = [](const program_job& job) { return job.operands.empty() ? job.scratch : job.operands.front(); };
+  const block a = where(one), b = where(other);
+  return a.subarray < b.subarray + b.subarrays && b.subarray < a.subarray + a.subarrays;
+}
+
+// Returns how many jobs from the first on may run at the same time: no two of them in one subarray, since its rows for
+// computing, and scratch rows that the jobs may share, are used by one program at a time.
+std::size_t jobs_together(std::span<const program_job> jobs) noexcept {
+  constexpr std::size_t most = 32;  // bounds the memory for resolved rows and latches
+  for (std::size_t count = 1; count < std::min(jobs.size(), most); ++count)
+    for (std::size_t before = 0; before < count; ++before)
+      if (share_a_subarray(jobs[count], jobs[before])) return count;
+  return std::min(jobs.size(), most);
+}
+
+}  // namespace
+
 std::vector<execution> executor::run_all(std::span<const program_job> jobs) {
-  constexpr std::size_t together = 32;  // bounds the memory for resolved rows and latches
   std::vector<execution> done;
   const std::lock_guard held{running_};
-  for (; !jobs.empty(); jobs = jobs.subspan(std::min(jobs.size(), together))) {
+  while (!jobs.empty()) {
+    const std::size_t together = jobs_together(jobs);
     std::list<program_run> runs;
-    for (const program_job& job : jobs.first(std::min(jobs.size(), together)))
+    for (const program_job& job : jobs.first(together))
       runs.emplace_back(*job.cells, *job.program, bound_blocks{job.operands, job.scratch}, instructions_, threads());
     const auto work = [&](unsigned thread) {
       for (program_run& each : runs) each.work(thread);
@@ -223,6 +244,7 @@ std::vector<execution> executor::run_all(std::span<const program_job> jobs) {
     else
       share(work);
     for (program_run& each : runs) done.push_back(each.finish());
+    jobs = jobs.subspan(together);
   }
   return done;
 }

@@ -69,9 +69,10 @@ class executor {
   // subarray and tile, if a row command finds a mistake in the data (row_fault): rows may then be partly written.
   execution run(cell_storage& cells, const micro_program& program, const bound_blocks& blocks);
 
-  // Runs several programs, each on its blocks, and returns what each has done, in their order. The threads go from one
-  // to the next without waiting for each other, so no job may read or write what another one writes. Throws as run();
-  // jobs before the one that is refused have been carried out, and some behind it may have been.
+  // Runs several programs, each on its blocks, and returns what each has done, in their order. The threads go from one to
+  // the next without waiting for each other, unless it is in a subarray of one before. Operands of a job are not written
+  // by another one; scratch rows may be the same. Throws as run(); jobs before the one that is refused have been carried
+  // out, and some behind it may have been.
   std::vector<execution> run_all(std::span<const program_job> jobs);
 
   [[nodiscard]] unsigned threads() const noexcept { return static_cast<unsigned>(workers_.size()) + 1; }

@@ -1,12 +1,12 @@
 // Horizontal elements at latches: all bits of an element at once, in neighbouring columns of a row. Logic works on all
-// columns alike. What goes from bit to bit is shifted by one column at a time, which imi can do and bitsimd cannot.
+// columns alike. A carry moves by one column at a time, which imi can do and bitsimd cannot.
 //
 // Two rows of a pattern, which the host writes, tell where elements begin and end: `low` has a one in each element's
 // lowest column, `top` in its highest. They keep shifts within elements.
 //
 // Carries: with x and y added and p = x xor y, a column's carry is p ? the carry of the column below : x. All columns
 // do that at once, bits - 1 times; then the carry has come from wherever it began. In the lowest column p is left out,
-// and what comes in there is 0 for a sum, 1 for a difference (x + not y + 1), whose carry is not (x < y).
+// and the carry into it is 0 for a sum, 1 for a difference (x + not y + 1), whose carry is not (x < y).
 #include <situ/base/error_code.h>
 
 #include <fmt/format.h>

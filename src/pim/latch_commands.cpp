@@ -60,7 +60,7 @@ command_pair pair_of(const bound_command& first, const bound_command& second) no
   return command_pair::none;
 }
 
-// Carries out a command and the next one. Of a word, the first command's result is written first, since the second
+// Carries out a command and the next one. For each word, the first command's result is written first, since the second
 // one's latch may be the same.
 SITU_PIM_BODY void run_pair(command_pair pair, const bound_command* steps, word* latch, const tile_cells& tile) {
   const bound_command& gate = pair >= command_pair::and_write ? steps[0] : steps[1];

@@ -1,7 +1,8 @@
 // Multiplication of vertical elements: one pass over the multiplicand for each bit of the multiplier, which adds to the
 // result's rows. Latches: 1 the carry, 2 the addend's bit, 3 a temporary, 4 the multiplier's bit in all columns.
 //
-// Under a mask only the first pass holds back what it writes: later ones add zero where the mask does not apply.
+// Under a mask only the first pass holds back what it writes: later ones add zero to elements to which the mask does
+// not apply.
 #include <cstdint>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // The ones of vertical elements, counted in latches: digit 0 in latch 1 or 7, digit k in latch k + 1.
 //
 // Two bits at a time go into digit 0: with t = x xor digit, the carry t ? y : digit stays where the digit was, and the
-// digit is t xor y. What carries goes up through the other digits, in the free latch and the amplifiers by turns. Of 64
-// ones the carry out of digit 5 is digit 6, which no latch is needed for.
+// digit is t xor y. The carry goes up through the other digits, in the free latch and the amplifiers by turns. Of 64
+// ones the carry out of digit 5 is digit 6, which needs no latch.
 #include <bit>
 #include <utility>
 

@@ -123,7 +123,7 @@ void write_borrow(latch_writer& to, role x, role y, std::uint8_t d) {
   }
 }
 
-// Makes a < k, or k < a, of a constant k in latch d; inverted if asked. What goes on is the borrow of p - q:
+// Makes a < k, or k < a, of a constant k in latch d; inverted if asked. The value that is kept is the borrow of p - q:
 //   p = k   k's bit ? borrow and q : borrow or q
 //   q = k   k's bit ? borrow or not p : borrow and not p; with the borrow inverted, a gate less
 class scalar_borrow {
@@ -173,7 +173,7 @@ void write_order(latch_writer& to, operation what, std::uint8_t d) {
   if (inverted) to.gate(op::invert, d, d);
 }
 
-// Whether all bits are those of a constant: its ones are and-ed, its zeros or-ed.
+// Returns whether all bits are those of a constant: its ones are and-ed, its zeros or-ed.
 void write_equal_scalar(latch_writer& to, bool inverted, std::uint8_t d) {
   bool found[2] = {false, false};
   for (unsigned i = 0; i < to.bits(); ++i) {

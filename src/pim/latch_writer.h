@@ -36,17 +36,18 @@ class latch_writer {
   void read(row_name row) { program_.read(row); }
   void write(row_name row) { program_.write(row); }
   void count() { program_.commands.push_back({.op = micro_op::count_ones}); }
-  // A gate; where the design has none of these (bitsimd: nand, nor, xnor), two.
+  // Writes a gate, or two if the design has none of this kind (bitsimd: nand, nor, xnor).
   void gate(micro_op op, std::uint8_t d, std::uint8_t a = 0, std::uint8_t b = 0, std::uint8_t c = 0);
   void move(std::uint8_t d, std::uint8_t a) {
     if (d != a) gate(micro_op::move, d, a);
   }
 
-  // Reads the mask into its latch, inverted if it applies where it is false. Nothing if there is none.
+  // Reads the mask into its latch, inverted if it applies to elements whose flag is false. Nothing if there is none.
   void load_mask();
   // Returns the latch that a result is best made in: the amplifiers, or `held` under a mask.
   [[nodiscard]] std::uint8_t out() const noexcept { return masked() ? held : amplifiers; }
-  // Writes a latch to row i of the result, where the mask applies. Under a mask, amplifiers and, if it is not `from`,
+  // Writes a latch to row i of the result, for the elements to which the mask applies. Under a mask, amplifiers and, if
+  // it is not `from`,
   // `held` are lost if from is the amplifiers.
   void store(unsigned i, std::uint8_t from);
   // Writes zeros or ones to rows first to last - 1 of the result.

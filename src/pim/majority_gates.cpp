@@ -30,7 +30,7 @@ void majority_gates::add(row_name d, row_name a, row_name b, bool /*keeps_carry*
   sum_of(d, b);
 }
 
-// The same with the inverse of b, through DCC1's n-address.
+// This one takes the inverse of b, through DCC1's n-address.
 void majority_gates::subtract(row_name d, row_name a, row_name b, bool /*keeps_carry*/) {
   aap(own_row::dcc0, own_row::t0_t1_t2);
   aap(a, own_row::t2_t3);

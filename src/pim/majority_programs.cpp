@@ -73,7 +73,7 @@ class program_maker {
 
   [[nodiscard]] bool is_masked() const { return spec_.mask != mask_use::none; }
 
-  // d = fresh where the mask says so. pre: start_select(rows_.mask).
+  // d = fresh for the elements that the mask selects. pre: start_select(rows_.mask).
   void merge(row_name d, row_name fresh) {
     const bool when_true = spec_.mask == mask_use::when_true;
     gates_->select(d, when_true ? fresh : d, when_true ? d : fresh);
@@ -175,7 +175,7 @@ class program_maker {
     }
   }
 
-  // Of a scalar; it is never wide.
+  // Returns the factor; a product with a scalar is never wide.
   [[nodiscard]] std::uint64_t factor() const { return *spec_.scalar & (~std::uint64_t{0} >> (64 - spec_.bits)); }
 
   void write_product(const bit_rows& d) {
@@ -195,7 +195,7 @@ class program_maker {
     gates_->end_select();
   }
 
-  // d = a where a > b in the order of maximum's operands, else b. Minimum has them the other way round.
+  // d = a if a > b in the order of maximum's operands, else b. Minimum has them the other way round.
   void write_extreme(const bit_rows& d, const bit_rows& first, const bit_rows& second) {
     const row_name chosen = gates_->scratch().take();
     write_greater(*gates_, chosen, rows_.a, rows_.b, spec_.is_signed, false);

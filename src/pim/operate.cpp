@@ -266,7 +266,7 @@ void check_operands(const operation_spec& what, const vector_core& like, const o
 }
 
 // Returns the operation with a scalar of its elements' bits. Throws bad_argument if the scalar has no such value: a
-// comparison with what is left of it would be another one.
+// comparison with its lowest bits would be another comparison.
 operation_spec with_own_bits(operation_spec what) {
   if (!what.scalar || what.bits == 64 || what.what == operation::shift_left || what.what == operation::shift_right)
     return what;

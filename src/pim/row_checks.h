@@ -8,8 +8,7 @@
 // Destroyed rows: blocks of two operands may share rows, as when a result goes over an operand. Then a command that
 // writes one operand destroys rows of the other one, and no later command may read these under the other one's name.
 //
-// What these checks leave to the run: whether two cells that a command opens at once hold the same bits
-// (run_row_commands).
+// The run checks the rest: that two cells which a command opens at once hold the same bits (run_row_commands).
 #pragma once
 
 #include <situ/pim/geometry.h>

@@ -26,7 +26,7 @@ alignas(64) constexpr auto ones = [] {
   return words;
 }();
 
-// What an own_row opens, as the loops want it: the rows of its cells, counted from the first one. Cells that it has not
+// The cells that an own_row opens, for the loops: their rows, counted from the first one. Cells that it has not
 // are its first one again, so that the addresses of all three can be made without a branch.
 struct cell_rows {
   std::uint8_t rows = 0;
@@ -110,7 +110,7 @@ SITU_PIM_BODY void keep_majority(const opened_rows& of) {
   }
 }
 
-// Of all columns together, so that the usual case has no branch in its loop.
+// Compares all columns together, so that the usual case has no branch in its loop.
 SITU_PIM_BODY bool hold_the_same(const opened_rows& pair) {
   std::uint64_t difference = 0;
   for (unsigned i = 0; i < tile_words; ++i) difference |= pair.a[i] ^ pair.b[i] ^ pair.flip;

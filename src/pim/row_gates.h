@@ -1,5 +1,5 @@
-// What the programs of rows (ambit, simdram) are made of: gates on rows, adders, comparisons and selections, each by
-// the shortest commands that the design's users have.
+// The building blocks of the programs of rows (ambit, simdram): gates on rows, adders, comparisons and selections, each
+// by the shortest commands that the design's users have.
 //
 //   ambit_gates      Ambit's published sequences for logic (Seshadri et al., MICRO 2017, figure 8); adders and the rest
 //                    composed of these gates, with scratch rows between them

@@ -46,7 +46,7 @@ class row_map {
   // the device has at most 64 rows. Else the first one in the order of row blocks, in each by row and then by subarray;
   // for one subarray, in the shortest run of rows that is long enough; for several subarrays and more than 64 rows, the
   // first by subarray and then by row. Returns none if there is no such rectangle. pre: subarrays and rows are at least
-  // 1. cost: at most a look at each word of the scope; some 100 ns where the bounds are tight.
+  // 1. cost: at most a look at each word of the scope; some 100 ns if the bounds are tight.
   place take_in(std::uint32_t scope, std::uint32_t subarrays, std::uint32_t rows);
   // Takes the first free rows of just these subarrays.
   place take_beside(std::uint32_t subarray, std::uint32_t subarrays, std::uint32_t rows);

@@ -24,7 +24,7 @@ std::uint64_t runs_of(std::uint64_t low, std::uint64_t high, std::uint32_t rows)
   return low;
 }
 
-// The same for neighbouring words, in place.
+// Finds the runs of neighbouring words in the same way, in place.
 void find_runs(std::uint64_t* low, std::uint64_t* high, std::uint32_t count, std::uint32_t rows) noexcept {
   for (std::uint32_t have = 1; have < rows;) {
     const std::uint32_t more = std::min(have, rows - have);
@@ -120,7 +120,7 @@ row_map::place row_map::find_in_block(std::uint32_t w, range in, std::uint32_t s
   return best;
 }
 
-// The same for wide blocks: neighbours first, at each place, then runs.
+// Searches for wide blocks: neighbours first, at each place, then runs.
 row_map::place row_map::find_wide(std::uint32_t w, range in, std::uint32_t subarrays, std::uint32_t rows) const {
   const std::uint64_t* const upper = &words_[std::size_t{w} * all_];
   place best;

@@ -37,7 +37,7 @@ bool thread_blocks::keep_slowly(granule at, extent of) {
 }
 
 // Makes an empty slot one of this extent. A slot has room for half of what the thread may keep, but for one block at
-// least. What slots have room for is counted, not what they keep, so that keep() and take() need not count. Returns
+// least. The room of slots is counted, not their blocks, so that keep() and take() need not count. Returns
 // false if the other slots leave too little.
 bool thread_blocks::assign(slot& to, extent of) {
   const std::uint32_t size = subarrays_of(of) * rows_of(of);
@@ -87,8 +87,8 @@ granule thread_blocks::take_several(extent wanted) {
   return at;
 }
 
-// Returns how many blocks to take at once: as many as there is room for, in 64 rows. Of one subarray only one: those
-// fill the shortest runs, and several would take the longest.
+// Returns how many blocks to take at once: as many as there is room for, in 64 rows. For a block of one subarray it
+// takes only one: such blocks fill the shortest runs, and several would take the longest.
 std::uint32_t thread_blocks::several(slot& in, extent wanted) {
   constexpr std::uint32_t enough_misses = 3;
   if (subarrays_of(wanted) == 1) return 1;

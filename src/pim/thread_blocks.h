@@ -67,7 +67,7 @@ class thread_blocks {
     leave();
     return is_kept;
   }
-  // The same, but gives other blocks back to make room. Returns false if the banks must take the block.
+  // As keep(), but gives other blocks back to make room. Returns false if the banks must take the block.
   bool keep_slowly(granule at, extent of);
   // Takes several blocks of the banks at once and keeps all but one, which is live, if this is the third allocation of
   // the extent since the last free that concerned its slot. Else, or without room for so many, returns no_granule.
@@ -164,13 +164,14 @@ class thread_registry : public std::enable_shared_from_this<thread_registry> {
   std::atomic<bool> is_closed_{false};
 };
 
-// What a thread used last, by the device's id: of constant initialization and without a destructor, so a plain load.
+// The blocks that a thread used last, by the device's id. They are constant-initialized and have no destructor, so an
+// access is a plain load.
 struct last_used {
   std::uint64_t id = 0;  // 0: none
   thread_blocks* blocks = nullptr;
 };
 inline constexpr std::size_t last_used_count = 4;
-// Of the initial model, which is no call in the compiler's eyes, so that the hot paths save no registers.
+// The initial TLS model needs no call, so the hot paths save no registers.
 inline constinit thread_local std::array<last_used, last_used_count> last_used_blocks
     __attribute__((tls_model("initial-exec"))){};
 

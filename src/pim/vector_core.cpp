@@ -180,32 +180,31 @@ std::uint64_t vector_core::check_range(std::uint64_t first, std::size_t bytes) c
   return count;
 }
 
-void vector_core::write(std::uint64_t first, std::span<const std::byte> values) {
+template <class Byte, class Access>
+void vector_core::for_each_part(std::uint64_t first, std::span<Byte> values, Access access) const {
   const std::uint64_t count = check_range(first, values.size());
   const element_form form{type_.direction, type_.bits, type_.host_bytes, type_.is_signed};
   for (const piece& each : pieces_) {
     const std::uint64_t from = std::max(first, each.first), to = std::min(first + count, each.first + each.count);
     if (from >= to) continue;
     device& in = memory_->device_at(each.device);
-    in.cells.write(each.where, form, from - each.first,
-                   values.subspan((from - first) * type_.host_bytes, (to - from) * type_.host_bytes));
+    access(in.cells, each.where, form, from - each.first,
+           values.subspan((from - first) * type_.host_bytes, (to - from) * type_.host_bytes));
     memory_access::count_transfer(*memory_, in, ((to - from) * type_.bits + 7) / 8,
                                   type_.direction == dimension::vertical);
   }
 }
 
+void vector_core::write(std::uint64_t first, std::span<const std::byte> values) {
+  for_each_part(first, values,
+                [](cell_storage& cells, const block& where, const element_form& form, std::uint64_t at,
+                   std::span<const std::byte> part) { cells.write(where, form, at, part); });
+}
+
 void vector_core::read(std::uint64_t first, std::span<std::byte> values) const {
-  const std::uint64_t count = check_range(first, values.size());
-  const element_form form{type_.direction, type_.bits, type_.host_bytes, type_.is_signed};
-  for (const piece& each : pieces_) {
-    const std::uint64_t from = std::max(first, each.first), to = std::min(first + count, each.first + each.count);
-    if (from >= to) continue;
-    device& in = memory_->device_at(each.device);
-    in.cells.read(each.where, form, from - each.first,
-                  values.subspan((from - first) * type_.host_bytes, (to - from) * type_.host_bytes));
-    memory_access::count_transfer(*memory_, in, ((to - from) * type_.bits + 7) / 8,
-                                  type_.direction == dimension::vertical);
-  }
+  for_each_part(first, values,
+                [](const cell_storage& cells, const block& where, const element_form& form, std::uint64_t at,
+                   std::span<std::byte> part) { cells.read(where, form, at, part); });
 }
 
 }  // namespace situ::pim::detail

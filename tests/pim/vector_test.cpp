@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -162,6 +163,31 @@ TEST_P(pim_vectors, that_lie_apart_are_copied_and_counted) {
   EXPECT_GT(dram.cost().copied_rows, 0u);
   EXPECT_THAT(dram.report(), HasSubstr("copied because operands lay apart"));
   dram.room(0).free(between);
+}
+
+// Programs of one subarray share its rows for computing, whichever threads carry them out.
+TEST_P(pim_vectors, with_several_pieces_in_a_subarray_are_right_by_threads) {
+  auto narrow = figures_of(GetParam());
+  narrow.banks = narrow.subarrays = 1;
+  narrow.columns = 64;
+  pim::memory four{{{"four", narrow}}, {}, {.threads = 4}};
+  constexpr std::size_t many = 64 * 9;  // nine layers in one subarray, each a piece
+  const auto x = random_values<std::uint16_t>(many, 30), y = random_values<std::uint16_t>(many, 31);
+  const pim::vertical<std::uint16_t> a{four, x};
+  const auto b = a.beside(y);
+  ASSERT_EQ(a.core().pieces().size(), 9u);
+  std::vector<std::uint16_t> sums(many), largest(many);
+  for (std::size_t i = 0; i < many; ++i) {
+    sums[i] = static_cast<std::uint16_t>(x[i] + y[i]);
+    largest[i] = std::max(x[i], y[i]);
+  }
+  auto r = a.beside();
+  for (int round = 0; round < 500; ++round) {
+    pim::add(r, a, b);
+    ASSERT_EQ(values_of(r), sums);
+    pim::maximum(r, a, b);
+    ASSERT_EQ(values_of(r), largest);
+  }
 }
 
 TEST_P(pim_vectors, are_split_if_no_rectangle_is_free) {
@@ -363,6 +389,21 @@ TEST(pim_horizontal, arithmetic_is_that_of_the_host) {
   EXPECT_EQ(values_of(r), expected);
   EXPECT_EQ(pim::count(above), flags);
   EXPECT_EQ(pim::sum(a), std::accumulate(x.begin(), x.end(), std::int64_t{0}));
+}
+
+// The rows of a piece share its scratch rows.
+TEST(pim_horizontal, arithmetic_is_right_by_threads) {
+  pim::memory four{{{"four", figures_of(pim_design::imi)}}, {}, {.threads = 4}};
+  const auto x = random_values<std::uint8_t>(20'000, 32), y = random_values<std::uint8_t>(20'000, 33);
+  const pim::horizontal<std::uint8_t> a{four, x};
+  const auto b = a.beside(y);
+  auto r = a.beside();
+  std::vector<std::uint8_t> products(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) products[i] = static_cast<std::uint8_t>(x[i] * y[i]);
+  for (int round = 0; round < 5; ++round) {
+    pim::multiply(r, a, b);
+    ASSERT_EQ(values_of(r), products);
+  }
 }
 
 TEST(pim_horizontal, arithmetic_needs_shifts) {

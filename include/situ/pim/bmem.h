@@ -37,9 +37,9 @@ namespace situ::pim {
 
 // Options of a device.
 struct bmem_options {
-  // Whether a block may lie across banks. Then horizontal blocks spread over the subarrays of all banks.
+  // If true, a block may lie across banks. Then horizontal blocks spread over the subarrays of all banks.
   bool across_banks = false;
-  // Whether threads keep blocks that they free. They do not where the system lacks membarrier (Linux before 4.14).
+  // If true, threads keep blocks that they free. They keep none if the system lacks membarrier (Linux before 4.14).
   bool thread_caches = true;
 };
 
@@ -75,7 +75,8 @@ class bmem {
   [[nodiscard]] void* allocate_block(std::uint32_t subarrays, std::uint32_t rows);
   // As the function above, but returns null if there is no room.
   [[nodiscard]] void* try_allocate_block(std::uint32_t subarrays, std::uint32_t rows);
-  // The same in one bank, for vectors that are spread over banks. Null as well if only rows that threads keep would do.
+  // Allocates in one bank, for vectors that are spread over banks. Returns null, too, if only rows that threads keep
+  // would do.
   // Throws bad_argument, too, if there is no such bank.
   [[nodiscard]] void* try_allocate_block_in(std::uint32_t bank, std::uint32_t subarrays, std::uint32_t rows);
   // Allocates rows of the same subarrays as a live block, so that both are operands of one command. Throws bad_address

@@ -4,15 +4,15 @@
 //   r = q * a + b;                            // the axpy of Leidel, Wang and Chen (MCHPC 2017, section 3.2)
 //   pim::add(r, a, b, pim::when(a > b));      // only where the mask is true
 //
-// The functions write into a vector that is there, and which may be one of the operands. An operator makes a vector for
-// its result, side by side with its left operand; if that is a temporary, in its place. Arithmetic is the host's,
-// modulo
-// 2^Bits. Operands that do not lie side by side are copied first, which the memory's cost counts apart.
+// The functions write into a vector that exists; it may be one of the operands. An operator makes a vector for its
+// result, side by side with its left operand, or reuses that operand if it is a temporary. Arithmetic is the host's,
+// modulo 2^Bits. Operands that do not lie side by side are copied first, which the memory's cost counts apart.
 //
 // Errors of all: bad_argument for vectors of different lengths or memories, a mask of another kind, or a scalar that
-// the elements' width does not hold; not_supported if the device's design cannot
-// do it, naming both; out_of_memory if there is no room for scratch rows, for a copy or for a result. A
-// refused operation has changed nothing.
+// the elements' width does not hold; not_supported, naming both, if the device's design cannot do the operation;
+// out_of_memory if there is no room for scratch rows, for a copy or for a result. A refused operation has changed
+// nothing.
+//
 // cost: that of simulating each command on all columns (docs/results); the modelled cost is memory::cost(). One thread
 // at a time uses the vectors of a memory.
 #pragma once

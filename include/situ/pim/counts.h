@@ -1,4 +1,4 @@
-// What a memory that computes has done: commands, by their kind, and what they cost by a machine file's figures.
+// The commands that a memory has carried out, by their kind, and their cost by a machine file's figures.
 #pragma once
 
 #include <situ/base/detail/abi.h>

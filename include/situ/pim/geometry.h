@@ -33,7 +33,7 @@ struct geometry {
   friend bool operator==(const geometry&, const geometry&) = default;
 };
 
-// Throws bad_argument, naming what is wrong, unless all numbers are at least 1, columns is a multiple of 64, and there
+// Throws bad_argument, naming the reason, unless all numbers are at least 1, columns is a multiple of 64, and there
 // are at most 32767 subarrays in all and 65535 rows.
 void check(const geometry& shape);
 

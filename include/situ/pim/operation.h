@@ -39,7 +39,7 @@ enum class operation : std::uint8_t {
   less_equal,
   greater,
   greater_equal,
-  select,  // where the condition, a flag, is true: a, else b
+  select,  // a if the condition, a flag, is true, else b
   minimum,
   maximum,
   absolute,     // of the least signed value: itself
@@ -47,7 +47,7 @@ enum class operation : std::uint8_t {
   shift_left,   // a by a constant number of bits: the scalar
   shift_right,  // the same; copies of the sign come in if the elements are signed
   broadcast,    // the scalar, to all elements
-  reduce_sum,   // the sum of all elements of the blocks, to the host; what lies behind a vector's end is zero or masked
+  reduce_sum,   // the sum of all elements of the blocks, to the host; elements behind a vector's end are zero or masked
 };
 
 // Returns an operation in its spelling in texts: "ADD", "MUL", "SHL".
@@ -89,8 +89,8 @@ struct operand_need {
   friend bool operator==(const operand_need&, const operand_need&) = default;
 };
 
-// Throws bad_argument, naming the operation, for widths outside 1 to 64, for a scalar where there is none to take or
-// none where one is needed, and for `wide` of what has no such form.
+// Throws bad_argument, naming the operation, for widths outside 1 to 64, for a scalar that the operation does not take
+// or lacks, and for `wide` if the operation has no such form.
 void check(const operation_spec& spec);
 // Returns the operands of its program, in the order condition, a, b, c, result, mask, pattern, without those that it
 // does not have. A horizontal program works on one row of each block. Throws as check().
@@ -103,8 +103,8 @@ void check(const operation_spec& spec);
 // Throws bad_argument, naming the part that is wrong, for a text that is no operation.
 [[nodiscard]] operation_spec parse_operation(std::string_view text);
 
-// Returns the sum that a reduce_sum has found, modulo 2^64: ones[k] is the number of ones in bit k of all elements. Of
-// signed elements the highest bit counts negative.
+// Returns the sum that a reduce_sum has found, modulo 2^64: ones[k] is the number of ones in bit k of all elements. The
+// highest bit of signed elements counts negative.
 [[nodiscard]] std::uint64_t weighted_sum(const operation_spec& spec, std::span<const std::uint64_t> ones) noexcept;
 
 }  // namespace situ::pim

@@ -79,6 +79,9 @@ class vector_core {
   [[nodiscard]] std::vector<device_rows> rows() const;
   [[noreturn]] void throw_no_room(std::uint64_t placed) const;
   void release() noexcept;
+  // Calls access(cells, block, form, element of the block, values) for the part of each piece, and counts the transfer.
+  template <class Byte, class Access>
+  void for_each_part(std::uint64_t first, std::span<Byte> values, Access access) const;
   [[nodiscard]] std::uint64_t check_range(std::uint64_t first, std::size_t bytes) const;
 
   pim::memory* memory_ = nullptr;
