@@ -37,13 +37,13 @@ set(SITU_CORE_TESTS
   graph_test graph_at_test graph_offload_test
   pool_test pool_damage_test pool_move_test
   rmem_test rmem_chains_test rmem_region_test rmem_replicas_test
-  pim_bmem_test pim_execute_test
+  pim_test pim_bmem_test pim_execute_test
   task_graph_test place_graph_test queue_test task_pool_test
   death_told_test regress_test
   hostile_cell_test hostile_wire_test graph_message_replay_test pool_replay_test rmem_replay_test cluster_replay_test frames_replay_test)
 if(NOT SITU_SANITIZE MATCHES "thread")
   list(APPEND SITU_CORE_TESTS death_points_test)        # its places are processes
-  list(APPEND SITU_CORE_TESTS pim_test pim_row_test)  # one thread
+  list(APPEND SITU_CORE_TESTS pim_row_test)  # one thread
 endif()
 # The tests with the label modelled-some; and those together with the tests labelled modelled.
 add_custom_target(some_modelled_tests)
