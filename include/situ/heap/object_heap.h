@@ -1,0 +1,370 @@
+// An object heap over the memories of a job: objects with homes, found through a table, that move while others use them.
+//
+//   struct person { int age; situ::ref<person> mother; };      // fields: data and references
+//
+//   situ::object_heap heap;                                    // collective: at every place of the job
+//   situ::heap_thread mine{heap};                              // what one thread needs to use it
+//   situ::rooted<person> ann{mine, mine.make<person>(40)};     // a root: collections keep it
+//   mine.store(ann.get(), &person::age, 41);
+//   const int age = mine.load(ann.get(), &person::age);
+//   mine.move(ann.get(), situ::place{1});                      // it lies there now; the reference stays as it is
+//   mine.make_read_mostly(ann.get());                          // replicas, until the first store
+//
+// A situ::ref is four bytes, the number of an entry in a table that all places share; the entry has the object's
+// address. The *home* of an object is the place in whose segment it lies.
+//
+// Sections. A thread loads and stores within a section (heap_section); load() and store() of heap_thread make a section
+// of their own. Who moves objects waits until each thread has been outside: so sections are short, or call poll(), and
+// a section must not wait for other places. An address is valid until the section's end or its next poll().
+//
+// Collections. A thread's own objects, to which nobody else has a reference, are collected by the thread alone
+// (collect_own); collect() traces the objects of all places. Both begin only in safe_point(), collect_own() and collect(),
+// never in make(). A reference survives one if it is in a rooted, in what a root function visits, or in another object
+// that does. A place's own thread is also at a safe point whenever it waits in Situ outside a section.
+//
+// Read-mostly objects have replicas where places are not coherent with each other (modelled machines). On a coherent host
+// the object is its own replica: nothing changes, unless heap_options::replicas says always.
+//
+// All places are on one host. Errors: out_of_memory if no place has room for an object or an entry; place_lost_error;
+// bad_argument; no_runtime. Source: Ungar and Adams, Hosting an Object Heap on Manycore Hardware (DLS 2009).
+#pragma once
+
+#include <situ/base/describe.h>
+#include <situ/heap/detail/heap_core.h>
+#include <situ/heap/detail/make_layout.h>
+#include <situ/heap/layout.h>
+#include <situ/heap/ref.h>
+#include <situ/memory/place.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+// Where places without coherent caches keep the entries of the table.
+enum class heap_table : std::uint8_t {
+  homed,       // an entry is cached by the place that made it alone; others read it over the network
+  replicated,  // each place caches the entries that it uses; a move makes all of them drop it
+};
+// When objects become read-mostly.
+enum class heap_replicas : std::uint8_t {
+  where_needed,  // where places are not coherent; else make_read_mostly() does nothing
+  always,        // everywhere, for tests of the protocol
+};
+
+// Options of an object heap; the same at every place.
+struct heap_options {
+  std::uint64_t entries = std::uint64_t{1} << 22;       // of the table, for each place: 8 bytes each
+  std::uint64_t young_bytes = std::uint64_t{16} << 20;  // a thread's own objects before safe_point() collects them
+  std::uint64_t collect_after = std::uint64_t{256}
+                                << 20;  // bytes shared since the last collect(), at one place, before
+                                        // safe_point() calls it; 0: never by itself
+  heap_table table = heap_table::homed;
+  heap_replicas replicas = heap_replicas::where_needed;
+  std::uint32_t read_mostly_after =
+      0;  // an object that this many collect() have found unchanged becomes read-mostly; 0: none
+  bool collects_at_each_safe_point = false;  // for tests
+  std::chrono::milliseconds patience{1000};  // a thread that stays in a section for longer is named in the log
+};
+
+// Counts of one place since the heap was made.
+struct heap_counts {
+  std::uint64_t objects_made = 0;
+  std::uint64_t bytes_made = 0;
+  std::uint64_t objects_shared = 0;  // own objects to which another got a reference, or that survived a collection
+  std::uint64_t objects_moved = 0;   // by this place, to another home or within one
+  std::uint64_t rounds = 0;          // questions to all places: two for a batch of moves
+  std::uint64_t made_read_mostly = 0;
+  std::uint64_t stores_to_read_mostly = 0;  // each made the object an ordinary one
+  std::uint64_t waits_for_moves = 0;        // stores that found their object moving
+  std::uint64_t own_collections = 0;
+  std::uint64_t collections = 0;  // of all places
+  std::uint64_t entries_freed = 0;
+  std::uint64_t bytes_freed = 0;
+  std::uint64_t spilled_objects = 0;   // made elsewhere, since this place had no room
+  std::uint64_t longest_pause_ns = 0;  // of a collection
+  std::uint64_t pauses_ns = 0;         // their sum
+};
+
+class heap_thread;
+
+// The heap of a job, as one place sees it. Collective: each place makes it, and destroys it, in the same order as other
+// collective objects. The place's own thread makes and destroys it; every heap_thread ends before.
+class object_heap {
+ public:
+  // Throws bad_argument for options that cannot be, out_of_memory, and bad_argument for a job over several hosts.
+  // cost: an all_gather; the table's pages exist when they are touched.
+  explicit object_heap(const heap_options& options = {});
+  // cost: a barrier.
+  ~object_heap();
+  object_heap(const object_heap&) = delete;
+  object_heap& operator=(const object_heap&) = delete;
+
+  // Adds a layout that is made at run time, and returns its number. Every place adds the same layouts in the same order,
+  // before it uses objects of them. Throws bad_argument for the 129th. cost: a copy.
+  std::uint8_t add_layout(heap_layout layout);
+  // Returns the layout of objects of type T; the first call adds it. cost: an array's element, after the first time.
+  template <class T>
+  [[nodiscard]] std::uint8_t layout_of();
+
+  // Returns the options. cost: none.
+  [[nodiscard]] const heap_options& options() const noexcept;
+  // Returns this place's counts. cost: a copy.
+  [[nodiscard]] heap_counts counts() const;
+  // Returns the bytes of this place's heap: chunks that hold objects, whole. cost: a load.
+  [[nodiscard]] std::uint64_t bytes_held() const;
+
+  // For Situ itself. cost: none.
+  [[nodiscard]] detail::heap_core& core() noexcept { return *core_; }
+
+ private:
+  std::unique_ptr<detail::heap_core> core_;
+};
+
+// What one thread needs to use a heap: a place's own thread, or a registered one (situ/runtime/place_threads.h), which
+// then passes its place_threads, as moves and collections ask other places. It belongs to the thread that made it.
+class heap_thread {
+ public:
+  // Throws bad_argument for the 65th of a place. cost: a line of the segment.
+  explicit heap_thread(object_heap& heap, place_threads* threads = nullptr);
+  ~heap_thread();
+  heap_thread(const heap_thread&) = delete;
+  heap_thread& operator=(const heap_thread&) = delete;
+
+  // Makes an object of type T{values...}; a thread's own until another object that is not refers to it. Spills to another
+  // place if this one has no room. Throws out_of_memory. cost: some 7 ns for 44 bytes.
+  template <class T, class... Values>
+  [[nodiscard]] ref<T> make(Values&&... values);
+  // Makes an array of n elements, zeroes: data, or references. cost: as make, and the zeroes.
+  template <class T>
+  [[nodiscard]] ref<T[]> make_array(std::uint32_t n);
+  // Makes an object of a layout: `words` words of 4 bytes, all `fill`; type and tag as in the header
+  // (detail/heap_object.h). cost: as make.
+  [[nodiscard]] ref<> allocate(std::uint8_t layout, std::uint32_t words, ref<> type, std::uint16_t tag,
+                               std::uint32_t fill = 0) {
+    return state_.make_object(layout, words, type.raw(), tag, fill);
+  }
+  // The same with a home, and shared from the beginning. Not in a section. Throws place_lost_error. cost: a call for each 256 KiB there.
+  [[nodiscard]] ref<> allocate_at(place home, std::uint8_t layout, std::uint32_t words, ref<> type, std::uint16_t tag,
+                                  std::uint32_t fill = 0);
+
+  // Return, and set, a field or an element, in a section of their own. Throw bad_argument for an element that is not
+  // there. cost: heap_section's, and two stores to a line of the thread.
+  template <class T, class M>
+  [[nodiscard]] M load(ref<T> of, M T::* member);
+  template <class T>
+  [[nodiscard]] T load(ref<T[]> of, std::uint32_t index);
+  template <class T, class M>
+  void store(ref<T> of, M T::* member, std::type_identity_t<M> value);
+  template <class T>
+  void store(ref<T[]> of, std::uint32_t index, std::type_identity_t<T> value);
+
+  // Returns the home of an object. cost: a load.
+  [[nodiscard]] place home(ref<> of) const;
+  // Returns whether an object is read-mostly. cost: a load.
+  [[nodiscard]] bool is_read_mostly(ref<> of) const noexcept {
+    return (state_.entry(of.raw()) & detail::entry_is_read_mostly) != 0;
+  }
+
+  // Moves objects to another home, all in one batch: nobody's store is lost. Not in a section. Throws place_lost_error:
+  // then each object is at its old place or at its new one. cost: two rounds of questions to all places, and the copies.
+  void move(ref<> of, place to) { move(std::vector<ref<>>{of}, to); }
+  void move(const std::vector<ref<>>& of, place to);
+  // Makes objects read-mostly; the first store to one makes it ordinary again. Returns how many became so: none where
+  // places are coherent. Not in a section. cost: as move.
+  std::uint64_t make_read_mostly(ref<> of) { return make_read_mostly(std::vector<ref<>>{of}); }
+  std::uint64_t make_read_mostly(const std::vector<ref<>>& of);
+  // Makes all shared objects of this place read-mostly, but those whose layout says never. cost: as move.
+  std::uint64_t make_all_read_mostly();
+  // Exchanges what two references refer to (Smalltalk's become:). tag_bits_that_stay: bits of the objects' tags that belong
+  // to the reference, such as an identity hash. No other thread remembers either. Not in a section. cost: two rounds.
+  void exchange(ref<> a, ref<> b, std::uint16_t tag_bits_that_stay = 0);
+
+  // Lets a due collection begin, and lets others collect. Not in a section. cost: two loads if nothing is due.
+  void safe_point() {
+    if (state_.is_due()) [[unlikely]]
+      wait_at_safe_point();
+  }
+  // Collects this thread's own objects: those that it can reach are shared afterwards. Not in a section. cost: about
+  // 10 ns an object that is dead, and a copy of each other one.
+  void collect_own();
+  // Collects the objects of all places. Not in a section. Throws place_lost_error. cost: all places stop for a trace of
+  // all objects.
+  void collect();
+
+  // Adds a function that visits roots: it calls visit for each word that may hold a reference, which may change. It is
+  // called by this thread, or while this thread is at a safe point. Returns its number. cost: an allocation.
+  using root_visitor = std::function<void(std::uint32_t& word)>;
+  std::size_t add_roots(std::function<void(const root_visitor& visit)> roots);
+  // Removes such a function. cost: none.
+  void remove_roots(std::size_t number);
+  // Says that a shared object may refer to this thread's own objects until the next collection, since the thread stores
+  // into it without a barrier (an interpreter's active context). cost: an atomic, the first time.
+  void remember(ref<> of) {
+    if ((state_.entry(of.raw()) & (detail::entry_is_shared | detail::entry_is_remembered)) == detail::entry_is_shared)
+      remember_shared(of.raw());
+  }
+
+  // Between them other threads may collect: the thread is at a safe point, as in a wait that Situ does not know.
+  // cost: a store, and a wait for a collection under way.
+  void begin_idle();
+  void end_idle();
+
+  // For heap_section, rooted and interpreters: the state. cost: none.
+  [[nodiscard]] detail::thread_state& state() noexcept { return state_; }
+  [[nodiscard]] object_heap& heap() const noexcept { return *heap_; }
+
+ private:
+  void wait_at_safe_point();
+  void remember_shared(std::uint32_t raw);
+
+  object_heap* heap_;
+  detail::thread_state state_;
+};
+
+// A stretch of a thread's work on a heap, in which addresses stay valid. Not nested.
+class heap_section {
+ public:
+  // cost: a store to a line of the thread.
+  explicit heap_section(heap_thread& thread) noexcept : state_{thread.state()} { state_.enter(); }
+  ~heap_section() { state_.leave(); }
+  heap_section(const heap_section&) = delete;
+  heap_section& operator=(const heap_section&) = delete;
+
+  // Lets who moves objects go on: addresses from before are no longer valid. cost: a store.
+  void poll() noexcept { state_.poll(); }
+
+  // Returns the object, to read. pre: not null. cost: a load.
+  [[nodiscard]] const detail::heap_object* object(std::uint32_t raw) const noexcept {
+    return detail::object_of_entry(state_.entry(raw));
+  }
+  // Returns the object, to store into words that are no references: after a wait if it moves, and as an ordinary object
+  // if it was read-mostly; earlier addresses are then no longer valid. pre: not null. cost: a load and a test.
+  [[nodiscard]] detail::heap_object* object_to_change(std::uint32_t raw) {
+    const std::uint64_t entry = state_.entry(raw);
+    if ((entry & (detail::entry_is_moving | detail::entry_is_read_mostly)) != 0) [[unlikely]]
+      return state_.object_to_change(raw);
+    return detail::object_of_entry(entry);
+  }
+  // Returns the object, to store a reference (or another word) into it: as object_to_change, and shares what `value`
+  // refers to if the object is shared. cost: a load and a test; if the object is shared, of the value, too.
+  [[nodiscard]] detail::heap_object* object_for_reference(std::uint32_t raw, std::uint32_t value) {
+    const std::uint64_t entry = state_.entry(raw);
+    if ((entry & (detail::entry_is_moving | detail::entry_is_read_mostly | detail::entry_is_shared)) != 0) [[unlikely]]
+      return state_.object_for_reference(raw, value);
+    return detail::object_of_entry(entry);
+  }
+
+  // Return, and set, a field. pre: `of` is not null. cost: those of object and object_to_change, and the access.
+  template <class T, class M>
+  [[nodiscard]] M load(ref<T> of, M T::* member) const noexcept {
+    return detail::racing_load(reinterpret_cast<const T*>(object(of.raw())->bytes())->*member);
+  }
+  template <class T, class M>
+  void store(ref<T> of, M T::* member, std::type_identity_t<M> value) {
+    detail::racing_store(reinterpret_cast<T*>(to_store(of.raw(), value)->bytes())->*member, value);
+  }
+  // Return, and set, an element. Throw bad_argument if there is none of that number. cost: as for a field.
+  template <class T>
+  [[nodiscard]] T load(ref<T[]> of, std::uint32_t index) const {
+    const detail::heap_object* const o = object(of.raw());
+    if (index >= detail::elements_of<T>(*o)) [[unlikely]]
+      detail::throw_no_element(index, detail::elements_of<T>(*o));
+    return detail::racing_load(reinterpret_cast<const T*>(o->bytes())[index]);
+  }
+  template <class T>
+  void store(ref<T[]> of, std::uint32_t index, std::type_identity_t<T> value) {
+    detail::heap_object* const o = to_store(of.raw(), value);
+    if (index >= detail::elements_of<T>(*o)) [[unlikely]]
+      detail::throw_no_element(index, detail::elements_of<T>(*o));
+    detail::racing_store(reinterpret_cast<T*>(o->bytes())[index], value);
+  }
+  // Returns the number of elements. cost: two loads.
+  template <class T>
+  [[nodiscard]] std::uint32_t size(ref<T[]> of) const noexcept {
+    return detail::elements_of<T>(*object(of.raw()));
+  }
+
+ private:
+  template <class M>
+  [[nodiscard]] detail::heap_object* to_store(std::uint32_t raw, const M& value) {
+    if constexpr (detail::is_heap_ref<M>) return object_for_reference(raw, value.raw());
+    static_assert(detail::is_heap_ref<M> || detail::is_heap_data<M>,
+                  "store fields that are data or references; what holds several references is stored one by one");
+    return object_to_change(raw);
+  }
+
+  detail::thread_state& state_;
+};
+
+// A root: a reference that a thread's collections keep. Belongs to the thread; not copyable.
+template <class T = void>
+class rooted {
+ public:
+  // cost: a push.
+  explicit rooted(heap_thread& thread, ref<T> of = {}) : thread_{&thread}, at_{thread.state().add_root(of.raw())} {}
+  ~rooted() { thread_->state().remove_root(at_); }
+  rooted(const rooted&) = delete;
+  rooted& operator=(const rooted&) = delete;
+  rooted& operator=(ref<T> of) noexcept {
+    thread_->state().root(at_) = of.raw();
+    return *this;
+  }
+  // Returns the reference. cost: a load.
+  [[nodiscard]] ref<T> get() const noexcept { return ref<T>{thread_->state().root(at_)}; }
+
+ private:
+  heap_thread* thread_;
+  std::size_t at_;
+};
+
+template <class T>
+std::uint8_t object_heap::layout_of() {
+  return detail::layout_of_type(*core_, detail::type_key<T>(), [] { return detail::make_layout<T>(); });
+}
+
+template <class T, class... Values>
+ref<T> heap_thread::make(Values&&... values) {
+  constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
+  const ref<> made = allocate(heap_->layout_of<T>(), words, {}, 0);
+  T* const at = reinterpret_cast<T*>(detail::object_of_entry(state_.entry(made.raw()))->bytes());
+  *at = T{std::forward<Values>(values)...};
+  return ref_cast<T>(made);
+}
+
+template <class T>
+ref<T[]> heap_thread::make_array(std::uint32_t n) {
+  static_assert(detail::is_heap_ref<T> || detail::is_heap_data<T>,
+                "elements of an array in an object heap are data or references");
+  const std::uint64_t bytes = std::uint64_t{n} * sizeof(T);
+  if (bytes > detail::most_object_bytes) detail::throw_too_large(bytes);
+  const auto words = static_cast<std::uint32_t>((bytes + 3) / 4);
+  const std::uint8_t layout = detail::is_heap_ref<T> ? detail::layout_of_references : detail::layout_of_data;
+  return ref_cast<T[]>(allocate(layout, words, {}, static_cast<std::uint16_t>(4 * std::uint64_t{words} - bytes)));
+}
+
+template <class T, class M>
+M heap_thread::load(ref<T> of, M T::* member) {
+  return heap_section{*this}.load(of, member);
+}
+template <class T>
+T heap_thread::load(ref<T[]> of, std::uint32_t index) {
+  return heap_section{*this}.load(of, index);
+}
+template <class T, class M>
+void heap_thread::store(ref<T> of, M T::* member, std::type_identity_t<M> value) {
+  heap_section{*this}.store(of, member, value);
+}
+template <class T>
+void heap_thread::store(ref<T[]> of, std::uint32_t index, std::type_identity_t<T> value) {
+  heap_section{*this}.store(of, index, value);
+}
+
+}  // namespace situ

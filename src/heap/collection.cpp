@@ -1,0 +1,329 @@
+// The collection of all places: every thread stops at a safe point; then each place traces from the roots of its threads,
+// frees the entries of its part of the table that nobody has reached, and copies what lives out of chunks that are mostly
+// dead. References stay, since they are numbers of entries. The places keep together by a barrier in the shared state: a
+// place runs its part in one task that does not let other tasks in between.
+#include <situ/base/log.h>
+#include <situ/memory/detail/losses.h>
+#include <situ/runtime/at.h>
+#include <situ/runtime/runtime.h>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "heap/heap_core.h"
+#include "memory/job.h"
+#include "os/host.h"
+
+namespace situ::detail {
+
+class whole_collection {
+ public:
+  explicit whole_collection(heap_core& core) : core_{core} {}
+
+  // Returns false if a thread is in the middle of an operation: then no place has begun.
+  [[nodiscard]] bool run() {
+    const bool is_still = stop_threads();
+    if (!is_still) core_.shared_->is_put_off.store(1);
+    meet();
+    const bool is_put_off = core_.shared_->is_put_off.load() != 0;
+    meet();
+    if (core_.here_ == 0)
+      core_.shared_->is_put_off.store(0);  // the next vote comes after the next message of the collector
+    if (is_put_off) {
+      go_on();
+      return false;
+    }
+    core_.is_stopped_.store(true);
+    for (thread_state* const each : core_.threads_) core_.collect_own(*each);
+    {
+      const std::lock_guard hold{core_.lock_};
+      for (heap_chunk* const each : core_.chunks_) each->live_bytes = 0;
+      core_.rooms_.clear();
+    }
+    meet();
+    mark();
+    meet();
+    sweep();
+    meet();
+    compact();
+    meet();
+    invalidate_all();
+    finish();
+    return true;
+  }
+
+ private:
+  // Waits until each registered thread is at a safe point; the place's own thread runs this, so it is. Returns false if one
+  // is in an operation instead: it may wait for this thread.
+  [[nodiscard]] bool stop_threads() {
+    const std::uint64_t began = steady_ns();
+    std::uint64_t said = began;
+    while (true) {
+      std::uint32_t running = most_threads;
+      {
+        const std::lock_guard hold{core_.lock_};
+        core_.is_stopping_ = true;
+        for (thread_state* const each : core_.threads_) {
+          each->section_->due.fetch_or(stop_is_due, std::memory_order_relaxed);
+          if (each->its().operations.load(std::memory_order_relaxed) != 0) return false;
+          if (each->its().threads != nullptr && !each->its().is_parked) running = each->its().number;
+        }
+      }
+      if (running == most_threads) return true;
+      give_way();
+      const std::uint64_t now = steady_ns();
+      if (now - said < static_cast<std::uint64_t>(core_.options_.patience.count()) * 1'000'000) continue;
+      said = now;
+      log(log_level::warning,
+          fmt::format(
+              "thread {} of place {} has reached no safe point of an object heap for {} ms, and a collection waits: "
+              "call safe_point(), or begin_idle() before a long wait",
+              running, core_.here_, (now - began) / 1'000'000));
+    }
+  }
+
+  void meet() {
+    heap_shared& shared = *core_.shared_;
+    const std::uint32_t phase = shared.phase.look();
+    write_back_all();
+    if (shared.arrived.add(1) + 1 == core_.places_) {
+      shared.arrived.set(0);
+      shared.phase.add(1);
+      wake_on_word(shared.phase.word(), static_cast<int>(core_.places_));
+      return;
+    }
+    while (shared.phase.look() == phase) {
+      wait_on_word(shared.phase.word(), phase, 10'000'000);
+      for (std::uint32_t p = 0; p < core_.places_; ++p)
+        if (has_ended(*current->job, p)) throw_loss_of(*current->job, p);
+    }
+  }
+
+  void reach(std::uint32_t raw) {
+    const std::uint32_t index = raw / 2;
+    const std::uint64_t bit = std::uint64_t{1} << index % 64;
+    std::atomic<std::uint64_t>& word = core_.marks_[index / 64];
+    if ((word.load(std::memory_order_relaxed) & bit) != 0 || (word.fetch_or(bit, std::memory_order_relaxed) & bit) != 0)
+      return;
+    to_do_.push_back(raw);
+  }
+
+  void mark() {
+    const heap_thread::root_visitor visit = [this](std::uint32_t& word) {
+      if (word != 0 && (word & 1) == 0) reach(word);
+    };
+    for (thread_state* const each : core_.threads_) {
+      for (std::uint32_t& root : each->roots_) visit(root);
+      for (const auto& roots : each->its().root_functions)
+        if (roots) roots(visit);
+    }
+    while (!to_do_.empty()) {
+      const std::uint32_t next = to_do_.back();
+      to_do_.pop_back();
+      core_.each_reference(*object_of_entry(core_.entry(next)), [this](std::uint32_t& word) { reach(word); });
+    }
+  }
+
+  // Frees the entries of this place's part that nobody has reached, and sums up what lives in each chunk.
+  void sweep() {
+    const std::uint64_t begin = core_.here_ * core_.options_.entries;
+    const std::uint64_t used = std::min(core_.shared_->next_entry[core_.here_].look(), core_.options_.entries);
+    std::uint64_t freed = 0, freed_bytes = 0;
+    std::vector<thread_state::rest::entry_run> runs;
+    for (std::uint64_t first = 0; first < used; first += entries_of_a_run) {
+      std::uint32_t free = 0;
+      for (std::uint64_t index = begin + first; index < begin + first + entries_of_a_run; ++index) {
+        const auto raw = static_cast<std::uint32_t>(2 * index);
+        const std::uint64_t its = core_.entry(raw);
+        if (raw == 0) continue;
+        if (its == 0) {
+          ++free;
+          continue;
+        }
+        heap_object* const object = object_of_entry(its);
+        const std::size_t bytes = object_bytes(object->words);
+        if ((core_.marks_[index / 64].load(std::memory_order_relaxed) >> index % 64 & 1) == 0) {
+          __atomic_store_n(core_.at_entry(raw), std::uint64_t{0}, __ATOMIC_RELEASE);
+          ++freed;
+          freed_bytes += bytes;
+          ++free;
+        } else {
+          std::atomic_ref<std::uint64_t>{chunk_of(object)->live_bytes}.fetch_add(bytes, std::memory_order_relaxed);
+        }
+      }
+      if (free >= entries_of_a_run / 8) {
+        const std::uint64_t from = std::max<std::uint64_t>(begin + first, 1);
+        runs.push_back(
+            {static_cast<std::uint32_t>(2 * from), static_cast<std::uint32_t>(2 * (begin + first + entries_of_a_run))});
+      }
+    }
+    for (std::uint64_t word = begin / 64; word < (begin + used + 63) / 64; ++word)
+      core_.marks_[word].store(0, std::memory_order_relaxed);
+    const std::lock_guard hold{core_.lock_};
+    for (thread_state* const each : core_.threads_) {
+      each->its().runs.clear();
+      each->its().runs_looked_through = 0;
+    }
+    std::ranges::reverse(runs);
+    core_.free_runs_ = std::move(runs);
+    core_.counts_.entries_freed += freed;
+    core_.counts_.bytes_freed += freed_bytes;
+  }
+
+  // Copies what lives in mostly dead chunks, and retires these. Objects that have not changed for long become read-mostly.
+  void compact() {
+    std::unique_lock lock{core_.lock_};
+    if (core_.threads_.empty()) return;  // nobody to take memory: the next collection copies
+    thread_state& by = *core_.threads_.front();
+    const std::vector<heap_chunk*> all = core_.chunks_;
+    for (heap_chunk* const each : all) {
+      if (each->is_young) continue;
+      if (each->live_bytes == 0) {
+        core_.retire(each);
+        continue;
+      }
+      const auto held = static_cast<std::uint64_t>(each->top - each->first());
+      const bool is_sparse = !each->is_large() && each->live_bytes * 2 < held;
+      std::uint64_t left = 0;
+      each_object(*each, [&](heap_object& object) {
+        const std::uint64_t its = core_.entry(object.self);
+        if (object_of_entry(its) != &object) return;
+        object.age = static_cast<std::uint8_t>(std::min(object.age + 1, 255));
+        const bool becomes_read_mostly = each->kind == chunk_kind::ordinary && core_.options_.read_mostly_after != 0 &&
+                                         object.age >= core_.options_.read_mostly_after && core_.replicates() &&
+                                         core_.may_be_read_mostly(object) && !each->is_large();
+        if (!is_sparse && !becomes_read_mostly) {
+          ++left;
+          return;
+        }
+        const chunk_kind kind = becomes_read_mostly ? chunk_kind::read_mostly : each->kind;
+        heap_object* const copy = core_.room_for_copy(by, {core_.here_, kind}, object.words, lock);
+        std::memcpy(static_cast<void*>(copy), &object, sizeof(heap_object) + std::size_t{4} * object.words);
+        const std::uint64_t bits = (its & ~entry_address_bits) | (becomes_read_mostly ? entry_is_read_mostly : 0);
+        __atomic_store_n(core_.at_entry(object.self), reinterpret_cast<std::uint64_t>(copy) | bits, __ATOMIC_RELEASE);
+        if (becomes_read_mostly) ++core_.counts_.made_read_mostly;
+        ++core_.counts_.objects_moved;
+      });
+      if (left == 0) core_.retire(each);
+    }
+  }
+
+  void finish() {
+    {
+      const std::lock_guard hold{core_.lock_};
+      ++core_.counts_.collections;
+      core_.shared_bytes_ = 0;
+      for (thread_state* const each : core_.threads_)
+        each->section_->due.fetch_and(~collection_is_due, std::memory_order_relaxed);
+    }
+    go_on();
+  }
+  void go_on() {
+    const std::lock_guard hold{core_.lock_};
+    for (thread_state* const each : core_.threads_)
+      each->section_->due.fetch_and(~stop_is_due, std::memory_order_relaxed);
+    core_.is_stopped_.store(false);
+    core_.is_stopping_ = false;
+  }
+
+  heap_core& core_;
+  std::vector<std::uint32_t> to_do_;
+};
+
+bool heap_core::collect_here() {
+  const std::uint64_t began = steady_ns();
+  try {
+    if (!whole_collection{*this}.run()) return false;
+  } catch (...) {  // a place is lost: the threads go on, and nothing has been freed that somebody reaches
+    const std::lock_guard hold{lock_};
+    for (thread_state* const each : threads_) each->section_->due.fetch_and(~stop_is_due, std::memory_order_relaxed);
+    is_stopped_.store(false);
+    is_stopping_ = false;
+    throw;
+  }
+  const std::lock_guard hold{lock_};
+  count_pause(steady_ns() - began);
+  return true;
+}
+
+void heap_core::park(thread_state& of) {
+  const std::lock_guard hold{lock_};
+  of.its().is_parked = true;
+}
+
+void heap_core::unpark(thread_state& of) {
+  while (true) {
+    {
+      const std::lock_guard hold{lock_};
+      if (!is_stopping_) {
+        of.its().is_parked = false;
+        return;
+      }
+    }
+    give_way();
+  }
+}
+
+// By the place's own thread. Returns false if some thread is in the middle of an operation.
+bool heap_core::ask_all_to_collect() {
+  // A place that computes sees it at its next safe point.
+  for (section_word* const each : words_)
+    if (each->is_used.load() != 0) each->due.fetch_or(stop_is_due, std::memory_order_relaxed);
+  std::vector<future<bool>> parts;
+  for (std::uint32_t p = 0; p < places_; ++p)
+    parts.push_back(situ::async_at(
+        place{p}, [](std::uint64_t core) { return reinterpret_cast<heap_core*>(core)->collect_here(); }, cores_[p]));
+  bool is_done = true;
+  for (future<bool>& each : parts) is_done &= each.get();
+  return is_done;
+}
+
+void heap_core::collect(thread_state& by) {
+  park(by);
+  const std::uint64_t before = shared_->collections.look();
+  if (shared_->collecting.exchange_if(0, 1)) {
+    try {
+      by_own_thread(by, [&] {
+        while (!ask_all_to_collect()) {
+          progress();
+          give_way();
+        }
+      });
+    } catch (...) {
+      for (section_word* const each : words_) each->due.fetch_and(~stop_is_due, std::memory_order_relaxed);
+      shared_->collecting.set(0);
+      unpark(by);
+      throw;
+    }
+    shared_->collections.add(1);
+    shared_->collecting.set(0);
+  } else {  // another place collects for all
+    by_own_thread(by, [&] {
+      while (shared_->collecting.look() != 0 && shared_->collections.look() == before) {
+        progress();
+        give_way();
+      }
+    });
+  }
+  unpark(by);
+}
+
+void heap_core::wait_at_safe_point(thread_state& of) {
+  const std::uint32_t due = of.section_->due.load(std::memory_order_relaxed);
+  if ((due & stop_is_due) != 0) {
+    park(of);
+    if (of.its().threads == nullptr)
+      while ((of.section_->due.load(std::memory_order_relaxed) & stop_is_due) != 0) {
+        progress();
+        give_way();
+      }
+    unpark(of);
+  }
+  if ((due & (own_collection_is_due | always_due)) != 0) collect_own(of);
+  if ((of.section_->due.load(std::memory_order_relaxed) & collection_is_due) != 0) collect(of);
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,147 @@
+#include "heap/heap_core.h"
+
+#include <situ/base/error_code.h>
+#include <situ/memory/allocate.h>
+#include <situ/memory/detail/place_context.h>
+#include <situ/runtime/collective.h>
+#include <situ/runtime/runtime.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "memory/job.h"
+#include "os/host.h"
+
+namespace situ::detail {
+
+void throw_no_element(std::uint32_t index, std::uint32_t elements) {
+  throw_error(errc::bad_argument,
+              fmt::format("there is no element {} in an array of {} of an object heap", index, elements));
+}
+
+void throw_too_large(std::uint64_t bytes) {
+  throw_error(errc::bad_argument,
+              fmt::format("an object of {} bytes: the largest of an object heap has {}", bytes, most_object_bytes));
+}
+
+heap_core::heap_core(const heap_options& options) : options_{options}, end_of_all_{world()} {
+  place_context& context = *current;
+  if (context.far != nullptr)
+    throw_error(errc::not_supported, "an object heap needs all places of the job on one host");
+  here_ = context.place;
+  places_ = context.place_count;
+  base_ = context.base;
+  slice_shift_ = context.slice_shift;
+  const std::uint64_t most = (std::uint64_t{1} << 31) / places_;
+  if (options_.entries < entries_of_a_run || options_.entries > most)
+    throw_error(errc::bad_argument, fmt::format("an object heap of {} entries a place: {} to {} with {} places",
+                                                options_.entries, entries_of_a_run, most, places_));
+  options_.entries = options_.entries / entries_of_a_run * entries_of_a_run;
+  if (places_ > most_heap_places)
+    throw_error(errc::bad_argument, fmt::format("an object heap has {} places at most", most_heap_places));
+#if defined(__SANITIZE_THREAD__)
+  has_strong_sections_ = true;  // it does not know of membarrier
+#else
+  has_strong_sections_ = context.job->sender_fences || !join_order_of_processes();
+#endif
+
+  const std::uint64_t entries = options_.entries * places_;
+  struct blocks {
+    ptr<std::byte> table;
+    ptr<heap_shared> shared;
+  };
+  blocks made{};
+  if (here_ == 0) {
+    made.table = situ::allocate_bytes(entries * 8 + entries / 8, {.alignment = chunk_bytes});
+    std::memset(made.table.local(), 0, entries * 8 + entries / 8);
+    made.shared = allocate<heap_shared>(1, {.alignment = 64});
+    new (made.shared.local()) heap_shared{};
+    for (std::uint32_t p = 0; p < places_; ++p) made.shared.local()->next_entry[p].set(p == 0 ? 1 : 0);
+  }
+  own_words_ = allocate<section_word>(most_threads);
+  for (std::uint32_t i = 0; i < most_threads; ++i) new (own_words_.local() + i) section_word{};
+  struct of_place {
+    blocks shared;
+    ptr<section_word> words;
+    std::uint64_t core;
+  };
+  for (const of_place& each : all_gather(of_place{made, own_words_, reinterpret_cast<std::uint64_t>(this)})) {
+    if (each.shared.table) {
+      table_block_ = each.shared.table;
+      shared_block_ = each.shared.shared;
+    }
+    for (std::uint32_t i = 0; i < most_threads; ++i) words_.push_back(each.words.local() + i);
+    cores_.push_back(each.core);
+  }
+  table_ = table_block_.local();
+  marks_ = reinterpret_cast<std::atomic<std::uint64_t>*>(table_ + entries * 8);
+  shared_ = shared_block_.local();
+  barrier();  // from now on other places may ask this one
+}
+
+heap_core::~heap_core() {
+  if (!end_of_all_.come()) return;
+  for (const auto* list : {&chunks_, &free_chunks_, &to_deallocate_})
+    for (heap_chunk* const each : *list) deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(each)});
+  deallocate(own_words_);
+  if (here_ == 0) {
+    deallocate(table_block_);
+    deallocate(shared_block_);
+  }
+}
+
+bool heap_core::replicates() const noexcept {
+  return !has_coherent_places || options_.replicas == heap_replicas::always;
+}
+
+std::uint64_t heap_core::checked_entry(ref<> of) const {
+  const std::uint64_t limit = 2 * options_.entries * places_;
+  const std::uint64_t found = (of.raw() & 1) == 0 && of.raw() < limit ? changing_entry(of.raw()) : 0;
+  if (found == 0)
+    throw_error(errc::bad_argument, fmt::format("the reference {:#x} has no object in this object heap", of.raw()));
+  return found;
+}
+
+thread_state::rest::entry_run heap_core::claim_run() {
+  {
+    const std::lock_guard hold{lock_};
+    if (!free_runs_.empty()) {
+      const thread_state::rest::entry_run run = free_runs_.back();
+      free_runs_.pop_back();
+      return run;
+    }
+  }
+  for (std::uint32_t i = 0; i < places_; ++i) {
+    const std::uint32_t from = (here_ + i) % places_;
+    std::uint64_t first = shared_->next_entry[from].look();
+    if (first >= options_.entries) continue;
+    const std::uint64_t step = entries_of_a_run - first % entries_of_a_run;
+    first = shared_->next_entry[from].add(step);
+    if (first >= options_.entries) continue;
+    const std::uint64_t begin = from * options_.entries + first;
+    // A run that others have claimed a part of in the meantime begins where they left off.
+    const std::uint64_t end = std::min(begin + step, (from + std::uint64_t{1}) * options_.entries);
+    return {static_cast<std::uint32_t>(2 * begin), static_cast<std::uint32_t>(2 * end)};
+  }
+  throw_error(errc::out_of_memory,
+              fmt::format("the table of an object heap is full: {} entries at each of {} places, and no collection has "
+                          "freed any; ask for more by heap_options::entries, or call safe_point() more often",
+                          options_.entries, places_));
+}
+
+heap_counts heap_core::counts() const {
+  const std::lock_guard hold{lock_};
+  heap_counts sum = counts_;
+  for (const thread_state* each : threads_) {
+    sum.objects_made += each->objects_made_;
+    sum.bytes_made += each->rest_->bytes_made;
+    if (!each->rest_->young.empty())
+      sum.bytes_made += static_cast<std::uint64_t>(each->next_ - each->rest_->young.back()->first());
+  }
+  return sum;
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,241 @@
+// One place's part of an object heap: its chunks, its threads, its view of the table that all places share.
+//
+// Locks: `lock_` guards the lists of a place's threads and chunks and the rooms for copies. Nobody waits for another
+// place, or for a thread to leave its section, while holding it.
+#pragma once
+
+#include <situ/heap/object_heap.h>
+#include <situ/memory/place.h>
+#include <situ/memory/ptr.h>
+#include <situ/spread/detail/members.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "heap/heap_chunk.h"
+#include "heap/shared_state.h"
+
+namespace situ::detail {
+
+// What thread_state does not need in its hot paths.
+struct thread_state::rest {
+  place_threads* threads = nullptr;  // of a registered thread: whom it hands calls of places to
+  std::uint32_t number = 0;          // among the place's threads
+  std::vector<heap_chunk*> young;    // chunks of own objects; the last one is allocated from
+  std::vector<heap_chunk*> large;    // own objects with a chunk of their own
+  std::vector<heap_chunk*> reserve;  // young chunks without objects
+  std::uint64_t young_bytes = 0;     // of these chunks
+  struct entry_run {
+    std::uint32_t begin = 0, end = 0;  // raw numbers
+  };
+  std::vector<entry_run> runs;  // claimed, to be looked through again
+  std::size_t runs_looked_through = 0;
+  std::vector<std::uint32_t> remembered;  // shared objects that may refer to own ones
+  std::vector<std::size_t> free_roots;
+  std::vector<std::function<void(const heap_thread::root_visitor&)>> root_functions;
+  std::uint64_t bytes_made = 0;              // in chunks that it has filled
+  bool is_parked = false;                    // at a safe point; by heap_core::lock_
+  std::atomic<std::uint32_t> operations{0};  // under way that may wait for others: no safe point
+};
+
+// Bits of section_word::due.
+inline constexpr std::uint32_t own_collection_is_due = 1;
+inline constexpr std::uint32_t stop_is_due = 2;        // a collection of all places
+inline constexpr std::uint32_t collection_is_due = 4;  // this place has shared much since the last one
+inline constexpr std::uint32_t always_due = 8;         // heap_options::collects_at_each_safe_point
+
+// Where objects are copied to: a home, and how its memory is cached.
+struct copy_target {
+  std::uint32_t home = 0;
+  chunk_kind kind = chunk_kind::ordinary;
+  friend bool operator==(const copy_target&, const copy_target&) = default;
+};
+
+// While it lives, the thread is in an operation of the heap that may wait for other places or threads. It may hold references
+// that no root has, so a collection of all places does not begin.
+class operation_under_way {
+ public:
+  explicit operation_under_way(thread_state& of) : of_{of} {
+    of_.its().operations.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~operation_under_way() { of_.its().operations.fetch_sub(1, std::memory_order_relaxed); }
+  operation_under_way(const operation_under_way&) = delete;
+  operation_under_way& operator=(const operation_under_way&) = delete;
+
+ private:
+  thread_state& of_;
+};
+
+class heap_core {
+ public:
+  explicit heap_core(const heap_options& options);
+  ~heap_core();
+  heap_core(const heap_core&) = delete;
+  heap_core& operator=(const heap_core&) = delete;
+
+  // --- layouts (layouts.cpp)
+  std::uint8_t add_layout(heap_layout layout);
+  [[nodiscard]] std::uint8_t layout_of_type(std::uint64_t key, heap_layout (*make)());
+  [[nodiscard]] const heap_layout& layout(std::uint8_t number);
+  // Calls f for each word of an object that may hold a reference, its type included.
+  template <class F>
+  void each_reference(heap_object& of, const F& f);
+
+  // --- entries
+  [[nodiscard]] std::uint64_t* at_entry(std::uint32_t raw) const noexcept {
+    return reinterpret_cast<std::uint64_t*>(table_ + std::size_t{raw} * 4);
+  }
+  [[nodiscard]] std::uint64_t entry(std::uint32_t raw) const noexcept {
+    return __atomic_load_n(at_entry(raw), __ATOMIC_ACQUIRE);
+  }
+  // The same past caches, for an entry that another place is about to change.
+  [[nodiscard]] std::uint64_t changing_entry(std::uint32_t raw) const noexcept {
+    return std::atomic_ref<std::uint64_t>{*at_entry(raw)}.load(std::memory_order_acquire);
+  }
+  // Throws bad_argument if a reference has no object.
+  [[nodiscard]] std::uint64_t checked_entry(ref<> of) const;
+  // Claims a run of free entries of this place's part, or of another's. Throws out_of_memory.
+  [[nodiscard]] thread_state::rest::entry_run claim_run();
+
+  // --- memory (chunks.cpp)
+  // Returns a chunk with room for `bytes`: of `home` if this place and that one have room, else of another place.
+  [[nodiscard]] heap_chunk* get_chunk(thread_state& by, std::uint32_t home, chunk_kind kind, std::size_t bytes,
+                                      bool may_spill = true);
+  // Takes a chunk of this place out of use; its memory is freed, or used again, when the place's own thread next may.
+  void retire(heap_chunk* chunk);
+  [[nodiscard]] std::uint32_t home_of(const void* address) const noexcept {
+    return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(address) - base_) >> slice_shift_);
+  }
+  // Returns room for a copy of so many words, with a header that names no object yet. pre: `lock` is held; it is released
+  // while the place asks another one for a chunk. Not while entries are marked: that place may wait for one of them.
+  [[nodiscard]] heap_object* room_for_copy(thread_state& by, const copy_target& to, std::uint32_t words,
+                                           std::unique_lock<std::mutex>& lock);
+
+  // --- sharing (sharing.cpp)
+  // Makes an own object shared, and all own objects that it reaches.
+  void share(std::uint32_t raw);
+  void remember(thread_state& by, std::uint32_t raw);
+
+  // --- moves (moves.cpp); not in a section
+  // Copies objects to another home or kind of memory. Objects that are there already stay.
+  void relocate(thread_state& by, std::span<const std::uint32_t> raws, copy_target to, bool keeps_home = false);
+  void exchange(thread_state& by, std::uint32_t a, std::uint32_t b, std::uint16_t tag_bits_that_stay);
+  void wait_while_moving(thread_state& by, std::uint32_t raw);
+  // Makes an object at a home, shared from the beginning.
+  [[nodiscard]] ref<> make_at(thread_state& by, std::uint32_t home, std::uint8_t layout, std::uint32_t words,
+                              std::uint32_t type, std::uint16_t tag, std::uint32_t fill);
+  // Makes all shared objects of this place read-mostly that may be so; returns how many.
+  [[nodiscard]] std::uint64_t make_all_read_mostly(thread_state& by);
+  [[nodiscard]] bool may_be_read_mostly(const heap_object& object) {
+    return object.layout >= layout_of_references || !layout(object.layout).never_read_mostly;
+  }
+  // For a store into a read-mostly object.
+  void make_ordinary(thread_state& by, std::uint32_t raw);
+
+  // --- rounds (rounds.cpp)
+  // Returns when each thread of each place has been outside of its sections since the call, and each place without
+  // coherent caches has dropped what it holds of `stale`.
+  using stale_range = std::pair<std::uint64_t, std::uint64_t>;  // begin, bytes
+  void ask_all(thread_state& by, std::span<const stale_range> stale);
+  void answer(std::span<const stale_range> stale, const section_word* but);
+
+  // --- collections (own_collection.cpp, collection.cpp)
+  void collect_own(thread_state& of);
+  void collect(thread_state& by);
+  void wait_at_safe_point(thread_state& of);
+  // A parked thread is at a safe point; unpark() waits for the end of a collection of all places.
+  void park(thread_state& of);
+  void unpark(thread_state& of);
+
+  // Runs f on the place's own thread, which alone allocates and sends messages.
+  template <class F>
+  auto by_own_thread(thread_state& of, F&& f);
+
+  [[nodiscard]] const heap_options& options() const noexcept { return options_; }
+  [[nodiscard]] heap_counts counts() const;
+  [[nodiscard]] std::uint64_t bytes_held() const;
+  [[nodiscard]] bool replicates() const noexcept;
+
+ private:
+  friend class thread_state;
+  friend class own_collection;
+  friend class whole_collection;
+
+  struct copy_room {
+    copy_target to;
+    heap_chunk* chunk = nullptr;
+  };
+
+  void wait_outside(section_word& word, std::uint32_t place, std::uint32_t number);
+  [[nodiscard]] heap_chunk* make_chunk(chunk_kind kind, std::size_t bytes);
+  // The part of this place in a collection of all. Returns false if some thread is in the middle of an operation.
+  [[nodiscard]] bool collect_here();
+  [[nodiscard]] bool ask_all_to_collect();
+  [[nodiscard]] bool needs_rounds() const;
+  void count_pause(std::uint64_t took);  // nanoseconds; lock_ is held
+
+  heap_options options_;
+  joint_end end_of_all_;
+  std::uint32_t here_ = 0;
+  std::uint32_t places_ = 0;
+  std::uintptr_t base_ = 0;
+  std::uint32_t slice_shift_ = 0;
+  bool has_strong_sections_ = false;
+
+  ptr<std::byte> table_block_;     // place 0's
+  ptr<heap_shared> shared_block_;  // place 0's
+  ptr<section_word> own_words_;
+  std::byte* table_ = nullptr;
+  heap_shared* shared_ = nullptr;
+  std::vector<section_word*> words_;             // of each place, most_threads each
+  std::vector<std::uint64_t> cores_;             // of each place: its heap_core, in its process
+  std::atomic<std::uint64_t>* marks_ = nullptr;  // a bit for each entry of all places
+
+  mutable std::mutex lock_;
+  std::vector<thread_state*> threads_;
+  std::vector<heap_chunk*> chunks_;         // whose home is here, in use
+  std::vector<heap_chunk*> free_chunks_;    // of the usual size
+  std::vector<heap_chunk*> to_deallocate_;  // large ones, by the own thread
+  std::vector<copy_room> rooms_;            // of copies that this place makes
+  std::vector<thread_state::rest::entry_run> free_runs_;
+  std::vector<std::optional<heap_layout>> layouts_ = std::vector<std::optional<heap_layout>>(256);
+  std::uint8_t own_layouts_ = 0;
+  bool has_said_spill_ = false;
+  std::atomic<bool> is_stopped_{false};  // all threads are at safe points: a collection of all places is under way
+  bool is_stopping_ = false;             // no parked thread goes on; by lock_
+  std::uint64_t shared_bytes_ = 0;       // since the last collection of all places
+  heap_counts counts_;
+};
+
+template <class F>
+void heap_core::each_reference(heap_object& of, const F& f) {
+  if (of.type != 0) f(of.type);
+  std::uint32_t* const body = of.body();
+  const auto first = [&](std::uint32_t n) {
+    for (std::uint32_t i = 0; i < n; ++i)
+      if (body[i] != 0 && (body[i] & 1) == 0) f(body[i]);
+  };
+  if (of.layout == layout_of_data) return;
+  if (of.layout == layout_of_references) return first(of.words);
+  const heap_layout& its = layout(of.layout);
+  switch (its.references) {
+    case heap_layout::kind::none: return;
+    case heap_layout::kind::all: return first(of.words);
+    case heap_layout::kind::first: return first(std::min(its.count(body, of.words), of.words));
+    case heap_layout::kind::listed:
+      for (const std::uint32_t i : its.words)
+        if (body[i] != 0 && (body[i] & 1) == 0) f(body[i]);
+  }
+}
+
+}  // namespace situ::detail
+
+#include "heap/own_thread.h"

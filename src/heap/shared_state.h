@@ -1,0 +1,43 @@
+// What all places of an object heap share, in the segment of place 0.
+#pragma once
+
+#include <situ/base/detail/signal_word.h>
+#include <situ/heap/detail/heap_object.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace situ::detail {
+
+inline constexpr std::uint32_t most_threads = 64;           // of a heap, at one place
+inline constexpr std::uint32_t entries_of_a_run = 1024;     // that a thread claims at once
+inline constexpr std::uint8_t first_layout_of_types = 128;  // up to 253
+inline constexpr std::uint32_t layouts_of_types = 126;
+inline constexpr std::uint32_t most_heap_places = 1024;
+
+// While an object moves, its entry names the place that moves it, from bit 48 on: if that place is lost, who waits for the
+// move takes the mark off, and the object stays where it is.
+inline constexpr unsigned entry_mover_shift = 48;
+inline constexpr std::uint64_t entry_mover_bits = ~std::uint64_t{0} << entry_mover_shift;
+
+// The layout of a C++ type, for places that have not used the type yet.
+struct shared_layout {
+  std::atomic<std::uint64_t> key;  // of the type; 0: free
+  std::atomic<std::uint32_t> is_ready;
+  std::uint32_t words_listed;
+  std::array<std::uint16_t, 120> words;
+};
+
+struct heap_shared {
+  std::array<shared_layout, layouts_of_types> layouts;
+  std::array<signal_word<std::uint64_t>, most_heap_places> next_entry;  // of each place's part: the first never claimed
+  signal_word<std::uint32_t> collecting;                                // 1 while a place collects for all
+  signal_word<std::uint64_t> collections;                               // done so far
+  signal_word<std::uint32_t> arrived;                                   // at the collection's barrier
+  signal_word<std::uint32_t> phase;
+  std::atomic<std::uint32_t> is_put_off;  // some thread cannot stop now
+};
+
+}  // namespace situ::detail

@@ -1,0 +1,162 @@
+// The slow paths of a thread: barriers that have found a bit, new chunks and runs of entries, roots.
+#include <situ/base/error_code.h>
+#include <situ/base/log.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "heap/heap_core.h"
+
+namespace situ::detail {
+
+thread_state::thread_state(heap_core& core, place_threads* threads)
+    : table_{core.table_},
+      has_strong_sections_{core.has_strong_sections_},
+      core_{&core},
+      rest_{std::make_unique<rest>()} {
+  rest_->threads = threads;
+  const std::lock_guard hold{core.lock_};
+  section_word* const first = core.words_[std::size_t{core.here_} * most_threads];
+  section_word* const found =
+      std::find_if(first, first + most_threads, [](const section_word& each) { return each.is_used.load() == 0; });
+  if (found == first + most_threads)
+    throw_error(errc::bad_argument,
+                fmt::format("place {} has {} threads in an object heap already", core.here_, most_threads));
+  section_ = found;
+  rest_->number = static_cast<std::uint32_t>(found - first);
+  section_->value.store(0);
+  section_->due.store(core.options_.collects_at_each_safe_point ? always_due : 0);
+  section_->is_used.store(1);
+  core.threads_.push_back(this);
+}
+
+thread_state::~thread_state() {
+  const std::lock_guard hold{core_->lock_};
+  rest& its = *rest_;
+  if (!its.young.empty()) its.young.back()->top = next_;
+  core_->counts_.objects_made += objects_made_;
+  core_->counts_.bytes_made += its.bytes_made;
+  // Own objects that nobody else can reach end with the thread; those that are shared stay, in chunks like others.
+  const auto end_object = [&](heap_object& each) {
+    const std::uint64_t found = entry(each.self);
+    if (object_of_entry(found) == &each && (found & entry_is_shared) == 0)
+      __atomic_store_n(at_entry(each.self), std::uint64_t{0}, __ATOMIC_RELEASE);
+  };
+  for (const auto* list : {&its.young, &its.large})
+    for (heap_chunk* const each : *list) {
+      each_object(*each, end_object);
+      each->is_young = false;
+    }
+  for (heap_chunk* const each : its.reserve) each->is_young = false;
+  core_->free_runs_.insert(core_->free_runs_.end(), its.runs.begin(), its.runs.end());
+  std::erase(core_->threads_, this);
+  section_->is_used.store(0);
+}
+
+heap_object* thread_state::object_to_change(std::uint32_t raw) {
+  while (true) {
+    const std::uint64_t its = core_->changing_entry(raw);
+    if ((its & (entry_is_moving | entry_is_read_mostly)) == 0) return object_of_entry(its);
+    leave();
+    if ((its & entry_is_moving) != 0) {
+      core_->wait_while_moving(*this, raw);
+      const std::lock_guard hold{core_->lock_};
+      ++core_->counts_.waits_for_moves;
+    } else {
+      core_->make_ordinary(*this, raw);
+    }
+    enter();
+  }
+}
+
+heap_object* thread_state::object_for_reference(std::uint32_t raw, std::uint32_t value) {
+  const bool is_shared = (entry(raw) & entry_is_shared) != 0;
+  if (is_shared && value != 0 && (value & 1) == 0 && (entry(value) & entry_is_shared) == 0) core_->share(value);
+  return object_to_change(raw);
+}
+
+heap_object* thread_state::take_elsewhere(std::size_t bytes) {
+  rest& its = *rest_;
+  if (bytes > most_object_bytes) throw_too_large(bytes);
+  const auto get = [&] {
+    // Who moves objects may wait for this thread's section while the place that is asked for memory waits for the mover.
+    const bool was_in_section = is_in_section();
+    if (was_in_section) leave();
+    heap_chunk* made = nullptr;
+    try {
+      made = core_->get_chunk(*this, core_->here_, chunk_kind::ordinary, bytes);
+    } catch (...) {
+      if (was_in_section) enter();
+      throw;
+    }
+    if (was_in_section) enter();
+    return made;
+  };
+  const bool is_large = bytes + sizeof(heap_chunk) > chunk_bytes;
+  heap_chunk* chunk = nullptr;
+  if (!is_large && !its.reserve.empty()) {
+    chunk = its.reserve.back();
+    its.reserve.pop_back();
+  } else {
+    chunk = get();
+  }
+  its.young_bytes += chunk->bytes;
+  if (its.young_bytes >= core_->options_.young_bytes)
+    section_->due.fetch_or(own_collection_is_due, std::memory_order_relaxed);
+  if (is_large) {
+    chunk->top = chunk->first() + bytes;
+    its.large.push_back(chunk);
+    its.bytes_made += bytes;
+    return reinterpret_cast<heap_object*>(chunk->first());
+  }
+  if (!its.young.empty()) {
+    its.young.back()->top = next_;
+    its.bytes_made += static_cast<std::uint64_t>(next_ - its.young.back()->first());
+  }
+  chunk->is_young = true;
+  its.young.push_back(chunk);
+  next_ = chunk->first() + bytes;
+  end_ = chunk->limit();
+  return reinterpret_cast<heap_object*>(chunk->first());
+}
+
+std::uint32_t thread_state::claim_entry_elsewhere() {
+  rest& its = *rest_;
+  while (true) {
+    if (its.runs_looked_through < its.runs.size()) {
+      const rest::entry_run& run = its.runs[its.runs_looked_through++];
+      entry_at_ = run.begin;
+      entry_end_ = run.end;
+    } else {
+      its.runs.push_back(core_->claim_run());
+    }
+    while (entry_at_ != entry_end_) {
+      const std::uint32_t raw = entry_at_;
+      entry_at_ += 2;
+      if (*at_entry(raw) == 0) return raw;
+    }
+  }
+}
+
+std::size_t thread_state::add_root(std::uint32_t raw) {
+  if (rest_->free_roots.empty()) {
+    roots_.push_back(raw);
+    return roots_.size() - 1;
+  }
+  const std::size_t at = rest_->free_roots.back();
+  rest_->free_roots.pop_back();
+  roots_[at] = raw;
+  return at;
+}
+
+void thread_state::remove_root(std::size_t at) noexcept {
+  roots_[at] = 1;
+  if (at + 1 == roots_.size())
+    roots_.pop_back();
+  else
+    rest_->free_roots.push_back(at);
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,183 @@
+// What collections keep and what they free.
+#include <situ/heap/object_heap.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "support/places.h"
+
+namespace {
+
+using situ::ref;
+
+struct cell {
+  std::uint64_t value;
+  ref<cell> next;
+  ref<cell> other;
+};
+
+class heap_collection : public situ::test::on_places {};
+INSTANTIATE_TEST_SUITE_P(layouts, heap_collection, testing::ValuesIn(situ::test::all_layouts()),
+                         situ::test::layout_name);
+
+ref<cell> list_of(situ::heap_thread& mine, std::uint64_t n) {
+  ref<cell> head;
+  for (std::uint64_t i = n; i-- > 0;) head = mine.make<cell>(i, head, ref<cell>{});
+  return head;
+}
+std::uint64_t sum_of(situ::heap_thread& mine, ref<cell> head) {
+  situ::heap_section section{mine};
+  std::uint64_t sum = 0;
+  for (; head; head = section.load(head, &cell::next)) sum += section.load(head, &cell::value);
+  return sum;
+}
+
+TEST_P(heap_collection, of_own_objects_keeps_what_roots_reach) {
+  run([] {
+    situ::object_heap heap;
+    situ::heap_thread mine{heap};
+    situ::rooted<cell> kept{mine, list_of(mine, 100)};
+    (void)list_of(mine, 1000);
+    mine.collect_own();
+    EXPECT_EQ(heap.counts().entries_freed, 1000U);
+    EXPECT_EQ(heap.counts().objects_shared, 100U);
+    EXPECT_EQ(sum_of(mine, kept.get()), 4950U);
+    // The entries are used again.
+    situ::rooted<cell> more{mine, list_of(mine, 1000)};
+    mine.collect_own();
+    EXPECT_EQ(sum_of(mine, kept.get()), 4950U);
+    EXPECT_EQ(sum_of(mine, more.get()), 499'500U);
+    EXPECT_EQ(heap.counts().entries_freed, 1000U);
+  });
+}
+
+TEST_P(heap_collection, of_own_objects_keeps_what_shared_objects_refer_to) {
+  run([] {
+    situ::object_heap heap;
+    situ::heap_thread mine{heap};
+    situ::rooted<cell> old{mine, mine.make<cell>(1U, ref<cell>{}, ref<cell>{})};
+    mine.collect_own();  // it is shared now
+    mine.store(old.get(), &cell::next, list_of(mine, 10));
+    EXPECT_EQ(heap.counts().objects_shared, 11U);
+    mine.collect_own();
+    EXPECT_EQ(sum_of(mine, old.get()), 46U);
+    EXPECT_EQ(heap.counts().entries_freed, 0U);
+  });
+}
+
+TEST_P(heap_collection, of_own_objects_keeps_what_remembered_objects_refer_to) {
+  run([] {
+    situ::object_heap heap;
+    situ::heap_thread mine{heap};
+    situ::rooted<cell> old{mine, mine.make<cell>(1U, ref<cell>{}, ref<cell>{})};
+    mine.collect_own();
+    mine.remember(old.get());
+    const ref<cell> young = list_of(mine, 10);
+    {
+      situ::heap_section section{mine};  // a store without a barrier
+      const_cast<situ::detail::heap_object*>(section.object(old.get().raw()))->body()[2] = young.raw();
+    }
+    EXPECT_EQ(heap.counts().objects_shared, 1U);
+    mine.collect_own();
+    EXPECT_EQ(sum_of(mine, old.get()), 46U);
+    EXPECT_EQ(heap.counts().objects_shared, 11U);
+  });
+}
+
+TEST_P(heap_collection, visits_the_roots_of_functions) {
+  run([] {
+    situ::object_heap heap;
+    situ::heap_thread mine{heap};
+    std::vector<std::uint32_t> words{list_of(mine, 5).raw(), 7, 0};
+    const std::size_t number = mine.add_roots([&](const situ::heap_thread::root_visitor& visit) {
+      for (std::uint32_t& each : words) visit(each);
+    });
+    mine.collect_own();
+    EXPECT_EQ(sum_of(mine, ref<cell>{words[0]}), 10U);
+    mine.collect();
+    EXPECT_EQ(sum_of(mine, ref<cell>{words[0]}), 10U);
+    mine.remove_roots(number);
+    situ::barrier();
+    if (situ::here().index() == 0) mine.collect();
+    situ::barrier();
+    EXPECT_EQ(heap.counts().entries_freed, 5U);
+  });
+}
+
+// Lists from place to place: each place's root keeps what it reaches anywhere.
+TEST_P(heap_collection, of_all_places_keeps_what_any_root_reaches) {
+  run([] {
+    situ::object_heap heap;
+    situ::heap_thread mine{heap};
+    const std::uint32_t n = situ::place_count(), here = situ::here().index();
+    situ::rooted<cell> kept{mine, list_of(mine, 100)};
+    {
+      situ::rooted<cell> dropped{mine, list_of(mine, 500)};
+      mine.collect_own();  // both are shared
+    }
+    const std::vector<std::uint32_t> heads = situ::all_gather(kept.get().raw());
+    situ::barrier();
+    // Each place exchanges its root for a cell that refers to the next place's list: 99 of whose cells nobody else reaches.
+    kept = mine.make<cell>(1000U, ref<cell>{heads[(here + 1) % n]}, ref<cell>{});
+    situ::barrier();
+    if (here == n - 1) mine.collect();
+    situ::barrier();
+    EXPECT_EQ(sum_of(mine, kept.get()), 5950U);
+    EXPECT_EQ(heap.counts().collections, 1U);
+    EXPECT_EQ(situ::all_reduce(heap.counts().entries_freed, std::plus<>{}), 500U * n);
+    const std::uint64_t held = heap.bytes_held();
+    for (int round = 0; round < 20; ++round) {
+      situ::rooted<cell> dropped{mine, list_of(mine, 1000)};
+      mine.collect_own();
+    }
+    mine.collect();
+    EXPECT_LE(heap.bytes_held(), held + 4 * 256 * 1024);
+    EXPECT_EQ(sum_of(mine, kept.get()), 5950U);
+    situ::barrier();
+  });
+}
+
+TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
+  run([] {
+    situ::object_heap heap{{.young_bytes = 1 << 20, .collect_after = 1 << 20}};
+    situ::heap_thread mine{heap};
+    situ::rooted<cell> kept{mine};
+    for (std::uint64_t i = 0; i < 200'000; ++i) {
+      mine.safe_point();
+      const ref<cell> made = mine.make<cell>(i, ref<cell>{}, ref<cell>{});
+      if (i % 2 == 0) {  // a list of ten thousand at most
+        if (i % 20'000 == 0) kept = ref<cell>{};
+        mine.store(made, &cell::next, kept.get());
+        kept = made;
+      }
+    }
+    EXPECT_GT(heap.counts().own_collections, 5U);
+    EXPECT_GE(heap.counts().collections, 1U);
+    EXPECT_LT(heap.bytes_held(), 16U << 20);
+    EXPECT_GT(heap.counts().longest_pause_ns, 0U);
+    situ::barrier();
+  });
+}
+
+TEST_P(heap_collection, makes_unchanged_objects_read_mostly) {
+  run([] {
+    situ::object_heap heap{{.replicas = situ::heap_replicas::always, .read_mostly_after = 2}};
+    situ::heap_thread mine{heap};
+    situ::rooted<cell> kept{mine, list_of(mine, 10)};
+    situ::barrier();
+    for (int i = 0; i < 3; ++i) {
+      if (situ::here().index() == 0) mine.collect();
+      situ::barrier();
+    }
+    EXPECT_TRUE(mine.is_read_mostly(kept.get()));
+    EXPECT_EQ(heap.counts().made_read_mostly, 10U);
+    mine.store(kept.get(), &cell::value, 5U);
+    EXPECT_FALSE(mine.is_read_mostly(kept.get()));
+    EXPECT_EQ(sum_of(mine, kept.get()), 50U);
+    situ::barrier();
+  });
+}
+
+}  // namespace
