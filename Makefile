@@ -10,7 +10,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 # Each module has a folder of its name in src or compat, and one in tests.
-MODULES := base os machine pages memory preload rmem fabric cluster launch runtime graph pool spread task trees stencil model pim ops
+MODULES := base os machine pages memory preload rmem fabric cluster launch runtime graph pool spread task heap trees stencil model pim ops
 # What `make test` leaves to other targets.
 NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some|modelled-long)$$
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "heap/heap_core.h"
-#include "memory/job.h"
 #include "os/host.h"
 
 namespace situ::detail {

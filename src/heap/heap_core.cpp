@@ -12,7 +12,6 @@
 #include <cstring>
 #include <new>
 
-#include "memory/job.h"
 #include "os/host.h"
 
 namespace situ::detail {
@@ -45,7 +44,7 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
 #if defined(__SANITIZE_THREAD__)
   has_strong_sections_ = true;  // it does not know of membarrier
 #else
-  has_strong_sections_ = context.job->sender_fences || !join_order_of_processes();
+  has_strong_sections_ = context.sender_fences || !join_order_of_processes();
 #endif
 
   const std::uint64_t entries = options_.entries * places_;
