@@ -89,6 +89,8 @@ void situ_model_write_back_all() noexcept;
 void situ_model_invalidate(const void* at, std::size_t bytes) noexcept;
 void situ_model_flush(const void* at, std::size_t bytes) noexcept;
 void situ_model_flush_all() noexcept;
+void situ_model_home_pages(const void* begin, std::size_t bytes, std::uint32_t place) noexcept;
+void situ_model_share_pages(const void* begin, std::size_t bytes) noexcept;
 
 // situ/model/region.h
 void situ_model_region_begin(const char* name) noexcept;

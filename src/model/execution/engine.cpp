@@ -13,13 +13,6 @@
 #include "model/parts/branch_predictor.h"
 
 namespace situ::model {
-namespace {
-
-// Addresses of libraries differ from run to run.
-constexpr std::uintptr_t first_library_address = 0x7000'0000'0000;
-
-}  // namespace
-
 constinit core nobody{.front = &no_front};
 constinit core* running = &nobody;
 constinit watched_range watched;

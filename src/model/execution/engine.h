@@ -54,6 +54,8 @@ class time_profile;
 class trace_writer;
 
 inline constexpr time_ps never = no_time;
+// Addresses of libraries differ from run to run.
+inline constexpr std::uintptr_t first_library_address = 0x7000'0000'0000;
 inline constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line: the entry of a core without a first cache
 inline constexpr std::uint64_t switch_cycles = 500;           // a core's switch from one thread to another; assumed
 inline constexpr std::uint64_t wake_cycles = 100;  // from the wake-up to the woken thread's first cycle; assumed

@@ -7,13 +7,17 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <string>
 #include <utility>
+
+#include <situ/base/error.h>
 
 #include "model/execution/calls.h"
 #include "model/execution/carried_header.h"
 #include "model/execution/engine.h"
 #include "model/execution/graph_devices.h"
 #include "model/execution/host_calls.h"
+#include "model/parts/memory_rooms.h"
 #include "model/parts/modelled_machine.h"
 
 namespace situ::model {
@@ -50,6 +54,29 @@ void of_the_caches(void* code, Operation operation) {
     the_engine->machine().set_cause(0);
     return over;
   });
+}
+
+// Homes pages at a tile, or at none. Code outside of modelled time, and a device, may do so, too: they wait for nothing.
+void home_pages(const void* begin, std::size_t bytes, std::uint32_t tile, void* code) {
+  constexpr std::uintptr_t page = memory_rooms::page_bytes;
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  if (bytes == 0) return;
+  if (at % page != 0 || bytes % page != 0)
+    give_up("pages are homed or shared that do not begin and end at a multiple of 4 KiB");
+  if (at + bytes > first_library_address) give_up("pages of a library are homed or shared");
+  const auto change = [&](time_ps now) {
+    try {
+      return the_engine->machine().home_pages(at, at + bytes, tile, now);
+    } catch (const error& refused) {
+      give_up(std::string{refused.message()}.c_str());
+    }
+  };
+  if (running == &nobody || running->is_device || the_engine->has_empty_caches()) {
+    const time_ps now = running->clock;
+    const outside_time scope;
+    return static_cast<void>(change(now));
+  }
+  of_the_caches(code, [&](core& c) { return change(c.clock); });
 }
 
 std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
@@ -151,6 +178,14 @@ void situ_model_flush(const void* at, std::size_t bytes) noexcept {
 void situ_model_flush_all() noexcept {
   of_the_caches(__builtin_return_address(0),
                 [](core& c) { return the_engine->machine().flush(c.index, 0, every_address, c.clock); });
+}
+
+void situ_model_home_pages(const void* begin, std::size_t bytes, std::uint32_t place) noexcept {
+  const std::uint32_t tile = the_engine->tile_of_place(place);
+  home_pages(begin, bytes, tile, __builtin_return_address(0));
+}
+void situ_model_share_pages(const void* begin, std::size_t bytes) noexcept {
+  home_pages(begin, bytes, none, __builtin_return_address(0));
 }
 
 }  // extern "C"

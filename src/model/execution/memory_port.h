@@ -118,6 +118,8 @@ class memory_port {
   virtual void give_room_back(std::uintptr_t, std::uintptr_t) {}
   // Makes pages of 2^shift bytes of [begin, end): modelled_machine::set_page_size().
   virtual void set_page_size(std::uintptr_t, std::uintptr_t, std::uint32_t /*shift*/) {}
+  // Homes [begin, end) at a tile, or, at ~0, at none: modelled_machine::home_range(). Returns when that is done.
+  virtual time_ps home_pages(std::uintptr_t, std::uintptr_t, std::uint32_t /*tile*/, time_ps now) { return now; }
   // Returns the size of the memories that hold places' heaps; 0 if it is not known.
   [[nodiscard]] virtual std::uint64_t bytes_for_places() const { return 0; }
   // Returns the use of the machine's memories; nullptr if they have no sizes.

@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t most_calls = 12;  // of a block's origin: as many as a container takes without inlining
 constexpr int most_frames = 64;         // of the stack that are looked at for these
 constexpr std::uintptr_t page_bytes = 4096;
-constexpr std::uintptr_t first_library_address = 0x7000'0000'0000;
 
 struct walk {
   std::uintptr_t from;  // calls count from this return address on

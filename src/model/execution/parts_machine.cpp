@@ -149,6 +149,7 @@ class parts_machine final : public memory_port {
     machine_.pages_changed();
     // An earlier launch may have had its segment here, but this segment's bytes are new: no cache holds any of them.
     machine_.forget(begin, end);
+    machine_.forget_homes(begin, end);
     if (shadow_) shadow_->add_region(reinterpret_cast<void*>(begin), end - begin);
   }
 
@@ -165,15 +166,18 @@ class parts_machine final : public memory_port {
     if (!shadow_) return;
     const std::uint32_t tile = machine_.tile_of(core);
     const std::uint32_t home = machine_.spec().memories[machine_.memory_of(address, tile)].tile;
-    // A tile's own memory is never stale for the tile, and other tiles access it word by word.
-    if (!is_atomic(kind) && home == none) return shadow_->see(tile, address, bytes, kind == access_kind::write, at);
+    // A tile's own memory is never stale for the tile, and other tiles access it word by word, as homed pages.
+    if (!is_atomic(kind) && home == none && !machine_.is_homed(address, tile))
+      return shadow_->see(tile, address, bytes, kind == access_kind::write, at);
     shadow_->see_memory(address, bytes, changes(kind), at);
   }
   void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) override {
     if (shadow_) shadow_->see_memory(address, bytes, writes);
   }
   void see_tile(std::uint32_t tile, std::uintptr_t address, std::uint32_t bytes) override {
-    if (shadow_) shadow_->see(tile, address, bytes, false);
+    if (!shadow_) return;
+    if (machine_.is_homed(address, tile)) return shadow_->see_memory(address, bytes, false);
+    shadow_->see(tile, address, bytes, false);
   }
   [[nodiscard]] modelled_machine* parts() noexcept override { return &machine_; }
   void add_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) override {
@@ -203,9 +207,15 @@ class parts_machine final : public memory_port {
     return is_taken;
   }
   [[nodiscard]] bool has_room(std::uint32_t tile, std::size_t bytes) override { return rooms_->has_room(tile, bytes); }
-  void give_room_back(std::uintptr_t begin, std::uintptr_t end) override { rooms_->give_back(begin, end); }
+  void give_room_back(std::uintptr_t begin, std::uintptr_t end) override {
+    rooms_->give_back(begin, end);
+    machine_.forget_homes(begin, end);
+  }
   void set_page_size(std::uintptr_t begin, std::uintptr_t end, std::uint32_t shift) override {
     machine_.set_page_size(begin, end, shift);
+  }
+  time_ps home_pages(std::uintptr_t begin, std::uintptr_t end, std::uint32_t tile, time_ps now) override {
+    return machine_.home_range(begin, end, tile, now);
   }
   [[nodiscard]] std::uint64_t bytes_for_places() const override {
     std::uint64_t sum = 0;

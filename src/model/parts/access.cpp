@@ -445,8 +445,12 @@ time_ps modelled_machine::impl::uncached(std::uint32_t core, const home& where, 
   core_state& c = cores[core];
   tile_state& tile = tiles[c.tile];
   const auto at_memory = [&](time_ps begin) {
-    return where.own ? memories[where.memory].access(address, bytes, is_write, begin)
-                     : remote_access(c.tile, where.memory, address, bytes, is_write, begin);
+    if (where.own) return memories[where.memory].access(address, bytes, is_write, begin);
+    if (where.is_homed()) {
+      ++(is_write ? tile.adapter.homed.writes : tile.adapter.homed.reads);
+      return homed_access(c.tile, where, address, bytes, is_write ? access_kind::write : access_kind::read, begin);
+    }
+    return remote_access(c.tile, where.memory, address, bytes, is_write, begin);
   };
   if (!is_write) return tile.bus.answer(bytes, at_memory(tile.bus.ask(now)));
   const time_ps begin = std::max(now, c.store_free);

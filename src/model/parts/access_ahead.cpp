@@ -115,6 +115,7 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   for (const cache_state* peer : c.peers)
     if (peer->tags.state(peer->tags.line_of(address)).dirty) return true;
   const home where = home_of(address, c.tile);
+  if (!where.cacheable) return true;  // a line behind a page that is homed elsewhere
   const found_at_peers others = ask_peers(c, address, false);
   time_ps done = now;
   if (is_warming) {

@@ -36,6 +36,7 @@ void modelled_machine::warm(std::uint32_t core, std::uint64_t address, std::uint
 // Does to caches what an access of the memory does: a cache in front of it changes, and the tile whose own memory it is
 // sees what another one writes.
 void modelled_machine::impl::warm_memory(const home& where, std::uint64_t address, std::uint32_t bytes, bool is_write) {
+  if (where.is_homed() && !where.cacheable) return warm_homed(where, address, bytes, is_write);
   memory_controller& memory = memories[where.memory];
   if (is_write && !where.own) snoop_arriving(memory, address, bytes);
   memory.warm(address, bytes, is_write);
@@ -138,6 +139,11 @@ void modelled_machine::impl::warm_atomic(std::uint32_t core, std::uint64_t addre
 // Does what remote_atomic() does: the tile's copy goes to memory first.
 void modelled_machine::impl::warm_remote_atomic(std::uint32_t core, const home& where, std::uint64_t address,
                                                 std::uint32_t bytes, access_kind kind) {
+  if (where.is_homed()) {
+    if (kind != access_kind::atomic_write) warm_homed(where, address, bytes, false);
+    if (kind != access_kind::atomic_read) warm_homed(where, address, bytes, true);
+    return;
+  }
   operate_on_range(core, address, address + bytes, true, true, 0);
   memory_controller& memory = memories[where.memory];
   snoop_arriving(memory, address, bytes);

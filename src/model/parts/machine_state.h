@@ -10,6 +10,7 @@
 #include "model/parts/miss_registers.h"
 #include "model/parts/modelled_machine.h"
 #include "model/parts/network_adapter.h"
+#include "model/parts/page_homes.h"
 #include "model/parts/page_sizes.h"
 #include "model/parts/page_tables.h"
 #include "model/parts/stream_prefetcher.h"
@@ -131,8 +132,11 @@ struct modelled_machine::impl {
   // The memory of an address, as a tile sees it.
   struct home {
     std::uint32_t memory;
-    bool cacheable;
-    bool own;  // true for the tile's own memory
+    bool cacheable;  // by the tile that asks
+    bool own;        // true for the tile's own memory
+    // The tile that alone caches the address (homed_pages.cpp); page_homes::nobody: each tile does.
+    std::uint16_t homed_at = page_homes::nobody;
+    [[nodiscard]] bool is_homed() const noexcept { return homed_at != page_homes::nobody; }
   };
   struct memory_routes {
     mesh::route_index there = 0;
@@ -244,6 +248,26 @@ struct modelled_machine::impl {
   void gather_inner(std::uint32_t tile, std::uint32_t outermost, std::uint64_t begin, std::uint64_t last, bool drops,
                     time_ps now);
 
+  // homed_pages.cpp
+  time_ps homed_access(std::uint32_t tile, const home& where, std::uint64_t address, std::uint32_t bytes,
+                       access_kind kind, time_ps now);
+  time_ps homed_atomic(std::uint32_t tile, const home& where, std::uint64_t address, std::uint32_t bytes,
+                       access_kind kind, time_ps now);
+  void warm_homed(const home& where, std::uint64_t address, std::uint32_t bytes, bool is_write);
+  struct served_at_home {
+    time_ps done = 0;   // when the home can answer
+    time_ps there = 0;  // when the answer has arrived, if it comes from the memory; 0: the home answers
+  };
+  served_at_home serve_at_home(std::uint32_t asks, const home& where, std::uint64_t address, std::uint32_t bytes,
+                               access_kind kind, time_ps now);
+  served_at_home fetch_for_home(std::uint32_t asks, const home& where, std::uint64_t line, std::uint32_t line_bytes,
+                                std::uint32_t bytes, time_ps now);
+  void take_inner_of_home(cache_state& outermost, std::uint64_t begin, std::uint64_t last, bool drops, time_ps now);
+  time_ps settle_homed(std::uint64_t begin, std::uint64_t bytes, bool drops, time_ps now);
+  void drop_homed_elsewhere();
+  time_ps operate_on_lines(std::uint32_t tile, std::uint64_t begin, std::uint64_t end, bool drops, time_ps now);
+  void check_home(std::uint64_t begin, std::uint64_t end, std::uint32_t tile) const;
+
   // unit_operations.cpp
   [[nodiscard]] std::uint32_t outermost_of_tile(std::uint32_t tile) const;
 
@@ -264,6 +288,7 @@ struct modelled_machine::impl {
   std::optional<mesh> network;
   std::optional<mesh> control;  // for messages, if they do not use `network`
   std::vector<range> ranges;    // sorted, disjoint
+  page_homes homes;
   page_sizes pages;
   bool walks_through_caches = false;  // of a core of the machine
   bool is_walking = false;            // the caches are asked for an entry of the page table

@@ -126,13 +126,24 @@ modelled_machine::impl::home modelled_machine::impl::find_home(std::uint64_t add
     const page_home page = finder(address, tile);
     found = {std::max(found.begin, page.begin), std::min(found.end, page.end), page.memory, found.cacheable};
   }
+  page_homes::range at_home;
+  if (!homes.empty()) {
+    at_home = homes.at(address);
+    found.begin = std::max(found.begin, at_home.begin);
+    found.end = std::min(found.end, at_home.end);
+  }
   const std::uint32_t memory = found.memory == local_memory ? spec.tiles[tile].local_memory : found.memory;
   const std::uint32_t of_tile = spec.memories[memory].tile;
   tile_state& asks = tiles[tile];
   asks.last_begin = found.begin;
   asks.last_bytes = found.end - found.begin;
   // Another tile's own memory is reached word by word.
-  return asks.last_home = {memory, found.cacheable && (of_tile == none || of_tile == tile), of_tile == tile};
+  asks.last_home = {memory, found.cacheable && (of_tile == none || of_tile == tile), of_tile == tile};
+  if (at_home.tile != page_homes::nobody && of_tile == none && found.cacheable) {
+    asks.last_home.homed_at = at_home.tile;
+    asks.last_home.cacheable = at_home.tile == tile;
+  }
+  return asks.last_home;
 }
 
 modelled_machine::modelled_machine(machine_spec spec) : impl_{std::make_unique<impl>(std::move(spec))} {}

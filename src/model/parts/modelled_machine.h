@@ -80,6 +80,18 @@ class modelled_machine {
   // machine's usual size. A machine without TLBs takes no notice.
   void set_page_size(std::uint64_t begin, std::uint64_t end, std::uint32_t shift);
 
+  // Homes the lines of [begin, end) at a tile: from now on only the caches of that tile hold them, and other tiles read
+  // and write them there, access by access (homed_pages.cpp). `tile` == none makes them user-managed again, as all
+  // ranges are at first: each tile caches them. The lines leave all caches, dirty ones to memory, from `now` on; returns
+  // when the last one is there. A range in a tile's own memory, or that is not cacheable, stays as it is. A machine whose
+  // caches are all coherent takes no notice. Throws bad_argument if the range is empty or not of whole lines, or if there
+  // is no such tile, or its cores share no outermost cache.
+  time_ps home_range(std::uint64_t begin, std::uint64_t end, std::uint32_t tile, time_ps now);
+  // Returns whether an address that a tile accesses is homed, at this tile or at another one. Throws as memory_of() does.
+  [[nodiscard]] bool is_homed(std::uint64_t address, std::uint32_t tile) const;
+  // Makes [begin, end) user-managed as home_range() does, but forgets the lines of what was homed, as forget() does.
+  void forget_homes(std::uint64_t begin, std::uint64_t end);
+
   // Models one access of a core that begins at `now`. Returns when the core may continue. An access across lines is
   // several accesses, one after the other. Throws bad_argument for an address outside all ranges. pre: bytes > 0.
   time_ps access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
@@ -126,7 +138,8 @@ class modelled_machine {
   // Operate on all caches of the core's tile for the bytes [begin, end): write_back() writes dirty lines to memory and
   // keeps them, invalidate() drops lines with their dirty bytes, flush() writes lines back and drops them. The core
   // issues a command per line or, if the range is larger than the cache, one per line that is in the cache. Returns
-  // when the last line is done.
+  // when the last line is done. invalidate() writes dirty lines back that are homed at the tile: no other bytes of them
+  // are in memory, which a later fetch by the home could mean.
   time_ps write_back(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
   time_ps invalidate(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
   time_ps flush(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);

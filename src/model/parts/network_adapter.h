@@ -54,27 +54,46 @@ class network_adapter {
     sum.time += done - asked;
   }
 
+  // Accesses to homed pages (homed_pages.cpp): those that the tile's cores made elsewhere, which are loads, stores and
+  // atomics, too; and those of other tiles that the tile served as the home.
+  struct homed_counts {
+    std::uint64_t reads = 0;
+    std::uint64_t writes = 0;
+    std::uint64_t atomics = 0;
+    std::uint64_t served = 0;
+    std::uint64_t misses = 0;  // part of `served` that missed the home's outermost cache
+  };
+  homed_counts homed;
+
   [[nodiscard]] part_counters counters() const {
     const auto of = [&](operation what) -> const sums& { return sums_[static_cast<std::size_t>(what)]; };
     std::uint64_t bytes = 0;
     for (const sums& sum : sums_) bytes += sum.bytes;
-    return {name_,
-            "adapter",
-            {{"loads", of(operation::load).count},
-             {"load_ps", of(operation::load).time},
-             {"stores", of(operation::store).count},
-             {"store_ps", of(operation::store).time},
-             {"atomics", of(operation::atomic).count},
-             {"atomic_ps", of(operation::atomic).time},
-             {"messages", of(operation::message).count},
-             {"dmas", of(operation::dma).count},
-             {"bytes", bytes},
-             {"busy_ps", busy_},
-             {"queueing_ps", waited_}}};
+    part_counters made{name_,
+                       "adapter",
+                       {{"loads", of(operation::load).count},
+                        {"load_ps", of(operation::load).time},
+                        {"stores", of(operation::store).count},
+                        {"store_ps", of(operation::store).time},
+                        {"atomics", of(operation::atomic).count},
+                        {"atomic_ps", of(operation::atomic).time},
+                        {"messages", of(operation::message).count},
+                        {"dmas", of(operation::dma).count},
+                        {"bytes", bytes},
+                        {"busy_ps", busy_},
+                        {"queueing_ps", waited_}}};
+    for (const auto& [name, count] : {std::pair{"homed_reads", homed.reads},
+                                      {"homed_writes", homed.writes},
+                                      {"homed_atomics", homed.atomics},
+                                      {"homed_served", homed.served},
+                                      {"homed_misses", homed.misses}})
+      if (count != 0) made.values.emplace_back(name, count);
+    return made;
   }
   void reset_counters() noexcept {
     for (sums& sum : sums_) sum = {};
     busy_ = waited_ = 0;
+    homed = {};
   }
 
  private:

@@ -52,6 +52,8 @@ time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t 
 time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                               access_kind kind, time_ps now) {
   const std::uint32_t tile = cores[core].tile;
+  if (const home where = home_of(address, tile); where.is_homed())
+    return homed_atomic(tile, where, address, bytes, kind, std::max(now, cores[core].store_free));
   now = operate_on_range(core, address, address + bytes, true, true, now);
   memory_controller& target = memories[home_of(address, tile).memory];
   snoop_arriving(target, address, bytes);
@@ -144,6 +146,10 @@ void modelled_machine::step_dma(dma_transfer& transfer) {
   if (!transfer.is_over()) {
     const auto part =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(transfer.bytes - transfer.at, impl::packet_bytes));
+    if (!m.homes.empty()) [[unlikely]] {
+      transfer.next = m.settle_homed(transfer.from + transfer.at, part, false, transfer.next);
+      transfer.next = m.settle_homed(transfer.to + transfer.at, part, true, transfer.next);
+    }
     transfer.next = source.access(transfer.from + transfer.at, part, false, transfer.next);
     time_ps arrived = transfer.next;
     if (m.network && at_source != at_target)
@@ -180,6 +186,8 @@ time_ps modelled_machine::memory_access(std::uint32_t memory, std::uint64_t addr
   if (memory >= impl_->memories.size())
     throw_error(errc::bad_argument,
                 fmt::format("there is no memory {}; the last is {}", memory, impl_->memories.size() - 1));
+  if (!impl_->homes.empty()) [[unlikely]]
+    now = impl_->settle_homed(address, bytes, write, now);
   return impl_->memories[memory].access_by_unit(address, bytes, write, now, own);
 }
 

@@ -40,6 +40,7 @@ time_ps modelled_machine::impl::operate_on_line(std::uint32_t tile, std::uint32_
   const std::uint64_t address = outer.tags.address_of(line);
   const std::uint32_t bytes = outer.tags.line_bytes();
   time_ps done = now;
+  if (drops && !to_memory && state.dirty) to_memory = home_of(address, tile).is_homed();
   if (drops) {
     outer.tags.drop(line);
     ++outer.invalidations;

@@ -28,6 +28,8 @@ time_ps modelled_machine::tile_access(std::uint32_t tile, std::uint64_t address,
   impl& m = *impl_;
   const impl::home where = m.home_of(address, tile);
   if (where.own) return m.memories[where.memory].access_by_unit(address, bytes, write, now);
+  if (!where.cacheable && where.is_homed())
+    return m.homed_access(tile, where, address, bytes, write ? access_kind::write : access_kind::read, now);
   if (!where.cacheable) return m.remote_access(tile, where.memory, address, bytes, write, now);
   const std::uint32_t outermost = m.outermost_of_tile(tile);
   m.gather_inner(tile, outermost, address, address + bytes - 1, write, now);

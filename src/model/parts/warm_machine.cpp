@@ -95,6 +95,7 @@ void modelled_machine::load_state(state_reader& from) {
   }
   for (memory_controller& each : impl_->memories)
     if (each.side() != nullptr) each.side()->load(from);
+  impl_->drop_homed_elsewhere();
 }
 
 }  // namespace situ::model

@@ -20,11 +20,13 @@
 //      not coherent.
 //   3. invalidate() discards writes of this place that were not written back: use it for bytes received from another
 //      place. If this place may have written some of them, use flush(), which keeps these writes.
-//   4. Places of one tile, a place's threads and its agent see each other's caches.
+//   4. Homed pages (home_pages()) need none of these calls: only one tile's caches hold them.
+//   5. Places of one tile, a place's threads and its agent see each other's caches.
 // Thread-safe.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #if defined(SITU_MODEL)
 // Implemented by the modelled machine, for the calling core. Ranges need no alignment: every line that a range touches
@@ -39,6 +41,12 @@ void situ_model_invalidate(const void* at, std::size_t bytes) noexcept;
 // As situ_model_invalidate, but dirty data of every line is written back first.
 void situ_model_flush(const void* at, std::size_t bytes) noexcept;
 void situ_model_flush_all() noexcept;
+// Homes pages at the tile of a place: from now on only that tile's caches hold them, and other tiles read and write them
+// there, over the network. The calling core waits until all caches have written the pages' dirty lines back.
+// pre: begin and bytes are multiples of 4 KiB. The pages stay homed until they are shared, or unmapped.
+void situ_model_home_pages(const void* begin, std::size_t bytes, std::uint32_t place) noexcept;
+// Makes pages user-managed again, as all pages are at first: each tile caches them.
+void situ_model_share_pages(const void* begin, std::size_t bytes) noexcept;
 }
 #endif
 
@@ -52,6 +60,10 @@ inline void write_back_all() noexcept { situ_model_write_back_all(); }
 inline void invalidate(const void* at, std::size_t bytes) noexcept { situ_model_invalidate(at, bytes); }
 inline void flush(const void* at, std::size_t bytes) noexcept { situ_model_flush(at, bytes); }
 inline void invalidate_all() noexcept { situ_model_flush_all(); }
+inline void home_pages(const void* at, std::size_t bytes, std::uint32_t place) noexcept {
+  situ_model_home_pages(at, bytes, place);
+}
+inline void share_pages(const void* at, std::size_t bytes) noexcept { situ_model_share_pages(at, bytes); }
 #else
 // True if each place sees the writes of others at once.
 inline constexpr bool has_coherent_places = true;
@@ -67,6 +79,12 @@ inline void invalidate(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
 inline void flush(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
 // Invalidates everything that this place has cached, after writing its dirty data back.
 inline void invalidate_all() noexcept {}
+// Has only the caches of the place's tile hold these pages: every place then sees every write to them, without the calls
+// above, but other tiles' accesses go over the network, one by one. pre: at and bytes are multiples of 4 KiB. cost:
+// nothing if places are coherent; else the write-back of the pages' dirty lines.
+inline void home_pages(const void* /*at*/, std::size_t /*bytes*/, std::uint32_t /*place*/) noexcept {}
+// Lets each tile cache these pages again, as it may all pages at first. pre and cost: as home_pages'.
+inline void share_pages(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
 #endif
 
 }  // namespace situ::detail
