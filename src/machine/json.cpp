@@ -28,6 +28,7 @@ void put_tlb(json& out, std::string_view key, const tlb& of) {
   put_known(made, "page_bytes", of.page_bytes);
   put_known(made, "walk_cycles", of.walk_cycles);
   put_known(made, "hit_cycles", of.hit_cycles);
+  put_known(made, "walk_instructions", of.walk_instructions);
   out.set(key, std::move(made));
 }
 

@@ -84,6 +84,7 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"call", form::number},
     {"mispredict", form::number},
     {"walk", form::number},
+    {"walk_instructions", form::number},
     {"hit", form::number},
     {"walk_cache", form::number},
 };

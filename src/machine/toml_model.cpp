@@ -107,7 +107,7 @@ double cycles_in(const spec_table& table, std::string_view key) {
 
 tlb read_tlb(const spec_table& table, std::string_view which) {
   if (which == "itlb" || which == "dtlb")
-    table.allow_only({"entries", "ways", "page", "walk"});
+    table.allow_only({"entries", "ways", "page", "walk", "walk_instructions"});
   else if (which == "stlb")
     table.allow_only({"entries", "ways", "hit"});
   else
@@ -116,7 +116,8 @@ tlb read_tlb(const spec_table& table, std::string_view which) {
           .ways = small(table, "ways"),
           .page_bytes = table.bytes("page", 0),
           .walk_cycles = cycles_in(table, "walk"),
-          .hit_cycles = cycles_in(table, "hit")};
+          .hit_cycles = cycles_in(table, "hit"),
+          .walk_instructions = small(table, "walk_instructions")};
 }
 
 void read_cycles(const spec_table& table, instruction_cycles& cycles) {

@@ -241,6 +241,7 @@ class writer {
     if (of.page_bytes > 0) parts.push_back(fmt::format("page = \"{}\"", exact_bytes(of.page_bytes)));
     if (of.walk_cycles > 0) parts.push_back(fmt::format("walk = {}", of.walk_cycles));
     if (of.hit_cycles > 0) parts.push_back(fmt::format("hit = {}", of.hit_cycles));
+    if (of.walk_instructions > 0) parts.push_back(fmt::format("walk_instructions = {}", of.walk_instructions));
     if (!parts.empty()) out_ += fmt::format("{} = {{ {} }}\n", key, fmt::join(parts, ", "));
   }
 

@@ -78,7 +78,11 @@ class random_tree {
           facts.window = below(3);
           facts.width = below(3);
           facts.cycles.mispredict = below(3);
-          facts.itlb = {.entries = below(3), .ways = below(3), .page_bytes = 4096ULL * below(3), .walk_cycles = 30.5};
+          facts.itlb = {.entries = below(3),
+                        .ways = below(3),
+                        .page_bytes = 4096ULL * below(3),
+                        .walk_cycles = 30.5,
+                        .walk_instructions = below(3)};
           facts.dtlb.entries = below(3);
           facts.dtlb_2m.entries = below(3);
           facts.itlb_1g.ways = below(3);

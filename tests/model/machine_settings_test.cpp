@@ -61,7 +61,21 @@ std::string message_of(const std::vector<std::string>& settings) {
   return "";
 }
 
+TEST(MachineSettings, ChangeAFigureOfATable) {
+  constexpr std::string_view core = R"([[node]]
+id = "core"
+dtlb = { entries = 16, page = "64 KiB", walk = 200 }  # of data
+assumed.dtlb.walk = { low = 100, high = 300, source = "nobody" }
+)";
+  EXPECT_EQ(apply_settings(core, "", {"core.dtlb.page=16MiB", "core.dtlb.walk=250", "core.dtlb.ways=4"}), R"([[node]]
+id = "core"
+dtlb = { entries = 16, page = "16MiB", walk = 250, ways = 4 }
+
+)");
+}
+
 TEST(MachineSettings, SayWhatThereIs) {
+  EXPECT_THAT(message_of({"core.dtlb.page=1 MiB"}), HasSubstr("m.toml: there is no table dtlb in a line of its own"));
   EXPECT_EQ(message_of({"cash.size=1"}), "m.toml: there is no \"cash\" to set \"cash.size\" of; there are cache, core");
   EXPECT_THAT(message_of({"cache.size"}), HasSubstr("\"cache.size\" is not of the form KEY=VALUE"));
   EXPECT_THAT(message_of({"core.position=1"}),

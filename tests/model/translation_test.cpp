@@ -131,6 +131,20 @@ TEST(Translation, InstructionsAndDataShareTheSecondLevel) {
   EXPECT_EQ(machine.counted("STLB 0", "hits"), 1u);
 }
 
+TEST(Translation, WalksInSoftwareRetireInstructions) {
+  translating machine{
+      "dtlb = { entries = 1, ways = 1, page = \"64 KiB\", walk = 200, walk_instructions = 45 }\n"
+      "itlb = { entries = 1, ways = 1, page = \"64 KiB\", walk = 200, walk_instructions = 40 }\n"};
+  EXPECT_EQ(machine.read(0), 301u);
+  EXPECT_EQ(machine.read(65535 & ~7), 101u);
+  EXPECT_EQ(machine.read(65536), 301u);
+  EXPECT_EQ(machine.read(0, access_kind::fetch), 301u);
+  EXPECT_EQ(machine.counted("DTLB 0", "walk_instructions"), 90u);
+  EXPECT_EQ(machine.machine().walk_instructions(0), 130u);
+  machine.machine().reset_counters();
+  EXPECT_EQ(machine.machine().walk_instructions(0), 0u);
+}
+
 // The first walk reads four entries from memory. Those of the next seven pages are beside the first one's, all in the
 // cache; that of page 8 is in another line. Nine lines of one set are used.
 TEST(Translation, WalksThroughCachesReadNeighbouringEntriesFromOneLine) {
@@ -394,6 +408,8 @@ TEST(Translation, WhatAFileMayNotSay) {
       HasSubstr("dtlb_2m: the pages of dtlb are as large already"));
   EXPECT_THAT(message(dtlb + through), HasSubstr("dtlb: walk is the time of walks that do not go through the caches"));
   EXPECT_THAT(message(bare), HasSubstr("walk = 30"));
+  EXPECT_THAT(message(through + "dtlb = { entries = 8, ways = 2, page = \"4 KiB\", walk_instructions = 20 }\n"),
+              HasSubstr("dtlb: walk_instructions are of walks in software"));
   EXPECT_THAT(message(through), HasSubstr("page_walks are those of an itlb or a dtlb"));
   EXPECT_THAT(message(through + "dtlb = { entries = 8, ways = 2, page = \"8 KiB\" }\n"),
               HasSubstr("4 KiB, 2 MiB or 1 GiB"));

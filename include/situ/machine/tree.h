@@ -161,10 +161,11 @@ struct instruction_cycles {
 // A core's translation lookaside buffer, or its entries for one size of pages. Zero entries: it is not modelled.
 struct tlb {
   std::uint32_t entries = 0;
-  std::uint32_t ways = 0;        // if equal to entries: fully associative
-  std::uint64_t page_bytes = 0;  // of a first level: page size that an entry translates
-  double walk_cycles = 0;        // of a first level: core cycles of a page walk
-  double hit_cycles = 0;         // of a second level: core cycles after a miss of the first one
+  std::uint32_t ways = 0;               // if equal to entries: fully associative
+  std::uint64_t page_bytes = 0;         // of a first level: page size that an entry translates
+  double walk_cycles = 0;               // of a first level: core cycles of a page walk
+  double hit_cycles = 0;                // of a second level: core cycles after a miss of the first one
+  std::uint32_t walk_instructions = 0;  // of a first level: instructions of a walk in software; 0: hardware walks
 
   friend bool operator==(const tlb&, const tlb&) = default;
 };

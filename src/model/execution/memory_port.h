@@ -69,6 +69,8 @@ class memory_port {
   [[nodiscard]] virtual front_cache fetch_front(std::uint32_t) const { return {}; }
   // Returns when the address of a fetch is translated. Called if the fetch is from another page than the fetch before.
   virtual time_ps translate_fetch(std::uint32_t /*core*/, std::uintptr_t /*address*/, time_ps now) { return now; }
+  // Returns the instructions that the core has retired for page walks in software.
+  [[nodiscard]] virtual std::uint64_t walk_instructions(std::uint32_t /*core*/) const { return 0; }
   // Returns whether any way of that cache has the line; the line then becomes the last used. Counts nothing:
   // add_fetch_hits() does. Lines that miss are requested by access().
   [[nodiscard]] virtual bool fetch_hit(std::uint32_t /*core*/, std::uint64_t /*line*/) { return false; }

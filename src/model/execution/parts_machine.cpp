@@ -91,6 +91,9 @@ class parts_machine final : public memory_port {
   time_ps translate_fetch(std::uint32_t core, std::uintptr_t address, time_ps now) override {
     return machine_.translate_fetch(core, address, now);
   }
+  [[nodiscard]] std::uint64_t walk_instructions(std::uint32_t core) const override {
+    return machine_.walk_instructions(core);
+  }
   [[nodiscard]] bool fetch_hit(std::uint32_t core, std::uint64_t line) override {
     return machine_.first_instruction_cache(core).hit(line);
   }

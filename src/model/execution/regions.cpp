@@ -20,7 +20,7 @@ core_figures figures_of_core(engine& of, const core& c, time_ps when) {
           .atomics = c.atomics(),
           .modified = c.modified,
           .blocks = c.blocks,
-          .instructions = c.instructions + c.without_cost,
+          .instructions = c.instructions + c.without_cost + (c.is_device ? 0 : of.machine().walk_instructions(c.index)),
           .branches = c.branches,
           .mispredicted = c.mispredicted,
           .fetches = c.fetch_hits + c.slow[static_cast<int>(access_kind::fetch)],

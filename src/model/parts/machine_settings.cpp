@@ -80,6 +80,10 @@ class machine_text {
       throw_error(errc::bad_argument, fmt::format("\"{}\" is not of the form KEY=VALUE, as l2.size=64KiB", setting));
     const std::size_t dot = name.rfind('.');
     const std::string_view id = dot == std::string_view::npos ? "" : name.substr(0, dot);
+    if (const std::size_t of_table = id.rfind('.');
+        of_table != std::string_view::npos && !is_id(id) && is_id(id.substr(0, of_table)))
+      return put_in_table(find(id.substr(0, of_table), name), id.substr(of_table + 1), name.substr(dot + 1), value,
+                          name);
     put(find(id, name), dot == std::string_view::npos ? name : name.substr(dot + 1), value, name);
   }
 
@@ -105,6 +109,11 @@ class machine_text {
     }
     if (links == 1) std::ranges::find(all, "link0", &block::id)->id = "link";
     return all;
+  }
+
+  [[nodiscard]] bool is_id(std::string_view id) const {
+    const std::vector<block> all = blocks();
+    return std::ranges::find(all, id, &block::id) != all.end();
   }
 
   [[nodiscard]] block find(std::string_view id, std::string_view name) const {
@@ -165,6 +174,41 @@ class machine_text {
       lines_[at] = std::move(line);
     else
       lines_.insert(lines_.begin() + static_cast<std::ptrdiff_t>(in.begin), std::move(line));
+  }
+
+  // Changes a figure of a table in one line, as core.dtlb.page of dtlb = { entries = 16, page = "64 KiB" }, or adds it.
+  void put_in_table(const block& in, std::string_view table, std::string_view key, std::string_view value,
+                    std::string_view name) {
+    std::string end;
+    if (value == "low" || value == "high") {
+      end = end_of_range(value, name);
+      value = end;
+    }
+    remove_marks(in, fmt::format("{}.{}", table, key));
+    for (std::size_t i = in.begin; i < in.end; ++i) {
+      const std::string_view before = value_of(lines_[i], table);
+      if (before.empty()) continue;
+      if (!before.starts_with('{') || !before.ends_with('}')) break;
+      std::string_view rest = trimmed(before.substr(1, before.size() - 2));
+      std::string made;
+      bool is_there = false;
+      while (!rest.empty()) {  // no figure of a table has a comma in it
+        const std::string_view each = trimmed(rest.substr(0, rest.find(',')));
+        rest.remove_prefix(
+            std::min(rest.size(), rest.find(',') == std::string_view::npos ? rest.size() : rest.find(',') + 1));
+        const std::string_view old = value_of(each, key);
+        is_there |= !old.empty();
+        made += made.empty() ? "" : ", ";
+        made += old.empty() ? std::string{each} : fmt::format("{} = {}", key, as_value(value, old));
+      }
+      if (!is_there) made += fmt::format("{}{} = {}", made.empty() ? "" : ", ", key, as_value(value, ""));
+      lines_[i] = fmt::format("{} = {{ {} }}", table, made);
+      return;
+    }
+    throw_error(errc::bad_argument,
+                fmt::format("{}: there is no table {} in a line of its own to set \"{}\" of; set the "
+                            "whole table, as core.dtlb={{ entries = 16, ... }}",
+                            file_name_, table, name));
   }
 
   std::string file_name_;

@@ -38,9 +38,10 @@ struct tlb_spec {
   std::uint32_t sets = 0;  // 0: there is none
   std::uint32_t ways = 0;
   std::uint32_t page_bytes = 0;
-  time_ps walk_time = 0;  // of a first level; 0: walks go through the caches
-  time_ps hit_time = 0;   // of the second level, after a miss of the first one
-  tlb_entries of_2m;      // of a first level: its own ones for larger pages; none: all entries hold all sizes
+  time_ps walk_time = 0;                // of a first level; 0: walks go through the caches
+  time_ps hit_time = 0;                 // of the second level, after a miss of the first one
+  std::uint32_t walk_instructions = 0;  // of a first level, whose walks the core's own instructions make
+  tlb_entries of_2m;  // of a first level: its own ones for larger pages; none: all entries hold all sizes
   tlb_entries of_1g;
 };
 

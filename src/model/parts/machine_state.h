@@ -108,6 +108,7 @@ struct modelled_machine::impl {
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
     std::uint64_t fetches = 0;
+    std::uint64_t walk_instructions = 0;  // of walks in software
     sharing_counts shared;
     time_ps waited = 0;                   // by all accesses, beyond the hit time of the first cache
     time_ps store_free = 0;               // when the core's write buffer is empty

@@ -247,6 +247,10 @@ time_ps modelled_machine::first_fetch_time(std::uint32_t core) const noexcept {
   return impl_->caches[impl_->spec.cores[core].fetch_path.front()].hit_time;
 }
 
+std::uint64_t modelled_machine::walk_instructions(std::uint32_t core) const noexcept {
+  return impl_->is_warming ? 0 : impl_->cores[core].walk_instructions;
+}
+
 time_ps modelled_machine::translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) {
   impl::core_state& c = impl_->cores[core];
   if (c.itlb.is_last(address)) return now;
@@ -364,7 +368,7 @@ std::vector<part_counters> modelled_machine::counters() const {
 void modelled_machine::reset_counters() noexcept {
   impl& m = *impl_;
   for (impl::core_state& c : m.cores) {
-    c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
+    c.reads = c.writes = c.atomics = c.fetches = c.waited = c.walk_instructions = 0;
     c.shared = {};
     c.itlb.reset_counters();
     c.dtlb.reset_counters();

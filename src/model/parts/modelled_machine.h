@@ -135,6 +135,9 @@ class modelled_machine {
   // instruction cache itself calls it; access() translates addresses itself.
   time_ps translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now);
 
+  // Returns the instructions that the core has retired for page walks in software, which are not the program's.
+  [[nodiscard]] std::uint64_t walk_instructions(std::uint32_t core) const noexcept;
+
   // Operate on all caches of the core's tile for the bytes [begin, end): write_back() writes dirty lines to memory and
   // keeps them, invalidate() drops lines with their dirty bytes, flush() writes lines back and drops them. The core
   // issues a command per line or, if the range is larger than the cache, one per line that is in the cache. Returns

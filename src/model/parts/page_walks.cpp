@@ -4,7 +4,9 @@
 //    (page_tables.h), one after the other, from the highest level down to that of the page. The reads go through the
 //    core's data caches as its own reads do: they fill these caches, take their miss registers, and are counted as
 //    walk_hits and walk_misses, not among the program's accesses. They train no prefetcher.
-// 2. Entries of the levels above that of the page are taken from the core's page-walk cache, if it has one.
+// 2. With walk_instructions, walks are the core's own instructions: they take the same fixed time, and the core retires so
+//    many of them. `walk` is their whole time, reads of the page table included.
+// 3. Entries of the levels above that of the page are taken from the core's page-walk cache, if it has one.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@ namespace situ::model {
   }
   if (!spec.cores[core].walks_through_caches) {
     first.count_walk(first.walk_time(), 0);
+    c.walk_instructions += first.walk_instructions();
     return now + first.walk_time();
   }
   return walk(core, first, address, shift, now);

@@ -75,6 +75,7 @@ class tlb {
 
   [[nodiscard]] time_ps walk_time() const noexcept { return its_->walk_time; }
   [[nodiscard]] time_ps hit_time() const noexcept { return its_->hit_time; }
+  [[nodiscard]] std::uint32_t walk_instructions() const noexcept { return its_->walk_instructions; }
   // Counts a walk that a miss of this first level has led to, and its reads of the page table.
   void count_walk(time_ps took, std::uint64_t reads) noexcept {
     ++its_->walks;
@@ -100,6 +101,7 @@ class tlb {
       made.values.emplace_back("walk_reads", s.walk_reads);
     }
     made.values.emplace_back("walk_ps", s.walked);
+    if (s.walk_instructions > 0) made.values.emplace_back("walk_instructions", s.walks * s.walk_instructions);
     return made;
   }
   void reset_counters() noexcept {
@@ -129,6 +131,7 @@ class tlb {
         : shift{static_cast<std::uint32_t>(std::countr_zero(of.page_bytes))},
           usual_shift{static_cast<std::uint32_t>(std::countr_zero(usual_page_bytes))},
           walk_time{of.walk_time},
+          walk_instructions{of.walk_instructions},
           hit_time{of.hit_time},
           is_second{of.hit_time > 0} {
       entries.emplace_back(of.sets, of.ways, 64);
@@ -144,6 +147,7 @@ class tlb {
     std::uint32_t shift;
     std::uint32_t usual_shift;
     time_ps walk_time;
+    std::uint32_t walk_instructions;
     time_ps hit_time;
     bool is_second;
     std::vector<set_associative_cache> entries;   // a line is a page, and its size

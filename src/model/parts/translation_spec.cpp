@@ -51,6 +51,11 @@ class translation_reader {
     if (to_.walks_through_caches && of.walk_cycles > 0)
       fail_(fmt::format("{}: walk is the time of walks that do not go through the caches; remove it, or page_walks",
                         key));
+    if (to_.walks_through_caches && of.walk_instructions > 0)
+      fail_(fmt::format(
+          "{}: walk_instructions are of walks in software, of which walk is the whole time; remove them, or "
+          "page_walks",
+          key));
     if (of.entries == 0 || of.ways == 0 || of.page_bytes == 0 || (of.walk_cycles <= 0 && !to_.walks_through_caches))
       fail_(fmt::format("{} needs all of {{ entries = 32, ways = 4, page = \"4 KiB\"{} }}", key,
                         to_.walks_through_caches ? "" : ", walk = 30"));
@@ -64,7 +69,8 @@ class translation_reader {
     return {.sets = entries.sets,
             .ways = entries.ways,
             .page_bytes = static_cast<std::uint32_t>(of.page_bytes),
-            .walk_time = time_of(of.walk_cycles)};
+            .walk_time = time_of(of.walk_cycles),
+            .walk_instructions = of.walk_instructions};
   }
 
   void read_larger(std::string_view first, tlb_spec& beside, const machine::tlb& of_2m,
