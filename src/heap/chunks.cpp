@@ -11,15 +11,29 @@
 #include <new>
 
 #include "heap/heap_core.h"
+#include "os/host.h"
 
 namespace situ::detail {
+
+namespace {
+
+// Chunks are aligned to more than a page, so the rest of the last page is nobody's.
+std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
+
+}  // namespace
+
+// By the place's own thread.
+void heap_core::free_chunk(heap_chunk* chunk) {
+  if (chunk->kind == chunk_kind::ordinary) share_pages(chunk, whole_pages(chunk->bytes));
+  deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(chunk)});
+}
 
 // By the place's own thread.
 heap_chunk* heap_core::make_chunk(chunk_kind kind, std::size_t bytes) {
   heap_chunk* made = nullptr;
-  const std::size_t whole = bytes + sizeof(heap_chunk) <= chunk_bytes ? chunk_bytes : bytes + sizeof(heap_chunk);
+  const std::size_t whole = std::max(chunk_bytes, whole_pages(bytes + sizeof(heap_chunk)));
   const std::lock_guard hold{lock_};
-  for (heap_chunk* const each : to_deallocate_) deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(each)});
+  for (heap_chunk* const each : to_deallocate_) free_chunk(each);
   to_deallocate_.clear();
   if (const auto same = std::ranges::find_if(free_chunks_, [&](const heap_chunk* each) { return each->kind == kind; });
       whole == chunk_bytes && same != free_chunks_.end()) {
@@ -27,6 +41,7 @@ heap_chunk* heap_core::make_chunk(chunk_kind kind, std::size_t bytes) {
     free_chunks_.erase(same);
   } else {
     const ptr<std::byte> block = situ::allocate_bytes(whole, {.alignment = chunk_bytes});
+    if (kind == chunk_kind::ordinary) home_pages(block.local(), whole_pages(whole), here_);
     made = new (block.local()) heap_chunk{};
     made->bytes = whole;
     made->home = here_;
@@ -35,6 +50,7 @@ heap_chunk* heap_core::make_chunk(chunk_kind kind, std::size_t bytes) {
   made->top = made->first();
   made->live_bytes = 0;
   made->is_young = false;
+  write_back(made, sizeof(heap_chunk));
   chunks_.push_back(made);
   return made;
 }

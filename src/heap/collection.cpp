@@ -5,7 +5,7 @@
 #include <situ/base/log.h>
 #include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
-#include <situ/runtime/runtime.h>
+#include <situ/runtime/task.h>
 
 #include <fmt/format.h>
 
@@ -39,10 +39,11 @@ class whole_collection {
     for (thread_state* const each : core_.threads_) core_.collect_own(*each);
     {
       const std::lock_guard hold{core_.lock_};
-      for (heap_chunk* const each : core_.chunks_) each->live_bytes = 0;
+      for (heap_chunk* const each : core_.chunks_) live_bytes(*each).store(0, std::memory_order_relaxed);
       core_.rooms_.clear();
     }
     meet();
+    invalidate_all();
     mark();
     meet();
     sweep();
@@ -101,6 +102,11 @@ class whole_collection {
     }
   }
 
+  // Places add to it: past caches.
+  static std::atomic_ref<std::uint64_t> live_bytes(heap_chunk& of) {
+    return std::atomic_ref<std::uint64_t>{of.live_bytes};
+  }
+
   void reach(std::uint32_t raw) {
     const std::uint32_t index = raw / 2;
     const std::uint64_t bit = std::uint64_t{1} << index % 64;
@@ -145,12 +151,12 @@ class whole_collection {
         heap_object* const object = object_of_entry(its);
         const std::size_t bytes = object_bytes(object->words);
         if ((core_.marks_[index / 64].load(std::memory_order_relaxed) >> index % 64 & 1) == 0) {
-          __atomic_store_n(core_.at_entry(raw), std::uint64_t{0}, __ATOMIC_RELEASE);
+          store_entry(core_.at_entry(raw), std::uint64_t{0});
           ++freed;
           freed_bytes += bytes;
           ++free;
         } else {
-          std::atomic_ref<std::uint64_t>{chunk_of(object)->live_bytes}.fetch_add(bytes, std::memory_order_relaxed);
+          live_bytes(*chunk_of(object)).fetch_add(bytes, std::memory_order_relaxed);
         }
       }
       if (free >= entries_of_a_run / 8) {
@@ -180,12 +186,13 @@ class whole_collection {
     const std::vector<heap_chunk*> all = core_.chunks_;
     for (heap_chunk* const each : all) {
       if (each->is_young) continue;
-      if (each->live_bytes == 0) {
+      const std::uint64_t live = live_bytes(*each).load(std::memory_order_relaxed);
+      if (live == 0) {
         core_.retire(each);
         continue;
       }
       const auto held = static_cast<std::uint64_t>(each->top - each->first());
-      const bool is_sparse = !each->is_large() && each->live_bytes * 2 < held;
+      const bool is_sparse = !each->is_large() && live * 2 < held;
       std::uint64_t left = 0;
       each_object(*each, [&](heap_object& object) {
         const std::uint64_t its = core_.entry(object.self);
@@ -202,7 +209,7 @@ class whole_collection {
         heap_object* const copy = core_.room_for_copy(by, {core_.here_, kind}, object.words, lock);
         std::memcpy(static_cast<void*>(copy), &object, sizeof(heap_object) + std::size_t{4} * object.words);
         const std::uint64_t bits = (its & ~entry_address_bits) | (becomes_read_mostly ? entry_is_read_mostly : 0);
-        __atomic_store_n(core_.at_entry(object.self), reinterpret_cast<std::uint64_t>(copy) | bits, __ATOMIC_RELEASE);
+        store_entry(core_.at_entry(object.self), reinterpret_cast<std::uint64_t>(copy) | bits);
         if (becomes_read_mostly) ++core_.counts_.made_read_mostly;
         ++core_.counts_.objects_moved;
       });

@@ -56,12 +56,15 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
   if (here_ == 0) {
     made.table = situ::allocate_bytes(entries * 8 + entries / 8, {.alignment = chunk_bytes});
     std::memset(made.table.local(), 0, entries * 8 + entries / 8);
+    write_back(made.table.local(), entries * 8 + entries / 8);
     made.shared = allocate<heap_shared>(1, {.alignment = 64});
     new (made.shared.local()) heap_shared{};
     for (std::uint32_t p = 0; p < places_; ++p) made.shared.local()->next_entry[p].set(p == 0 ? 1 : 0);
+    write_back(made.shared.local(), sizeof(heap_shared));
   }
   own_words_ = allocate<section_word>(most_threads);
   for (std::uint32_t i = 0; i < most_threads; ++i) new (own_words_.local() + i) section_word{};
+  write_back(own_words_.local(), sizeof(section_word) * most_threads);
   struct of_place {
     blocks shared;
     ptr<section_word> words;
@@ -78,15 +81,18 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
   table_ = table_block_.local();
   marks_ = reinterpret_cast<std::atomic<std::uint64_t>*>(table_ + entries * 8);
   shared_ = shared_block_.local();
+  if (options_.table == heap_table::homed)
+    home_pages(table_ + here_ * options_.entries * 8, options_.entries * 8, here_);
   barrier();  // from now on other places may ask this one
 }
 
 heap_core::~heap_core() {
   if (!end_of_all_.come()) return;
   for (const auto* list : {&chunks_, &free_chunks_, &to_deallocate_})
-    for (heap_chunk* const each : *list) deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(each)});
+    for (heap_chunk* const each : *list) free_chunk(each);
   deallocate(own_words_);
   if (here_ == 0) {
+    if (options_.table == heap_table::homed) share_pages(table_, options_.entries * places_ * 8);
     deallocate(table_block_);
     deallocate(shared_block_);
   }

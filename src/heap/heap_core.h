@@ -4,6 +4,7 @@
 // place, or for a thread to leave its section, while holding it.
 #pragma once
 
+#include <situ/base/detail/coherence.h>
 #include <situ/heap/object_heap.h>
 #include <situ/memory/place.h>
 #include <situ/memory/ptr.h>
@@ -93,9 +94,7 @@ class heap_core {
   [[nodiscard]] std::uint64_t* at_entry(std::uint32_t raw) const noexcept {
     return reinterpret_cast<std::uint64_t*>(table_ + std::size_t{raw} * 4);
   }
-  [[nodiscard]] std::uint64_t entry(std::uint32_t raw) const noexcept {
-    return __atomic_load_n(at_entry(raw), __ATOMIC_ACQUIRE);
-  }
+  [[nodiscard]] std::uint64_t entry(std::uint32_t raw) const noexcept { return load_entry(at_entry(raw)); }
   // The same past caches, for an entry that another place is about to change.
   [[nodiscard]] std::uint64_t changing_entry(std::uint32_t raw) const noexcept {
     return std::atomic_ref<std::uint64_t>{*at_entry(raw)}.load(std::memory_order_acquire);
@@ -121,8 +120,9 @@ class heap_core {
 
   // --- sharing (sharing.cpp)
   // Makes an own object shared, and all own objects that it reaches.
-  void share(std::uint32_t raw);
+  void share(thread_state& by, std::uint32_t raw);
   void remember(thread_state& by, std::uint32_t raw);
+  [[nodiscard]] bool must_publish_entries() const noexcept;
 
   // --- moves (moves.cpp); not in a section
   // Copies objects to another home or kind of memory. Objects that are there already stay.
@@ -146,6 +146,8 @@ class heap_core {
   using stale_range = std::pair<std::uint64_t, std::uint64_t>;  // begin, bytes
   void ask_all(thread_state& by, std::span<const stale_range> stale);
   void answer(std::span<const stale_range> stale, const section_word* but);
+  // Makes entries that this place has changed those that others see: a round, if it must be.
+  void publish_entries(thread_state& by, std::span<const stale_range> entries);
 
   // --- collections (own_collection.cpp, collection.cpp)
   void collect_own(thread_state& of);
@@ -176,6 +178,7 @@ class heap_core {
 
   void wait_outside(section_word& word, std::uint32_t place, std::uint32_t number);
   [[nodiscard]] heap_chunk* make_chunk(chunk_kind kind, std::size_t bytes);
+  static void free_chunk(heap_chunk* chunk);
   // The part of this place in a collection of all. Returns false if some thread is in the middle of an operation.
   [[nodiscard]] bool collect_here();
   [[nodiscard]] bool ask_all_to_collect();

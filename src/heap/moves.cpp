@@ -2,7 +2,7 @@
 // works the protocol through.
 #include <situ/base/error_code.h>
 #include <situ/memory/detail/losses.h>
-#include <situ/runtime/runtime.h>
+#include <situ/runtime/task.h>
 
 #include <fmt/format.h>
 
@@ -94,7 +94,7 @@ void heap_core::relocate(thread_state& by, std::span<const std::uint32_t> raws, 
   };
   std::vector<std::uint32_t> pending{raws.begin(), raws.end()};
   for (const std::uint32_t raw : pending)
-    if ((checked_entry(ref<>{raw}) & entry_is_shared) == 0) share(raw);
+    if ((checked_entry(ref<>{raw}) & entry_is_shared) == 0) share(by, raw);
   while (!pending.empty()) {
     std::vector<planned> plan;
     {
@@ -157,6 +157,11 @@ ref<> heap_core::make_at(thread_state& by, std::uint32_t home, std::uint8_t layo
   shared_bytes_ += object_bytes(words);
   by.begin_object(made, raw, layout, words, type, tag, fill);
   changing(at_entry(raw)).fetch_or(entry_is_shared, std::memory_order_release);
+  lock.unlock();
+  if (must_publish_entries()) {
+    const stale_range its{reinterpret_cast<std::uint64_t>(at_entry(raw)), 8};
+    publish_entries(by, {&its, 1});
+  }
   return ref<>{raw};
 }
 
@@ -189,7 +194,7 @@ void heap_core::exchange(thread_state& by, std::uint32_t a, std::uint32_t b, std
   check_outside(by, "an exchange of objects");
   if (a == b) return;
   for (const std::uint32_t each : {a, b})
-    if ((checked_entry(ref<>{each}) & entry_is_shared) == 0) share(each);
+    if ((checked_entry(ref<>{each}) & entry_is_shared) == 0) share(by, each);
   const auto try_both = [&]() -> std::uint32_t {  // returns the reference whose object another one moves, or 0
     marked_entries marked{here_};
     if (!marked.mark(at_entry(a))) return a;

@@ -1,6 +1,7 @@
 #include <situ/heap/object_heap.h>
 
 #include <situ/base/error_code.h>
+#include <situ/runtime/runtime.h>
 
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ ref<> heap_thread::allocate_at(place home, std::uint8_t layout, std::uint32_t wo
   if (home.index() >= situ::place_count())
     throw_error(errc::bad_argument,
                 fmt::format("there is no place {} for an object: the job has {}", home.index(), situ::place_count()));
-  if (type) heap_->core().share(type.raw());
+  if (type) heap_->core().share(state_, type.raw());
   return heap_->core().make_at(state_, home.index(), layout, words, type.raw(), tag, fill);
 }
 

@@ -25,6 +25,7 @@ class own_collection {
     core_.shared_bytes_ += survived_bytes_;
     core_.counts_.entries_freed += freed_;
     lock_.unlock();
+    core_.publish_entries(of_, published_);
     core_.relocate(of_, shared_while_young_, {core_.here_, chunk_kind::ordinary});
     lock_.lock();
     empty_chunks();
@@ -43,7 +44,8 @@ class own_collection {
       now = core_.room_for_copy(of_, {core_.here_, chunk_kind::ordinary}, old->words, lock_);
       std::memcpy(static_cast<void*>(now), old, sizeof(heap_object) + std::size_t{4} * old->words);
     }
-    __atomic_store_n(core_.at_entry(word), reinterpret_cast<std::uint64_t>(now) | entry_is_shared, __ATOMIC_RELEASE);
+    store_entry(core_.at_entry(word), reinterpret_cast<std::uint64_t>(now) | entry_is_shared);
+    if (core_.must_publish_entries()) published_.emplace_back(reinterpret_cast<std::uint64_t>(core_.at_entry(word)), 8);
     ++survivors_;
     survived_bytes_ += bytes;
     to_do_.push_back(now);
@@ -73,7 +75,7 @@ class own_collection {
       const std::uint64_t its = core_.entry(each.self);
       if (object_of_entry(its) != &each) return;
       if ((its & entry_is_shared) == 0) {
-        __atomic_store_n(core_.at_entry(each.self), std::uint64_t{0}, __ATOMIC_RELEASE);
+        store_entry(core_.at_entry(each.self), std::uint64_t{0});
         ++freed_;
         core_.counts_.bytes_freed += object_bytes(each.words);
       } else if (!chunk_of(&each)->is_large()) {
@@ -119,6 +121,7 @@ class own_collection {
   thread_state::rest& its_;
   std::unique_lock<std::mutex> lock_;  // of core_
   std::vector<heap_object*> to_do_;
+  std::vector<heap_core::stale_range> published_;
   std::vector<std::uint32_t> shared_while_young_;
   std::vector<heap_chunk*> dead_;
   std::uint64_t survivors_ = 0;

@@ -6,13 +6,15 @@
 
 namespace situ::detail {
 
-void heap_core::share(std::uint32_t raw) {
+void heap_core::share(thread_state& by, std::uint32_t raw) {
   std::vector<std::uint32_t> to_do;
+  std::vector<stale_range> published;
   std::uint64_t bytes = 0, objects = 0;
   const auto reach = [&](std::uint32_t word) {
     const std::uint64_t its = entry(word);
     if ((its & entry_is_shared) != 0) return;
-    __atomic_store_n(at_entry(word), its | entry_is_shared, __ATOMIC_RELEASE);
+    store_entry(at_entry(word), its | entry_is_shared);
+    if (must_publish_entries()) published.emplace_back(reinterpret_cast<std::uint64_t>(at_entry(word)), 8);
     bytes += object_bytes(object_of_entry(its)->words);
     ++objects;
     to_do.push_back(word);
@@ -24,9 +26,25 @@ void heap_core::share(std::uint32_t raw) {
     each_reference(*object_of_entry(entry(next)), [&](std::uint32_t& word) { reach(word); });
   }
   if (objects == 0) return;
-  const std::lock_guard hold{lock_};
-  counts_.objects_shared += objects;
-  shared_bytes_ += bytes;
+  {
+    const std::lock_guard hold{lock_};
+    counts_.objects_shared += objects;
+    shared_bytes_ += bytes;
+  }
+  publish_entries(by, published);
+}
+
+// Where each place caches the entries that it uses, others may hold the line of a new entry, from before.
+bool heap_core::must_publish_entries() const noexcept {
+  return !has_coherent_places && options_.table == heap_table::replicated && places_ > 1;
+}
+void heap_core::publish_entries(thread_state& by, std::span<const stale_range> entries) {
+  if (entries.empty()) return;
+  for (const auto& [begin, bytes] : entries) write_back(reinterpret_cast<const void*>(begin), bytes);
+  const bool was_in_section = by.is_in_section();
+  if (was_in_section) by.leave();
+  ask_all(by, entries);
+  if (was_in_section) by.enter();
 }
 
 void heap_core::remember(thread_state& by, std::uint32_t raw) {

@@ -42,7 +42,7 @@ thread_state::~thread_state() {
   const auto end_object = [&](heap_object& each) {
     const std::uint64_t found = entry(each.self);
     if (object_of_entry(found) == &each && (found & entry_is_shared) == 0)
-      __atomic_store_n(at_entry(each.self), std::uint64_t{0}, __ATOMIC_RELEASE);
+      store_entry(at_entry(each.self), std::uint64_t{0});
   };
   for (const auto* list : {&its.young, &its.large})
     for (heap_chunk* const each : *list) {
@@ -73,7 +73,7 @@ heap_object* thread_state::object_to_change(std::uint32_t raw) {
 
 heap_object* thread_state::object_for_reference(std::uint32_t raw, std::uint32_t value) {
   const bool is_shared = (entry(raw) & entry_is_shared) != 0;
-  if (is_shared && value != 0 && (value & 1) == 0 && (entry(value) & entry_is_shared) == 0) core_->share(value);
+  if (is_shared && value != 0 && (value & 1) == 0 && (entry(value) & entry_is_shared) == 0) core_->share(*this, value);
   return object_to_change(raw);
 }
 

@@ -39,24 +39,44 @@ struct alignas(64) section_word {
 };
 static_assert(sizeof(section_word) == 64);
 
-// Loads and stores of fields may race with those of other threads, as those of programs do; they are single accesses
-// where a field is a word. (Builtins: on a modelled machine they are ordinary accesses, which go through caches.)
+// Fields and entries are loaded and stored while other threads do the same. Where they are words these are single
+// accesses: atomic ones on a host; ordinary ones on a modelled machine, where atomic accesses go past the caches.
 template <class M>
-[[nodiscard]] M racing_load(const M& from) noexcept {
-  if constexpr (std::is_scalar_v<M> || sizeof(M) == 4) {
+inline constexpr bool is_racing_word = std::is_scalar_v<M> || sizeof(M) == 4;
+template <class M>
+[[nodiscard]] M racing_load(const M& from, [[maybe_unused]] int order = __ATOMIC_RELAXED) noexcept {
+#if !defined(SITU_MODEL)
+  if constexpr (is_racing_word<M>) {
     M value;
-    __atomic_load(const_cast<M*>(&from), &value, __ATOMIC_RELAXED);
+    __atomic_load(const_cast<M*>(&from), &value, order);
     return value;
-  } else {
-    return from;
   }
+#endif
+  return from;
 }
 template <class M>
-void racing_store(M& to, M value) noexcept {
-  if constexpr (std::is_scalar_v<M> || sizeof(M) == 4)
-    __atomic_store(&to, &value, __ATOMIC_RELAXED);
-  else
-    to = value;
+void racing_store(M& to, M value, [[maybe_unused]] int order = __ATOMIC_RELAXED) noexcept {
+#if !defined(SITU_MODEL)
+  if constexpr (is_racing_word<M>) {
+    __atomic_store(&to, &value, order);
+    return;
+  }
+#endif
+  to = value;
+}
+[[nodiscard]] inline std::uint64_t load_entry(const std::uint64_t* at) noexcept {
+#if defined(SITU_MODEL)
+  return *static_cast<const volatile std::uint64_t*>(at);
+#else
+  return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+inline void store_entry(std::uint64_t* at, std::uint64_t value) noexcept {
+#if defined(SITU_MODEL)
+  *static_cast<volatile std::uint64_t*>(at) = value;
+#else
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#endif
 }
 
 [[noreturn]] void throw_no_element(std::uint32_t index, std::uint32_t elements);
@@ -83,9 +103,7 @@ class thread_state {
   thread_state& operator=(const thread_state&) = delete;
 
   // --- entries
-  [[nodiscard]] std::uint64_t entry(std::uint32_t raw) const noexcept {
-    return __atomic_load_n(at_entry(raw), __ATOMIC_ACQUIRE);
-  }
+  [[nodiscard]] std::uint64_t entry(std::uint32_t raw) const noexcept { return load_entry(at_entry(raw)); }
 
   // --- sections
   void enter() noexcept {
@@ -143,7 +161,7 @@ class thread_state {
     at->tag = tag;
     std::uint32_t* const body = at->body();
     for (std::uint32_t i = 0; i < words; ++i) body[i] = fill;
-    __atomic_store_n(at_entry(raw), reinterpret_cast<std::uint64_t>(at), __ATOMIC_RELEASE);
+    store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at));
     ++objects_made_;
   }
 
