@@ -12,6 +12,8 @@ namespace {
 
 using situ::ref;
 
+constexpr std::uint64_t entries = situ::test::or_modelled<std::uint64_t>(1 << 22, 1 << 14);
+
 struct cell {
   std::uint64_t value;
   ref<cell> next;
@@ -36,7 +38,7 @@ std::uint64_t sum_of(situ::heap_thread& mine, ref<cell> head) {
 
 TEST_P(heap_collection, of_own_objects_keeps_what_roots_reach) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     situ::rooted<cell> kept{mine, list_of(mine, 100)};
     (void)list_of(mine, 1000);
@@ -55,7 +57,7 @@ TEST_P(heap_collection, of_own_objects_keeps_what_roots_reach) {
 
 TEST_P(heap_collection, of_own_objects_keeps_what_shared_objects_refer_to) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     situ::rooted<cell> old{mine, mine.make<cell>(1U, ref<cell>{}, ref<cell>{})};
     mine.collect_own();  // it is shared now
@@ -69,7 +71,7 @@ TEST_P(heap_collection, of_own_objects_keeps_what_shared_objects_refer_to) {
 
 TEST_P(heap_collection, of_own_objects_keeps_what_remembered_objects_refer_to) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     situ::rooted<cell> old{mine, mine.make<cell>(1U, ref<cell>{}, ref<cell>{})};
     mine.collect_own();
@@ -88,7 +90,7 @@ TEST_P(heap_collection, of_own_objects_keeps_what_remembered_objects_refer_to) {
 
 TEST_P(heap_collection, visits_the_roots_of_functions) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     std::vector<std::uint32_t> words{list_of(mine, 5).raw(), 7, 0};
     const std::size_t number = mine.add_roots([&](const situ::heap_thread::root_visitor& visit) {
@@ -109,7 +111,7 @@ TEST_P(heap_collection, visits_the_roots_of_functions) {
 // Lists from place to place: each place's root keeps what it reaches anywhere.
 TEST_P(heap_collection, of_all_places_keeps_what_any_root_reaches) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     const std::uint32_t n = situ::place_count(), here = situ::here().index();
     situ::rooted<cell> kept{mine, list_of(mine, 100)};
@@ -141,19 +143,22 @@ TEST_P(heap_collection, of_all_places_keeps_what_any_root_reaches) {
 
 TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
   run([] {
-    situ::object_heap heap{{.young_bytes = 1 << 20, .collect_after = 1 << 20}};
+    constexpr std::uint64_t objects = situ::test::or_modelled<std::uint64_t>(200'000, 16'000);
+    situ::object_heap heap{{.entries = situ::test::or_modelled<std::uint64_t>(1 << 22, 1 << 16),
+                            .young_bytes = objects * 5,
+                            .collect_after = objects * 5}};
     situ::heap_thread mine{heap};
     situ::rooted<cell> kept{mine};
-    for (std::uint64_t i = 0; i < 200'000; ++i) {
+    for (std::uint64_t i = 0; i < objects; ++i) {
       mine.safe_point();
       const ref<cell> made = mine.make<cell>(i, ref<cell>{}, ref<cell>{});
       if (i % 2 == 0) {  // a list of ten thousand at most
-        if (i % 20'000 == 0) kept = ref<cell>{};
+        if (i % (objects / 10) == 0) kept = ref<cell>{};
         mine.store(made, &cell::next, kept.get());
         kept = made;
       }
     }
-    EXPECT_GT(heap.counts().own_collections, 5U);
+    EXPECT_GT(heap.counts().own_collections, situ::test::or_modelled(5U, 1U));
     EXPECT_GE(heap.counts().collections, 1U);
     EXPECT_LT(heap.bytes_held(), 16U << 20);
     EXPECT_GT(heap.counts().longest_pause_ns, 0U);
@@ -163,7 +168,7 @@ TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
 
 TEST_P(heap_collection, makes_unchanged_objects_read_mostly) {
   run([] {
-    situ::object_heap heap{{.replicas = situ::heap_replicas::always, .read_mostly_after = 2}};
+    situ::object_heap heap{{.entries = entries, .replicas = situ::heap_replicas::always, .read_mostly_after = 2}};
     situ::heap_thread mine{heap};
     situ::rooted<cell> kept{mine, list_of(mine, 10)};
     situ::barrier();

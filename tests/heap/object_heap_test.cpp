@@ -13,6 +13,8 @@ namespace {
 
 using situ::ref;
 
+constexpr std::uint64_t entries = situ::test::or_modelled<std::uint64_t>(1 << 22, 1 << 14);
+
 struct person {
   int age;
   ref<person> mother;
@@ -24,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, object_heap, testing::ValuesIn(situ::test::all
 
 TEST_P(object_heap, keeps_fields) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     const ref<person> eve = mine.make<person>(70, ref<person>{}, 1.6);
     const ref<person> ann = mine.make<person>(40, eve, 1.75);
@@ -43,7 +45,7 @@ TEST_P(object_heap, keeps_fields) {
 
 TEST_P(object_heap, has_arrays) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     const ref<std::uint8_t[]> bytes = mine.make_array<std::uint8_t>(5);
     const ref<ref<person>[]> people = mine.make_array<ref<person>>(3);
@@ -70,7 +72,7 @@ TEST_P(object_heap, has_arrays) {
 
 TEST_P(object_heap, has_objects_larger_than_a_chunk) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     situ::rooted<std::uint64_t[]> large{mine, mine.make_array<std::uint64_t>(100'000)};
     for (std::uint32_t i = 0; i < 100'000; i += 99) mine.store(large.get(), i, std::uint64_t{i} << 20);
@@ -84,7 +86,7 @@ TEST_P(object_heap, has_objects_larger_than_a_chunk) {
 // Each place makes objects; each reads, changes and moves those of the next one.
 TEST_P(object_heap, has_homes) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     const std::uint32_t n = situ::place_count(), here = situ::here().index();
     const situ::place next{(here + 1) % n};
@@ -107,7 +109,7 @@ TEST_P(object_heap, has_homes) {
 
 TEST_P(object_heap, makes_objects_elsewhere) {
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     const std::uint8_t pairs = heap.add_layout({.name = "pair", .references = situ::heap_layout::kind::all});
     situ::heap_thread mine{heap};
     const situ::place next{(situ::here().index() + 1) % situ::place_count()};
@@ -125,7 +127,7 @@ TEST_P(object_heap, makes_objects_elsewhere) {
 
 TEST_P(object_heap, makes_objects_read_mostly_until_a_store) {
   run([] {
-    situ::object_heap heap{{.replicas = situ::heap_replicas::always}};
+    situ::object_heap heap{{.entries = entries, .replicas = situ::heap_replicas::always}};
     situ::heap_thread mine{heap};
     situ::rooted<person> made{mine, mine.make<person>(7, ref<person>{}, 1.0)};
     EXPECT_EQ(mine.make_read_mostly(made.get()), 1U);
@@ -150,7 +152,7 @@ TEST_P(object_heap, makes_objects_read_mostly_until_a_store) {
 TEST_P(object_heap, has_no_replicas_where_places_are_coherent) {
   if (situ::test::is_modelled) GTEST_SKIP() << "modelled machines may have places that are not coherent";
   run([] {
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     const ref<person> made = mine.make<person>(7, ref<person>{}, 1.0);
     EXPECT_EQ(mine.make_read_mostly(made), 0U);
@@ -161,7 +163,7 @@ TEST_P(object_heap, has_no_replicas_where_places_are_coherent) {
 
 TEST_P(object_heap, exchanges_objects) {
   run([] {
-    situ::object_heap heap{{.replicas = situ::heap_replicas::always}};
+    situ::object_heap heap{{.entries = entries, .replicas = situ::heap_replicas::always}};
     const std::uint8_t words = heap.add_layout({.name = "words", .references = situ::heap_layout::kind::all});
     situ::heap_thread mine{heap};
     const ref<> a = mine.allocate(words, 1, {}, 0x1234, 11), b = mine.allocate(words, 2, {}, 0x5678, 21);
@@ -188,7 +190,7 @@ TEST_P(object_heap, refuses_what_cannot_be) {
   run([] {
     EXPECT_THROW(situ::object_heap{{.entries = 10}}, situ::error);
     EXPECT_THROW(situ::object_heap{{.entries = std::uint64_t{1} << 40}}, situ::error);
-    situ::object_heap heap;
+    situ::object_heap heap{{.entries = entries}};
     situ::heap_thread mine{heap};
     EXPECT_THROW(mine.move(ref<>{}, situ::here()), situ::error);
     EXPECT_THROW(mine.move(ref<>{2'000'000}, situ::here()), situ::error);
