@@ -157,6 +157,10 @@ json link_json(const link& joined) {
   put_known(out, "rows", joined.rows);
   put_known(out, "width_bits", joined.width_bits);
   put_known(out, "hertz", joined.hertz);
+  put_known(out, "raw_bytes", joined.raw.bytes);
+  put_known(out, "raw_send_ns", joined.raw.send_ns);
+  put_known(out, "raw_receive_ns", joined.raw.receive_ns);
+  put_known(out, "raw_queue", joined.raw.queue);
   out.set("ends", joined.ends);
   return out;
 }

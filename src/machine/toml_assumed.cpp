@@ -85,6 +85,10 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"mispredict", form::number},
     {"walk", form::number},
     {"walk_instructions", form::number},
+    {"raw_bytes", form::number},
+    {"raw_send", form::time},
+    {"raw_receive", form::time},
+    {"raw_queue", form::number},
     {"hit", form::number},
     {"walk_cache", form::number},
 };

@@ -418,7 +418,8 @@ class reader {
   // Reads one link of all nodes of `ends`, or one of each pair of `from` and `to`.
   void read_links(const spec_table& table) {
     table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to", "topology", "columns", "rows",
-                      "width_bits", "clock", "carries", "assumed"});
+                      "width_bits", "clock", "carries", "raw_bytes", "raw_send", "raw_receive", "raw_queue",
+                      "assumed"});
     link joined;
     joined.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), link_kinds);
     joined.name = table.text("name", "");
@@ -430,6 +431,10 @@ class reader {
     joined.rows = small(table, "rows");
     joined.width_bits = small(table, "width_bits");
     joined.hertz = table.hertz("clock", 0);
+    joined.raw = {.bytes = small(table, "raw_bytes"),
+                  .send_ns = table.nanoseconds("raw_send", 0),
+                  .receive_ns = table.nanoseconds("raw_receive", 0),
+                  .queue = small(table, "raw_queue")};
     if (table.has("ends") == (table.has("from") || table.has("to")))
       table.fail(
           "", "a link has either ends = [\"...\"] (one that joins them all), or from = and to = (one for each pair)");

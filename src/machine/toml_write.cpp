@@ -272,6 +272,10 @@ class writer {
     count("rows", joined.rows);
     count("width_bits", joined.width_bits);
     if (joined.hertz > 0) out_ += fmt::format("clock = \"{}\"\n", exact_hertz(joined.hertz));
+    count("raw_bytes", joined.raw.bytes);
+    time("raw_send", joined.raw.send_ns);
+    time("raw_receive", joined.raw.receive_ns);
+    count("raw_queue", joined.raw.queue);
     std::vector<std::string> ends;
     for (std::size_t i = 0; i < joined.ends.size();) {
       if (joined.ends[i] == root_node) {

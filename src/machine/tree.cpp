@@ -359,6 +359,7 @@ std::string impossible_grid(const link& joined, const std::vector<std::pair<std:
   if (joined.shape == topology::direct) {
     if (joined.columns != 0 || joined.rows != 0 || joined.width_bits != 0 || joined.hertz != 0)
       return "columns, rows, a width and a clock are those of a mesh or a torus";
+    if (joined.raw != raw_channels{}) return "raw channels are those of a mesh or a torus";
     return "";
   }
   if (joined.columns == 0 || joined.rows == 0)
@@ -383,6 +384,8 @@ void tree_builder::add_link(link joined) {
   if (joined.ends.size() < 2) throw_error(errc::bad_argument, "a link joins two nodes or more");
   if (!(joined.latency_ns >= 0) || !std::isfinite(joined.latency_ns))
     throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  check_figure(joined.raw.send_ns);
+  check_figure(joined.raw.receive_ns);
   std::set<node_id> seen;
   for (const node_id end : joined.ends) {
     if (end >= nodes_.size()) throw_error(errc::bad_argument, "a link names nodes that were added");

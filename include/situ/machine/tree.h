@@ -296,6 +296,16 @@ struct path {
 };
 
 // An interconnect, or a link between two memories. Zero means unknown.
+// The raw channels of a grid: messages that a core itself puts into the network. Zero bytes: it has none.
+struct raw_channels {
+  std::uint32_t bytes = 0;  // of a message, at most
+  double send_ns = 0;       // the sender's time for a message
+  double receive_ns = 0;    // the receiver's
+  std::uint32_t queue = 0;  // messages for a tile, on their way or arrived, for which there is room
+
+  friend bool operator==(const raw_channels&, const raw_channels&) = default;
+};
+
 struct link {
   link_kind kind = link_kind::coherent;
   std::string name;             // "HyperTransport", "PCIe 3.0 x16"
@@ -308,6 +318,7 @@ struct link {
   std::uint32_t rows = 0;          // of a grid; 0 otherwise
   std::uint32_t width_bits = 0;    // of a grid: bits that a hop carries in a cycle of its clock
   std::uint64_t hertz = 0;         // of a grid
+  raw_channels raw;                // of a grid
 
   friend bool operator==(const link&, const link&) = default;
 };

@@ -92,6 +92,11 @@ void situ_model_flush_all() noexcept;
 void situ_model_home_pages(const void* begin, std::size_t bytes, std::uint32_t place) noexcept;
 void situ_model_share_pages(const void* begin, std::size_t bytes) noexcept;
 
+// base/detail/raw_channel.h
+void situ_model_raw_send(std::uint32_t place, const void* words, std::size_t bytes) noexcept;
+std::size_t situ_model_raw_receive(void* words, std::size_t bytes) noexcept;
+[[nodiscard]] bool situ_model_has_raw_channels() noexcept;
+
 // situ/model/region.h
 void situ_model_region_begin(const char* name) noexcept;
 void situ_model_region_end(const char* name) noexcept;

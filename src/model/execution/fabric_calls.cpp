@@ -181,10 +181,12 @@ void situ_model_flush_all() noexcept {
 }
 
 void situ_model_home_pages(const void* begin, std::size_t bytes, std::uint32_t place) noexcept {
+  if (the_engine == nullptr) return;
   const std::uint32_t tile = the_engine->tile_of_place(place);
   home_pages(begin, bytes, tile, __builtin_return_address(0));
 }
 void situ_model_share_pages(const void* begin, std::size_t bytes) noexcept {
+  if (the_engine == nullptr) return;
   home_pages(begin, bytes, none, __builtin_return_address(0));
 }
 

@@ -99,10 +99,26 @@ class spec_maker {
               .period = period_of(joined.hertz),
               .hop_time = from_ns(joined.latency_ns)};
       if (!is_control) mesh_ends_ = joined.ends;
+      if (joined.raw != machine::raw_channels{}) read_raw_channels(joined);
     }
     if (spec_.control.columns > 0 &&
         (spec_.control.columns != spec_.mesh.columns || spec_.control.rows != spec_.mesh.rows))
       fail(machine::root_node, "the network for messages has the columns and rows of the mesh beside it");
+  }
+
+  void read_raw_channels(const machine::link& of) {
+    const node_id end = of.ends.front();
+    if (spec_.raw.bytes > 0)
+      fail(end, "one network has raw channels, that for messages; remove raw_bytes of the other");
+    if (of.raw.bytes == 0 || of.raw.send_ns <= 0 || of.raw.receive_ns <= 0 || of.raw.queue == 0)
+      fail(end, "raw channels need all of raw_bytes, raw_send, raw_receive and raw_queue");
+    if (of.raw.bytes > raw_channel_spec::most_bytes)
+      fail(end,
+           fmt::format("raw_bytes = {} cannot be; at most {} are allowed", of.raw.bytes, raw_channel_spec::most_bytes));
+    spec_.raw = {.bytes = of.raw.bytes,
+                 .send_time = from_ns(of.raw.send_ns),
+                 .receive_time = from_ns(of.raw.receive_ns),
+                 .queue = of.raw.queue};
   }
 
   void find_tiles() {

@@ -164,6 +164,15 @@ struct mesh_spec {
   time_ps hop_time = 0;          // time of a packet's head from router to router
 };
 
+// The raw channels of the network for messages; bytes is 0 if there are none.
+struct raw_channel_spec {
+  static constexpr std::uint32_t most_bytes = 256;
+  std::uint32_t bytes = 0;   // of a message, at most
+  time_ps send_time = 0;     // of the sender, for a message
+  time_ps receive_time = 0;  // of the receiver
+  std::uint32_t queue = 0;   // messages for a tile, on their way or arrived
+};
+
 // A device of the tree, which works next to the cores.
 struct accelerator_spec {
   std::string name;  // "graph copy unit 0"
@@ -187,7 +196,8 @@ struct machine_spec {
   std::vector<memory_spec> memories;
   std::vector<side_cache_spec> side_caches;
   mesh_spec mesh;
-  mesh_spec control;  // for messages alone, with equal columns and rows; if absent, `mesh` carries messages
+  mesh_spec control;     // for messages alone, with equal columns and rows; if absent, `mesh` carries messages
+  raw_channel_spec raw;  // of the one that carries messages
   std::vector<accelerator_spec> accelerators;
   std::vector<machine::assumption> assumed;        // figures of the file without a source; empty without a file
   std::shared_ptr<const machine::tree> described;  // what `node` is a node of; null if the specification has no tree

@@ -154,6 +154,9 @@ class modelled_machine {
   // Sends work to another tile: `bytes` of arguments into the tile's local memory. Returns when the bytes have arrived;
   // the core is free once the adapter has taken them (adapter_time).
   time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
+  // Sends a raw message (spec().raw) whose sender is done at `now`: its last flit enters the network then. Returns when it
+  // has arrived. Neither adapters nor memories take part. Throws bad_argument if there is no such tile.
+  time_ps send_raw(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
   // Copies bytes between two memories past the caches, by the adapter of the core's tile. Returns when the last byte
   // has arrived; the core need not wait. Throws bad_argument for an address outside all ranges.
   time_ps dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes, time_ps now);

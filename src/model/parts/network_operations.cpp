@@ -101,6 +101,23 @@ time_ps modelled_machine::send(std::uint32_t core, std::uint32_t target_tile, st
   return arrived;
 }
 
+time_ps modelled_machine::send_raw(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) {
+  impl& m = *impl_;
+  if (target_tile >= m.tiles.size())
+    throw_error(errc::bad_argument,
+                fmt::format("there is no tile {}; the last is {}", target_tile, m.tiles.size() - 1));
+  impl::tile_state& own = m.tiles[m.cores[core].tile];
+  const mesh_spec& its = m.control ? m.spec.control : m.spec.mesh;
+  mesh* const over = m.control ? &*m.control : m.network ? &*m.network : nullptr;
+  time_ps arrived = now;
+  if (over != nullptr && target_tile != m.cores[core].tile) {
+    const time_ps begin = now - std::min(now, over->flits(bytes) * its.period);
+    arrived = over->send(own.at, m.tiles[target_tile].at, bytes, begin);
+  }
+  own.adapter.count(network_adapter::operation::message, bytes, now, arrived);
+  return arrived;
+}
+
 // Begins a transfer packet by packet: each packet is read when the previous one has been read, and written when it has
 // arrived. The order and each packet pass through the adapters of the places that they leave and reach, if these
 // differ.
