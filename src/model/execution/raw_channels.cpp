@@ -1,11 +1,12 @@
 // Raw channels (base/detail/raw_channel.h): messages of a few words from core to core, past the memories.
 //
-// 1. A message takes the sender `raw_send` of the machine's file, which include the reads of its words; those that miss
-//    take longer. Its last flit enters the network at the end of that time.
-// 2. The receiver waits until the message has arrived, and then takes `raw_receive`, which include the writes of the words.
-// 3. A tile's queue holds `raw_queue` messages, including those on their way. A sender waits for room, and learns of it
+// 1. A message takes the sender `raw_send` of the machine's file. Its last flit enters the network at the end of that time.
+// 2. The receiver waits until the message has arrived, and then takes `raw_receive`.
+// 3. Words come from registers, and go to registers: these times are all that they cost. The program's own accesses to the
+//    memory that holds them here are priced as any others.
+// 4. A tile's queue holds `raw_queue` messages, including those on their way. A sender waits for room, and learns of it
 //    when the receiver takes a message: the way back of that news takes no time.
-// 4. Messages of one tile to another arrive in order; a tile's threads take the messages for it in order of arrival.
+// 5. Messages of one tile to another arrive in order; a tile's threads take the messages for it in order of arrival.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -21,7 +22,6 @@
 #include "model/execution/calls.h"
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
-#include "model/execution/memory_calls.h"
 #include "model/parts/modelled_machine.h"
 
 namespace situ::model {
@@ -60,6 +60,13 @@ modelled_machine& machine_for(const char* what) {
   return *parts;
 }
 
+// Other tiles may see other bytes of a segment: words that move past the caches have no place there.
+void check_place(const void* words, std::size_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(words);
+  if (watched.holds(at) || watched.holds(at + bytes - 1))
+    give_up("the words of a raw message lie in a segment, whose coherence is checked; copy them to a variable");
+}
+
 void send(std::uint32_t tile, const void* words, std::uint32_t bytes) {
   modelled_machine& machine = *the_engine->machine().parts();
   const raw_channel_spec& of = machine.spec().raw;
@@ -69,15 +76,13 @@ void send(std::uint32_t tile, const void* words, std::uint32_t bytes) {
     the_engine->take_turn();
   }
   ++to.taken;
-  const time_ps begin = running->clock;
-  touch_range(words, bytes, false);
   raw_message message{.bytes = bytes};
   time_ps arrival = 0;
   {
     core& c = *running;
     const outside_time scope;
     std::memcpy(message.words.data(), words, bytes);
-    c.clock = std::max(c.clock, begin + of.send_time);
+    c.clock += of.send_time;
     time_ps& last = to.last_arrival[c.tile];
     arrival = last = std::max(last, machine.send_raw(c.index, tile, bytes, c.clock));
   }
@@ -101,13 +106,11 @@ std::size_t receive(void* words, std::size_t bytes) {
   }
   if (message.bytes > bytes)
     give_up_with(fmt::format("a raw message of {} bytes is received into {}", message.bytes, bytes));
-  const time_ps begin = running->clock;
-  touch_range(words, message.bytes, true);
   core& c = *running;
   {
     const outside_time scope;
     std::memcpy(words, message.words.data(), message.bytes);
-    c.clock = std::max(c.clock, begin + the_engine->machine().parts()->spec().raw.receive_time);
+    c.clock += the_engine->machine().parts()->spec().raw.receive_time;
   }
   --from.taken;
   the_engine->wake_at(&from.taken, 1, c.clock);
@@ -124,12 +127,14 @@ extern "C" {
 void situ_model_raw_send(std::uint32_t place, const void* words, std::size_t bytes) noexcept {
   const std::uint32_t most = machine_for("sent").spec().raw.bytes;
   if (bytes == 0 || bytes > most) give_up_with(fmt::format("a raw message has 1 to {} bytes, and not {}", most, bytes));
+  check_place(words, bytes);
   the_engine->take_turn();
   send(the_engine->tile_of_place(place), words, static_cast<std::uint32_t>(bytes));
 }
 
 std::size_t situ_model_raw_receive(void* words, std::size_t bytes) noexcept {
   (void)machine_for("received");
+  if (bytes > 0) check_place(words, bytes);
   the_engine->take_turn();
   return receive(words, bytes);
 }

@@ -2,6 +2,9 @@
 // takes from it, past all memories (the TILE64's user dynamic network). A machine's file says whether the machine has
 // them, and what they cost: raw_bytes, raw_send, raw_receive and raw_queue of its network for messages.
 //
+// The words are those of registers: the memory that holds them here is not accessed in modelled time. It is no memory that
+// other places access, such as a local variable; a run that checks coherence ends if it lies in a segment.
+//
 // Declares nothing in a native build: what stands for a raw channel there is the caller's own.
 #pragma once
 
