@@ -193,8 +193,11 @@ void heap_core::make_ordinary(thread_state& by, std::uint32_t raw) {
 void heap_core::exchange(thread_state& by, std::uint32_t a, std::uint32_t b, std::uint16_t tag_bits_that_stay) {
   check_outside(by, "an exchange of objects");
   if (a == b) return;
+  // Out of young chunks: their thread finds what others share in them by the entries that it has claimed itself.
   for (const std::uint32_t each : {a, b})
-    if ((checked_entry(ref<>{each}) & entry_is_shared) == 0) share(by, each);
+    if (const std::uint64_t its = checked_entry(ref<>{each});
+        (its & entry_is_shared) == 0 || chunk_of(object_of_entry(its))->is_young)
+      relocate(by, {&each, 1}, {0, chunk_kind::ordinary}, true);
   const auto try_both = [&]() -> std::uint32_t {  // returns the reference whose object another one moves, or 0
     marked_entries marked{here_};
     if (!marked.mark(at_entry(a))) return a;

@@ -2,6 +2,7 @@
 // thread remembers. What its roots reach is copied to the chunks of its place, and is shared from then on; the rest is
 // dead. Objects that became shared while they were young are moved by the protocol of moves, since others may use them.
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "heap/heap_core.h"
@@ -29,7 +30,6 @@ class own_collection {
     core_.relocate(of_, shared_while_young_, {core_.here_, chunk_kind::ordinary});
     lock_.lock();
     empty_chunks();
-    keep_runs();
   }
 
  private:
@@ -48,6 +48,7 @@ class own_collection {
     if (core_.must_publish_entries()) published_.emplace_back(reinterpret_cast<std::uint64_t>(core_.at_entry(word)), 8);
     ++survivors_;
     survived_bytes_ += bytes;
+    if (now != old) kept_bytes_ += bytes;
     to_do_.push_back(now);
   }
 
@@ -69,51 +70,64 @@ class own_collection {
     }
   }
 
-  // Frees the entries of dead objects, and finds those that others share.
+  // Frees the entries of dead objects, and finds young objects that others share. Every entry of a young object is in one
+  // of the runs that the thread has claimed since its last collection, as exchange() takes objects out of young chunks
+  // first: so no header of a dead object is read.
   void sweep() {
-    const auto look = [this](heap_object& each) {
-      const std::uint64_t its = core_.entry(each.self);
-      if (object_of_entry(its) != &each) return;
+    sweep_large();
+    std::vector<thread_state::rest::entry_run> kept;
+    for (std::size_t i = 0; i < its_.runs.size(); ++i) {
+      const thread_state::rest::entry_run& run = its_.runs[i];
+      // Keeps the runs of which a quarter is free; a collection of all places finds what is free in the others.
+      if (i >= its_.runs_looked_through || sweep_run(run) >= (run.end - run.begin) / 8) kept.push_back(run);
+    }
+    its_.runs = std::move(kept);
+    its_.runs_looked_through = 0;
+    of_.entry_at_ = of_.entry_end_ = 0;
+  }
+  // Returns how many of its entries are free now.
+  std::uint32_t sweep_run(const thread_state::rest::entry_run& run) {
+    std::uint32_t free = 0;
+    for (std::uint32_t raw = run.begin; raw != run.end; raw += 2) {
+      std::uint64_t* const entry = core_.at_entry(raw);
+      const std::uint64_t its = load_entry(entry);
       if ((its & entry_is_shared) == 0) {
-        store_entry(core_.at_entry(each.self), std::uint64_t{0});
+        ++free;
+        if (its == 0) continue;
+        store_entry(entry, std::uint64_t{0});
         ++freed_;
-        core_.counts_.bytes_freed += object_bytes(each.words);
-      } else if (!chunk_of(&each)->is_large()) {
-        shared_while_young_.push_back(each.self);
+      } else if (const heap_object* const object = object_of_entry(its); chunk_of(object)->is_young) {
+        shared_while_young_.push_back(raw);
+        kept_bytes_ += object_bytes(object->words);
       }
-    };
-    for (heap_chunk* const each : its_.young) each_object(*each, look);
+    }
+    return free;
+  }
+  void sweep_large() {
     for (heap_chunk* const each : its_.large) {
-      auto* const object = reinterpret_cast<heap_object*>(each->first());
-      const std::uint64_t freed_before = freed_;
-      look(*object);
-      if (freed_ != freed_before && each->home == core_.here_) dead_.push_back(each);
+      const auto* const object = reinterpret_cast<const heap_object*>(each->first());
+      const std::uint64_t its = core_.entry(object->self);
+      if (object_of_entry(its) != object || (its & entry_is_shared) != 0) continue;
+      store_entry(core_.at_entry(object->self), std::uint64_t{0});
+      ++freed_;
+      core_.counts_.bytes_freed += object_bytes(object->words);
+      if (each->home == core_.here_) dead_.push_back(each);
     }
     its_.large.clear();
   }
 
   // Keeps the young chunks for the thread's next objects.
   void empty_chunks() {
+    std::uint64_t bytes = 0;
     for (heap_chunk* const each : its_.young) {
+      bytes += static_cast<std::uint64_t>(each->top - each->first());
       each->top = each->first();
       its_.reserve.push_back(each);
     }
+    core_.counts_.bytes_freed += bytes - kept_bytes_;
     its_.young.clear();
     its_.young_bytes = 0;
     for (heap_chunk* const each : dead_) core_.retire(each);
-  }
-
-  // Keeps the runs of which a quarter is free; a collection of all places finds what is free in the others.
-  void keep_runs() {
-    std::vector<thread_state::rest::entry_run> kept;
-    for (const thread_state::rest::entry_run& run : its_.runs) {
-      std::uint32_t free = 0;
-      for (std::uint32_t raw = run.begin; raw != run.end; raw += 2) free += *core_.at_entry(raw) == 0 ? 1 : 0;
-      if (free >= (run.end - run.begin) / 8) kept.push_back(run);
-    }
-    its_.runs = std::move(kept);
-    its_.runs_looked_through = 0;
-    of_.entry_at_ = of_.entry_end_ = 0;
   }
 
   heap_core& core_;
@@ -126,6 +140,7 @@ class own_collection {
   std::vector<heap_chunk*> dead_;
   std::uint64_t survivors_ = 0;
   std::uint64_t survived_bytes_ = 0;
+  std::uint64_t kept_bytes_ = 0;  // of young chunks
   std::uint64_t freed_ = 0;
 };
 

@@ -110,7 +110,7 @@ class object_heap {
   // Adds a layout that is made at run time, and returns its number. Every place adds the same layouts in the same order,
   // before it uses objects of them. Throws bad_argument for the 129th. cost: a copy.
   std::uint8_t add_layout(heap_layout layout);
-  // Returns the layout of objects of type T; the first call adds it. cost: an array's element, after the first time.
+  // Returns the layout of objects of type T; the first call adds it. cost: a lock, and a look at the types before it.
   template <class T>
   [[nodiscard]] std::uint8_t layout_of();
 
@@ -332,11 +332,9 @@ std::uint8_t object_heap::layout_of() {
 
 template <class T, class... Values>
 ref<T> heap_thread::make(Values&&... values) {
-  constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
-  const ref<> made = allocate(heap_->layout_of<T>(), words, {}, 0);
-  T* const at = reinterpret_cast<T*>(detail::object_of_entry(state_.entry(made.raw()))->bytes());
-  *at = T{std::forward<Values>(values)...};
-  return ref_cast<T>(made);
+  const T value{std::forward<Values>(values)...};
+  const std::uint8_t layout = state_.layout_of(detail::type_key<T>(), [] { return detail::make_layout<T>(); });
+  return ref_cast<T>(state_.make_object(layout, value));
 }
 
 template <class T>

@@ -8,9 +8,11 @@
 #include <situ/heap/detail/heap_object.h>
 #include <situ/heap/layout.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -151,18 +153,31 @@ class thread_state {
     begin_object(take(object_bytes(words)), raw, layout, words, type, tag, fill);
     return ref<>{raw};
   }
+  // The same with a copy of a value as its words.
+  template <class T>
+  [[nodiscard]] ref<> make_object(std::uint8_t layout, const T& value) {
+    constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
+    const std::uint32_t raw = claim_entry();
+    heap_object* const at = take(object_bytes(words));
+    set_header(at, raw, layout, words, 0, 0);
+    if constexpr (sizeof(T) % 4 != 0) at->body()[words - 1] = 0;
+    std::memcpy(at->bytes(), &value, sizeof(T));
+    publish(at, raw);
+    return ref<>{raw};
+  }
   void begin_object(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words, std::uint32_t type,
                     std::uint16_t tag, std::uint32_t fill) noexcept {
-    at->self = raw;
-    at->words = words;
-    at->type = type;
-    at->layout = layout;
-    at->age = 0;
-    at->tag = tag;
+    set_header(at, raw, layout, words, type, tag);
     std::uint32_t* const body = at->body();
     for (std::uint32_t i = 0; i < words; ++i) body[i] = fill;
-    store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at));
-    ++objects_made_;
+    publish(at, raw);
+  }
+  // Returns the number of a type's layout, which the thread remembers after the first call. `make` makes the layout.
+  [[nodiscard]] std::uint8_t layout_of(std::uint64_t key, heap_layout (*make)()) {
+    known_layout& known = known_layouts_[key % known_layouts_.size()];
+    if (known.key != key) [[unlikely]]
+      known = {key, layout_of_type(*core_, key, make)};
+    return known.number;
   }
 
   // --- collections
@@ -187,6 +202,19 @@ class thread_state {
 
   [[nodiscard]] std::uint64_t* at_entry(std::uint32_t raw) const noexcept {
     return reinterpret_cast<std::uint64_t*>(table_ + std::size_t{raw} * 4);
+  }
+  static void set_header(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words,
+                         std::uint32_t type, std::uint16_t tag) noexcept {
+    at->self = raw;
+    at->words = words;
+    at->type = type;
+    at->layout = layout;
+    at->age = 0;
+    at->tag = tag;
+  }
+  void publish(heap_object* at, std::uint32_t raw) noexcept {
+    store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at));
+    ++objects_made_;
   }
   // A free entry of the run that the thread has claimed: found by a sweep in order, since a shuffled list of free
   // entries would miss the cache at each of them.
@@ -213,6 +241,11 @@ class thread_state {
   std::vector<std::uint32_t> roots_;  // 1: unused
   heap_core* core_;
   std::unique_ptr<rest> rest_;
+  struct known_layout {
+    std::uint64_t key = 0;  // of the type; 0: none
+    std::uint8_t number = 0;
+  };
+  std::array<known_layout, 32> known_layouts_{};  // by the type's key
 };
 
 }  // namespace situ::detail
