@@ -51,7 +51,7 @@ namespace situ {
 // Where places without coherent caches keep the entries of the table.
 enum class heap_table : std::uint8_t {
   homed,       // an entry is cached by the place that made it alone; others read it over the network
-  replicated,  // each place caches the entries that it uses; a move makes all of them drop it
+  replicated,  // each place caches the entries that it uses; to share or to move an object takes rounds
 };
 // When objects become read-mostly.
 enum class heap_replicas : std::uint8_t {
