@@ -39,12 +39,15 @@ TEST(ModelCounters, EveryCounterHasARow) {
   const struct {
     std::string machine;
     std::vector<std::string> options;
+    std::string program = "model_walk";
+    std::vector<std::string> arguments = {"2000", "1"};
   } runs[] = {{machines + "nemesys-4x4.toml", {}},
               {machines + "host.toml", {}},
               {machines + "knl-7210-cache.toml", {}},
+              {machines + "tile64.toml", {"--places", "2"}, "model_homed_pages", {}},
               {walking, {"--set", "l1d.victim_lines=4"}}};
-  for (const auto& [machine, options] : runs) {
-    const situ::test::modelled_run run = situ::test::run_on(machine, options, "model_walk", {"2000", "1"});
+  for (const auto& [machine, options, program, arguments] : runs) {
+    const situ::test::modelled_run run = situ::test::run_on(machine, options, program, arguments);
     ASSERT_EQ(run.result.exit_code, 0) << machine << run.result.err;
     const json& report = run.report;
     for (const char* list : {"parts", "cores"})

@@ -1,7 +1,7 @@
-// Two places write and read two pages: one that is homed at place 1, without further calls, and a user-managed one, whose
-// lines the reader invalidates and the writer writes back. "forgotten" leaves the write-back out. "shared" makes the
-// homed page user-managed in between, and hands it over as such. Prints whether each place has read what the other wrote.
-// The places meet by an atomic word: situ::barrier() would write everything back.
+// Two places write and read two pages: one that is homed at place 1, without further calls, and a user-managed one,
+// whose lines the reader invalidates and the writer writes back. "forgotten" leaves the write-back out. "shared" makes
+// the homed page user-managed in between, and hands it over as such. Prints whether each place has read what the other
+// wrote. The places meet by an atomic word: situ::barrier() would write everything back.
 #include <situ/base/detail/coherence.h>
 #include <situ/situ.h>
 

@@ -142,7 +142,8 @@ std::uint64_t to_memory(std::uint32_t tile) { return tile % 2 + 2 - tile / 2; }
 time_ps of_remote_hit(std::uint32_t tile, std::uint32_t home) {
   return (4 * 6 + 2 * 2 + 8 + 2 * hops(tile, home)) * ns;
 }
-// The same way to the home; from there 2 flits to the memory (29, an adapter of 1 before and after); 2 flits to the asker.
+// The same way to the home; from there 2 flits to the memory (29, an adapter of 1 before and after); 2 flits to the
+// asker.
 time_ps of_remote_miss(std::uint32_t tile, std::uint32_t home) {
   return (6 + 2 + hops(tile, home) + 6 + 8 + 6 + 2 + to_memory(home) + 1 + 29 + 1 + 2 + to_memory(tile) + 6) * ns;
 }
@@ -275,7 +276,7 @@ TEST(HomedPages, WhatCannotBeAHomeIsRefused) {
   EXPECT_FALSE(coherent.is_homed(0, 0));
 }
 
-// --- a plain reference ---------------------------------------------------------------------------------------------------
+// --- a plain reference
 
 // Lines of a cache of 2 ways, the last used first, and whether they are dirty.
 class lines_of {

@@ -1,7 +1,7 @@
-// Messages of ten words by raw channels, and what they cost. Place 0 sends, place 1 receives. "order": 100 messages, each
-// received at once; prints whether all came in order. "times": prints the cycles of a send (0), of a receive of a message
-// that has arrived (1), and of both, with the way, if the receiver waits (2). "full": place 1 takes
-// nothing for 100 us; prints whether the sender waited, and for which message first. "alone": receives what nobody sends.
+// Messages of ten words by raw channels, and what they cost. Place 0 sends, place 1 receives. "order": 100 messages,
+// each received at once; prints whether all came in order. "times": prints the cycles of a send (0), of a receive of a
+// message that has arrived (1), and of both, with the way, if the receiver waits (2). "full": place 1 takes nothing for
+// 100 us; prints whether the sender waited, and for which message first. "alone": receives what nobody sends.
 #include <situ/base/detail/raw_channel.h>
 #include <situ/situ.h>
 

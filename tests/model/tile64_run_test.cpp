@@ -56,7 +56,7 @@ TEST(Tile64Run, HomedPagesNeedNoCallsAndUserManagedOnesDo) {
   EXPECT_LT(sum_of(shared.report, "homed_reads"), sum_of(right.report, "homed_reads") / 2);
 }
 
-// What a report asks for changes nothing; neither does functional warming stop a program with homed pages.
+// Reports and traces change no times.
 TEST(Tile64Run, HomedPagesGoWithReportsAndTraces) {
   const modelled_run plain = run({}, "model_homed_pages", {});
   const modelled_run objects = run({"--objects"}, "model_homed_pages", {});

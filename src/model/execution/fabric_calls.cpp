@@ -56,7 +56,8 @@ void of_the_caches(void* code, Operation operation) {
   });
 }
 
-// Homes pages at a tile, or at none. Code outside of modelled time, and a device, may do so, too: they wait for nothing.
+// Homes pages at a tile, or at none. Code outside of modelled time, and a device, may do so, too: they wait for
+// nothing.
 void home_pages(const void* begin, std::size_t bytes, std::uint32_t tile, void* code) {
   constexpr std::uintptr_t page = memory_rooms::page_bytes;
   const auto at = reinterpret_cast<std::uintptr_t>(begin);

@@ -1,9 +1,10 @@
 // Raw channels (base/detail/raw_channel.h): messages of a few words from core to core, past the memories.
 //
-// 1. A message takes the sender `raw_send` of the machine's file. Its last flit enters the network at the end of that time.
+// 1. A message takes the sender `raw_send` of the machine's file. Its last flit enters the network at the end of that
+//    time.
 // 2. The receiver waits until the message has arrived, and then takes `raw_receive`.
-// 3. Words come from registers, and go to registers: these times are all that they cost. The program's own accesses to the
-//    memory that holds them here are priced as any others.
+// 3. Words come from registers, and go to registers: these times are all that they cost. The program's own accesses to
+//    the memory that holds them here are priced as any others.
 // 4. A tile's queue holds `raw_queue` messages, including those on their way. A sender waits for room, and learns of it
 //    when the receiver takes a message: the way back of that news takes no time.
 // 5. Messages of one tile to another arrive in order; a tile's threads take the messages for it in order of arrival.

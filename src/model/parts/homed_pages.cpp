@@ -4,12 +4,12 @@
 // 1. A request goes through the asker's adapter, over the mesh and through the home's adapter, and is looked up in the
 //    home's outermost cache. If that has the line, it answers: the way back takes the same parts.
 // 2. On a miss the home requests the line from its memory. For a read the memory sends the accessed bytes to the asker
-//    directly, ahead of the line that it sends to the home (assumed: only so the paper's figures for memory agree, 69 to
-//    88 cycles for the home itself and about 80 for other tiles). A write is answered when the line is at the home.
+//    directly, ahead of the line that it sends to the home (assumed: only so the paper's figures for memory agree, 69
+//    to 88 cycles for the home itself and about 80 for other tiles). A write is answered when the line is at the home.
 // 3. Caches in front of the home's outermost one give it their dirty bytes first, and lose a line that is written or
 //    changed by an atomic.
-// 4. An atomic is carried out in the home's outermost cache, also for the home's own cores: as a read and a write there,
-//    or as one of them (an atomic load or store).
+// 4. An atomic is carried out in the home's outermost cache, also for the home's own cores: as a read and a write
+//    there, or as one of them (an atomic load or store).
 // 5. An access across lines is several, as for caches (modelled_machine::access).
 //
 // docs/design/model.md works through a sum.
@@ -43,8 +43,8 @@ void modelled_machine::impl::take_inner_of_home(cache_state& outermost, std::uin
   }
 }
 
-// Requests a line of memory for the home: `done` is when it is there. `asks`: the tile that the memory sends `bytes` of it
-// to, ahead of the line; `there` is when they have arrived.
+// Requests a line of memory for the home: `done` is when it is there. `asks`: the tile that the memory sends `bytes` of
+// it to, ahead of the line; `there` is when they have arrived.
 modelled_machine::impl::served_at_home modelled_machine::impl::fetch_for_home(std::uint32_t asks, const home& where,
                                                                               std::uint64_t line,
                                                                               std::uint32_t line_bytes,
@@ -74,8 +74,8 @@ modelled_machine::impl::served_at_home modelled_machine::impl::fetch_for_home(st
   return made;
 }
 
-// Serves a request that has reached the home. An atomic that reads and writes is served as a read by the home itself, and
-// then as a write.
+// Serves a request that has reached the home. An atomic that reads and writes is served as a read by the home itself,
+// and then as a write.
 modelled_machine::impl::served_at_home modelled_machine::impl::serve_at_home(std::uint32_t asks, const home& where,
                                                                              std::uint64_t address, std::uint32_t bytes,
                                                                              access_kind kind, time_ps now) {
@@ -170,7 +170,7 @@ time_ps modelled_machine::impl::operate_on_lines(std::uint32_t tile, std::uint64
     if (drops || state.dirty) done = std::max(done, operate_on_line(tile, outermost, line, state, true, drops, now));
   });
   if (!drops) return done;
-  for (cache_state* each : tiles[tile].used_caches)  // what is left: lines of instructions
+  for (cache_state* each : tiles[tile].used_caches)  // lines of instructions are left
     each->tags.for_each(each->tags.line_of(begin), each->tags.line_of(end - 1), [&](std::uint64_t line, line_state) {
       each->tags.drop(line);
       ++each->invalidations;
@@ -178,7 +178,8 @@ time_ps modelled_machine::impl::operate_on_lines(std::uint32_t tile, std::uint64
   return done;
 }
 
-// Brings homed bytes to memory before an access past the caches, or takes them from the home's caches before such a write.
+// Brings homed bytes to memory before an access past the caches, or takes them from the home's caches before such a
+// write.
 time_ps modelled_machine::impl::settle_homed(std::uint64_t begin, std::uint64_t bytes, bool drops, time_ps now) {
   time_ps done = now;
   homes.for_each(begin, begin + bytes, [&](const page_homes::range& part) {

@@ -82,12 +82,13 @@ class modelled_machine {
 
   // Homes the lines of [begin, end) at a tile: from now on only the caches of that tile hold them, and other tiles read
   // and write them there, access by access (homed_pages.cpp). `tile` == none makes them user-managed again, as all
-  // ranges are at first: each tile caches them. The lines leave all caches, dirty ones to memory, from `now` on; returns
-  // when the last one is there. A range in a tile's own memory, or that is not cacheable, stays as it is. A machine whose
-  // caches are all coherent takes no notice. Throws bad_argument if the range is empty or not of whole lines, or if there
-  // is no such tile, or its cores share no outermost cache.
+  // ranges are at first: each tile caches them. The lines leave all caches, dirty ones to memory, from `now` on;
+  // returns when the last one is there. A range in a tile's own memory, or that is not cacheable, stays as it is. A
+  // machine whose caches are all coherent takes no notice. Throws bad_argument if the range is empty or not of whole
+  // lines, or if there is no such tile, or its cores share no outermost cache.
   time_ps home_range(std::uint64_t begin, std::uint64_t end, std::uint32_t tile, time_ps now);
-  // Returns whether an address that a tile accesses is homed, at this tile or at another one. Throws as memory_of() does.
+  // Returns whether an address that a tile accesses is homed, at this tile or at another one. Throws as memory_of()
+  // does.
   [[nodiscard]] bool is_homed(std::uint64_t address, std::uint32_t tile) const;
   // Makes [begin, end) user-managed as home_range() does, but forgets the lines of what was homed, as forget() does.
   void forget_homes(std::uint64_t begin, std::uint64_t end);
@@ -154,8 +155,8 @@ class modelled_machine {
   // Sends work to another tile: `bytes` of arguments into the tile's local memory. Returns when the bytes have arrived;
   // the core is free once the adapter has taken them (adapter_time).
   time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
-  // Sends a raw message (spec().raw) whose sender is done at `now`: its last flit enters the network then. Returns when it
-  // has arrived. Neither adapters nor memories take part. Throws bad_argument if there is no such tile.
+  // Sends a raw message (spec().raw) whose sender is done at `now`: its last flit enters the network then. Returns when
+  // it has arrived. Neither adapters nor memories take part. Throws bad_argument if there is no such tile.
   time_ps send_raw(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
   // Copies bytes between two memories past the caches, by the adapter of the core's tile. Returns when the last byte
   // has arrived; the core need not wait. Throws bad_argument for an address outside all ranges.
@@ -189,8 +190,8 @@ class modelled_machine {
   time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
                         std::optional<access_times> own = {});
 
-  // Models a request that reaches a memory from nowhere: a trace's. Returns when its last byte is done. pre: there is such
-  // a memory, and bytes > 0.
+  // Models a request that reaches a memory from nowhere: a trace's. Returns when its last byte is done. pre: there is
+  // such a memory, and bytes > 0.
   time_ps memory_request(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now);
 
   // --- for units next to the outermost cache of a tile: their accesses pass neither a first cache nor a bus
@@ -223,8 +224,9 @@ class modelled_machine {
   // And that of requests that reach the memories (memory_observer.h). Without one an access takes no instruction more.
   void observe_memories(memory_observer* observer) noexcept;
 
-  // Append the contents of all caches, TLBs and prefetchers to words, and take such contents over. state_hash() is equal
-  // for machines that can take over each other's contents. load_state() throws bad_file if there are too few words.
+  // Append the contents of all caches, TLBs and prefetchers to words, and take such contents over. state_hash() is
+  // equal for machines that can take over each other's contents. load_state() throws bad_file if there are too few
+  // words.
   [[nodiscard]] std::uint64_t state_hash() const;
   void save_state(state_words& to) const;
   void load_state(state_reader& from);

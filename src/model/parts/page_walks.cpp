@@ -1,11 +1,11 @@
 // The translation of an access's address: TLBs, the second level behind them, and walks through the page table.
 //
-// 1. A walk takes the first level's fixed time, or, with page_walks = "through_caches", the time of its reads of entries
-//    (page_tables.h), one after the other, from the highest level down to that of the page. The reads go through the
-//    core's data caches as its own reads do: they fill these caches, take their miss registers, and are counted as
-//    walk_hits and walk_misses, not among the program's accesses. They train no prefetcher.
-// 2. With walk_instructions, walks are the core's own instructions: they take the same fixed time, and the core retires so
-//    many of them. `walk` is their whole time, reads of the page table included.
+// 1. A walk takes the first level's fixed time, or, with page_walks = "through_caches", the time of its reads of
+//    entries (page_tables.h), one after the other, from the highest level down to that of the page. The reads go
+//    through the core's data caches as its own reads do: they fill these caches, take their miss registers, and are
+//    counted as walk_hits and walk_misses, not among the program's accesses. They train no prefetcher.
+// 2. With walk_instructions, walks are the core's own instructions: they take the same fixed time, and the core retires
+//    so many of them. `walk` is their whole time, reads of the page table included.
 // 3. Entries of the levels above that of the page are taken from the core's page-walk cache, if it has one.
 #include "model/parts/machine_state.h"
 

@@ -41,8 +41,8 @@ void situ_model_invalidate(const void* at, std::size_t bytes) noexcept;
 // As situ_model_invalidate, but dirty data of every line is written back first.
 void situ_model_flush(const void* at, std::size_t bytes) noexcept;
 void situ_model_flush_all() noexcept;
-// Homes pages at the tile of a place: from now on only that tile's caches hold them, and other tiles read and write them
-// there, over the network. The calling core waits until all caches have written the pages' dirty lines back.
+// Homes pages at the tile of a place: from now on only that tile's caches hold them, and other tiles read and write
+// them there, over the network. The calling core waits until all caches have written the pages' dirty lines back.
 // pre: begin and bytes are multiples of 4 KiB. The pages stay homed until they are shared, or unmapped.
 void situ_model_home_pages(const void* begin, std::size_t bytes, std::uint32_t place) noexcept;
 // Makes pages user-managed again, as all pages are at first: each tile caches them.
@@ -79,9 +79,9 @@ inline void invalidate(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
 inline void flush(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
 // Invalidates everything that this place has cached, after writing its dirty data back.
 inline void invalidate_all() noexcept {}
-// Has only the caches of the place's tile hold these pages: every place then sees every write to them, without the calls
-// above, but other tiles' accesses go over the network, one by one. pre: at and bytes are multiples of 4 KiB. cost:
-// nothing if places are coherent; else the write-back of the pages' dirty lines.
+// Has only the caches of the place's tile hold these pages: every place then sees every write to them, without the
+// calls above, but other tiles' accesses go over the network, one by one. pre: at and bytes are multiples of 4 KiB.
+// cost: nothing if places are coherent; else the write-back of the pages' dirty lines.
 inline void home_pages(const void* /*at*/, std::size_t /*bytes*/, std::uint32_t /*place*/) noexcept {}
 // Lets each tile cache these pages again, as it may all pages at first. pre and cost: as home_pages'.
 inline void share_pages(const void* /*at*/, std::size_t /*bytes*/) noexcept {}
