@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,6 +24,7 @@ class whole_collection {
 
   // Returns false if a thread is in the middle of an operation: then no place has begun.
   [[nodiscard]] bool run() {
+    check_all_live();  // before this place counts as one that has come: no collection ends without the lost one
     const bool is_still = stop_threads();
     if (!is_still) core_.shared_->is_put_off.store(1);
     meet();
@@ -85,6 +86,11 @@ class whole_collection {
     }
   }
 
+  static void check_all_live() {
+    for (std::uint32_t p = 0; p < current->place_count; ++p)
+      if (has_ended(*current->job, p)) throw_loss_of(*current->job, p);
+  }
+
   void meet() {
     heap_shared& shared = *core_.shared_;
     const std::uint32_t phase = shared.phase.look();
@@ -97,8 +103,7 @@ class whole_collection {
     }
     while (shared.phase.look() == phase) {
       wait_on_word(shared.phase.word(), phase, 10'000'000);
-      for (std::uint32_t p = 0; p < core_.places_; ++p)
-        if (has_ended(*current->job, p)) throw_loss_of(*current->job, p);
+      if (shared.phase.look() == phase) check_all_live();
     }
   }
 
@@ -140,7 +145,9 @@ class whole_collection {
     std::vector<thread_state::rest::entry_run> runs;
     for (std::uint64_t first = 0; first < used; first += entries_of_a_run) {
       std::uint32_t free = 0;
-      for (std::uint64_t index = begin + first; index < begin + first + entries_of_a_run; ++index) {
+      const std::uint64_t end =
+          begin + std::min(first + entries_of_a_run, used);  // what comes later is still to be claimed
+      for (std::uint64_t index = begin + first; index < end; ++index) {
         const auto raw = static_cast<std::uint32_t>(2 * index);
         const std::uint64_t its = core_.entry(raw);
         if (raw == 0) continue;
@@ -161,8 +168,7 @@ class whole_collection {
       }
       if (free >= entries_of_a_run / 8) {
         const std::uint64_t from = std::max<std::uint64_t>(begin + first, 1);
-        runs.push_back(
-            {static_cast<std::uint32_t>(2 * from), static_cast<std::uint32_t>(2 * (begin + first + entries_of_a_run))});
+        runs.push_back({static_cast<std::uint32_t>(2 * from), static_cast<std::uint32_t>(2 * end)});
       }
     }
     for (std::uint64_t word = begin / 64; word < (begin + used + 63) / 64; ++word)
@@ -179,6 +185,7 @@ class whole_collection {
   }
 
   // Copies what lives in mostly dead chunks, and retires these. Objects that have not changed for long become read-mostly.
+  // What this place has no room for stays where it is: the others answer no messages now.
   void compact() {
     std::unique_lock lock{core_.lock_};
     if (core_.threads_.empty()) return;  // nobody to take memory: the next collection copies
@@ -195,7 +202,7 @@ class whole_collection {
       const bool is_sparse = !each->is_large() && live * 2 < held;
       std::uint64_t left = 0;
       each_object(*each, [&](heap_object& object) {
-        const std::uint64_t its = core_.entry(object.self);
+        const std::uint64_t its = core_.entry(self_of(object));
         if (object_of_entry(its) != &object) return;
         object.age = static_cast<std::uint8_t>(std::min(object.age + 1, 255));
         const bool becomes_read_mostly = each->kind == chunk_kind::ordinary && core_.options_.read_mostly_after != 0 &&
@@ -206,8 +213,12 @@ class whole_collection {
           return;
         }
         const chunk_kind kind = becomes_read_mostly ? chunk_kind::read_mostly : each->kind;
-        heap_object* const copy = core_.room_for_copy(by, {core_.here_, kind}, object.words, lock);
-        std::memcpy(static_cast<void*>(copy), &object, sizeof(heap_object) + std::size_t{4} * object.words);
+        heap_object* const copy = core_.room_here(by, kind, object.words, lock);
+        if (copy == nullptr) {
+          ++left;
+          return;
+        }
+        copy_object(*copy, object, object.self);
         const std::uint64_t bits = (its & ~entry_address_bits) | (becomes_read_mostly ? entry_is_read_mostly : 0);
         store_entry(core_.at_entry(object.self), reinterpret_cast<std::uint64_t>(copy) | bits);
         if (becomes_read_mostly) ++core_.counts_.made_read_mostly;
@@ -239,12 +250,26 @@ class whole_collection {
   std::vector<std::uint32_t> to_do_;
 };
 
+// pre: lock_ is held, and threads stand still. Another place may have swept its part, and given its free entries to itself.
+void heap_core::forget_runs_of_others() {
+  const auto is_others = [&](const thread_state::rest::entry_run& run) {
+    return run.begin / 2 / options_.entries != here_;
+  };
+  std::erase_if(free_runs_, is_others);
+  for (thread_state* const each : threads_) {
+    std::erase_if(each->its().runs, is_others);
+    each->its().runs_looked_through = 0;
+    each->entry_at_ = each->entry_end_ = 0;
+  }
+}
+
 bool heap_core::collect_here() {
   const std::uint64_t began = steady_ns();
   try {
     if (!whole_collection{*this}.run()) return false;
   } catch (...) {  // a place is lost: the threads go on, and nothing has been freed that somebody reaches
     const std::lock_guard hold{lock_};
+    if (is_stopped_) forget_runs_of_others();
     for (thread_state* const each : threads_) each->section_->due.fetch_and(~stop_is_due, std::memory_order_relaxed);
     is_stopped_.store(false);
     is_stopping_ = false;
@@ -287,10 +312,23 @@ bool heap_core::ask_all_to_collect() {
   return is_done;
 }
 
+// Throws place_lost_error if the place that collects for all is lost: then no place can.
+void heap_core::check_collector() {
+  const std::uint32_t collector = shared_->collecting.look();
+  if (collector != 0 && has_ended(*current->job, collector - 1)) throw_loss_of(*current->job, collector - 1);
+}
+
 void heap_core::collect(thread_state& by) {
+  check_outside(by, "a collection of all places");
   park(by);
-  const std::uint64_t before = shared_->collections.look();
-  if (shared_->collecting.exchange_if(0, 1)) {
+  try {
+    const std::uint64_t before = shared_->collections.look();
+    while (!shared_->collecting.exchange_if(0, here_ + 1)) {  // another one collects for all
+      check_collector();
+      if (by.its().threads == nullptr) progress();
+      give_way();
+      if (shared_->collections.look() != before) return unpark(by);
+    }
     try {
       by_own_thread(by, [&] {
         while (!ask_all_to_collect()) {
@@ -301,35 +339,44 @@ void heap_core::collect(thread_state& by) {
     } catch (...) {
       for (section_word* const each : words_) each->due.fetch_and(~stop_is_due, std::memory_order_relaxed);
       shared_->collecting.set(0);
-      unpark(by);
       throw;
     }
     shared_->collections.add(1);
     shared_->collecting.set(0);
-  } else {  // another place collects for all
-    by_own_thread(by, [&] {
-      while (shared_->collecting.look() != 0 && shared_->collections.look() == before) {
-        progress();
-        give_way();
-      }
-    });
+  } catch (...) {
+    unpark(by);
+    throw;
   }
   unpark(by);
 }
 
+// A place that is lost while it asks for a collection leaves threads that are to stop for none.
+bool heap_core::is_collector_there(thread_state& of) {
+  const std::uint32_t collector = shared_->collecting.look();
+  if (collector == 0 || !has_ended(*current->job, collector - 1)) return true;
+  of.section_->due.fetch_and(~stop_is_due, std::memory_order_relaxed);
+  return false;
+}
+
 void heap_core::wait_at_safe_point(thread_state& of) {
+  check_outside(of, "a safe point");
   const std::uint32_t due = of.section_->due.load(std::memory_order_relaxed);
   if ((due & stop_is_due) != 0) {
     park(of);
-    if (of.its().threads == nullptr)
-      while ((of.section_->due.load(std::memory_order_relaxed) & stop_is_due) != 0) {
+    try {
+      while (is_collector_there(of) && of.its().threads == nullptr &&
+             (of.section_->due.load(std::memory_order_relaxed) & stop_is_due) != 0) {
         progress();
         give_way();
       }
+    } catch (...) {
+      unpark(of);
+      throw;
+    }
     unpark(of);
   }
   if ((due & (own_collection_is_due | always_due)) != 0) collect_own(of);
-  if ((of.section_->due.load(std::memory_order_relaxed) & collection_is_due) != 0) collect(of);
+  if ((of.section_->due.fetch_and(~collection_is_due, std::memory_order_relaxed) & collection_is_due) != 0) collect(of);
 }
 
 }  // namespace situ::detail

@@ -2,10 +2,12 @@
 // an object follows from the object's address. An object that is too large for one has a longer chunk of its own.
 #pragma once
 
-#include <situ/heap/detail/heap_object.h>
+#include <situ/heap/detail/heap_core.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace situ::detail {
 
@@ -18,12 +20,13 @@ enum class chunk_kind : std::uint8_t {
 };
 
 struct alignas(64) heap_chunk {
-  std::uint64_t bytes = 0;       // with this header
-  std::byte* top = nullptr;      // the end of its objects, once whoever fills it has stopped
-  std::uint64_t live_bytes = 0;  // counted by a collection of all places
+  std::uint64_t bytes = 0;        // with this header
+  std::atomic<std::byte*> top{};  // the end of its objects: whoever fills it has written their `words` before
+  std::uint64_t live_bytes = 0;   // counted by a collection of all places
   std::uint32_t home = 0;
   chunk_kind kind = chunk_kind::ordinary;
-  bool is_young = false;
+  std::atomic<bool> is_young{false};  // a thread makes its own objects in it
+  bool stays = false;                 // young, and an own collection had no room for some of its objects
 
   [[nodiscard]] std::byte* first() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   [[nodiscard]] std::byte* limit() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
@@ -35,14 +38,27 @@ static_assert(sizeof(heap_chunk) == 64);
   return reinterpret_cast<heap_chunk*>(reinterpret_cast<std::uintptr_t>(of) & ~(chunk_bytes - 1));
 }
 
-// Calls f for each object of a chunk, dead ones included. f may copy the object, and leaves its header as it is.
+// Calls f for each object of a chunk, dead ones included, and those that are not published yet: `self` may be 0. f may
+// copy the object, and leaves the words of its header as they are.
 template <class F>
 void each_object(heap_chunk& in, const F& f) {
-  for (std::byte* at = in.first(); at < in.top;) {
+  const std::byte* const end = in.top.load(std::memory_order_acquire);
+  for (std::byte* at = in.first(); at < end;) {
     auto* const object = reinterpret_cast<heap_object*>(at);
-    at += object_bytes(object->words);
+    at += object_bytes(racing_load(object->words));
     f(*object);
   }
+}
+
+// The reference whose object this is or has been; 0 if it has not been published.
+[[nodiscard]] inline std::uint32_t self_of(const heap_object& object) noexcept { return racing_load(object.self); }
+
+// Copies an object to room of so many words; somebody may look through the chunk of the copy meanwhile.
+inline void copy_object(heap_object& to, const heap_object& from, std::uint32_t self) noexcept {
+  constexpr std::size_t begin = offsetof(heap_object, type);
+  std::memcpy(reinterpret_cast<std::byte*>(&to) + begin, reinterpret_cast<const std::byte*>(&from) + begin,
+              sizeof(heap_object) - begin + std::size_t{4} * from.words);
+  racing_store(to.self, self);
 }
 
 }  // namespace situ::detail

@@ -1,5 +1,6 @@
 #include "heap/heap_core.h"
 
+#include <situ/base/error.h>
 #include <situ/base/error_code.h>
 #include <situ/memory/allocate.h>
 #include <situ/memory/detail/place_context.h>
@@ -53,28 +54,46 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
     ptr<heap_shared> shared;
   };
   blocks made{};
-  if (here_ == 0) {
-    made.table = situ::allocate_bytes(entries * 8 + entries / 8, {.alignment = chunk_bytes});
-    std::memset(made.table.local(), 0, entries * 8 + entries / 8);
-    write_back(made.table.local(), entries * 8 + entries / 8);
-    made.shared = allocate<heap_shared>(1, {.alignment = 64});
-    new (made.shared.local()) heap_shared{};
-    for (std::uint32_t p = 0; p < places_; ++p) made.shared.local()->next_entry[p].set(p == 0 ? 1 : 0);
-    write_back(made.shared.local(), sizeof(heap_shared));
+  // A place that has no room tells the others, which wait for it.
+  std::string refusal;
+  try {
+    own_words_ = allocate<section_word>(most_threads);
+    for (std::uint32_t i = 0; i < most_threads; ++i) new (own_words_.local() + i) section_word{};
+    write_back(own_words_.local(), sizeof(section_word) * most_threads);
+    if (here_ == 0) {
+      made.shared = allocate<heap_shared>(1, {.alignment = 64});
+      made.table = situ::allocate_bytes(entries * 8 + entries / 8, {.alignment = chunk_bytes});
+      std::memset(made.table.local(), 0, entries * 8 + entries / 8);
+      write_back(made.table.local(), entries * 8 + entries / 8);
+      new (made.shared.local()) heap_shared{};
+      for (std::uint32_t p = 0; p < places_; ++p) made.shared.local()->next_entry[p].set(p == 0 ? 1 : 0);
+      write_back(made.shared.local(), sizeof(heap_shared));
+    }
+  } catch (const error& refused) {
+    if (refused.code() != errc::out_of_memory) throw;
+    refusal = refused.message();
   }
-  own_words_ = allocate<section_word>(most_threads);
-  for (std::uint32_t i = 0; i < most_threads; ++i) new (own_words_.local() + i) section_word{};
-  write_back(own_words_.local(), sizeof(section_word) * most_threads);
   struct of_place {
     blocks shared;
     ptr<section_word> words;
     std::uint64_t core;
+    std::uint32_t has_room;
   };
-  for (const of_place& each : all_gather(of_place{made, own_words_, reinterpret_cast<std::uint64_t>(this)})) {
-    if (each.shared.table) {
-      table_block_ = each.shared.table;
-      shared_block_ = each.shared.shared;
-    }
+  const std::vector<of_place> all =
+      all_gather(of_place{made, own_words_, reinterpret_cast<std::uint64_t>(this), refusal.empty() ? 1U : 0U});
+  if (const auto full = std::ranges::find(all, 0U, &of_place::has_room); full != all.end()) {
+    if (own_words_) deallocate(own_words_);
+    if (made.table) deallocate(made.table);
+    if (made.shared) deallocate(made.shared);
+    throw_error(
+        errc::out_of_memory,
+        fmt::format("place {} has no room for the table of an object heap ({} entries for each of {} places): {}",
+                    full - all.begin(), options_.entries, places_,
+                    refusal.empty() ? "give the job more memory, or the heap fewer entries" : refusal));
+  }
+  table_block_ = all[0].shared.table;
+  shared_block_ = all[0].shared.shared;
+  for (const of_place& each : all) {
     for (std::uint32_t i = 0; i < most_threads; ++i) words_.push_back(each.words.local() + i);
     cores_.push_back(each.core);
   }
@@ -110,7 +129,7 @@ std::uint64_t heap_core::checked_entry(ref<> of) const {
   return found;
 }
 
-thread_state::rest::entry_run heap_core::claim_run() {
+thread_state::rest::entry_run heap_core::claim_run(thread_state& by) {
   {
     const std::lock_guard hold{lock_};
     if (!free_runs_.empty()) {
@@ -127,10 +146,13 @@ thread_state::rest::entry_run heap_core::claim_run() {
     first = shared_->next_entry[from].add(step);
     if (first >= options_.entries) continue;
     const std::uint64_t begin = from * options_.entries + first;
+    if (i != 0)
+      say_spill(by, fmt::format("more than {} entries of its table at place {}", options_.entries, here_), from);
     // A run that others have claimed a part of in the meantime begins where they left off.
     const std::uint64_t end = std::min(begin + step, (from + std::uint64_t{1}) * options_.entries);
     return {static_cast<std::uint32_t>(2 * begin), static_cast<std::uint32_t>(2 * end)};
   }
+  ask_for_collection(by);
   throw_error(errc::out_of_memory,
               fmt::format("the table of an object heap is full: {} entries at each of {} places, and no collection has "
                           "freed any; ask for more by heap_options::entries, or call safe_point() more often",
@@ -141,10 +163,10 @@ heap_counts heap_core::counts() const {
   const std::lock_guard hold{lock_};
   heap_counts sum = counts_;
   for (const thread_state* each : threads_) {
-    sum.objects_made += each->objects_made_;
+    sum.objects_made += racing_load(each->objects_made_);
     sum.bytes_made += each->rest_->bytes_made;
-    if (!each->rest_->young.empty())
-      sum.bytes_made += static_cast<std::uint64_t>(each->next_ - each->rest_->young.back()->first());
+    const std::byte* const next = racing_load(each->next_);
+    if (next != nullptr) sum.bytes_made += static_cast<std::uint64_t>(next - each->rest_->young.back()->first());
   }
   return sum;
 }

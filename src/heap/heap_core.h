@@ -1,7 +1,8 @@
 // One place's part of an object heap: its chunks, its threads, its view of the table that all places share.
 //
-// Locks: `lock_` guards the lists of a place's threads and chunks and the rooms for copies. Nobody waits for another
-// place, or for a thread to leave its section, while holding it.
+// Locks: `lock_` guards the lists of a place's threads and chunks and the rooms for copies, `layouts_lock_` the making of
+// layouts. Nobody waits for another place, or for a thread to leave its section, while holding `lock_`; who holds it may
+// take `layouts_lock_`, not the other way round.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -10,12 +11,13 @@
 #include <situ/memory/ptr.h>
 #include <situ/spread/detail/members.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -60,6 +62,13 @@ struct copy_target {
   friend bool operator==(const copy_target&, const copy_target&) = default;
 };
 
+// Which objects are copied, and where to.
+enum class copy_which : std::uint8_t {
+  all,  // to the home that is named
+  at_their_home,
+  young,  // those in young chunks, to this place as far as it has room; the others stay
+};
+
 // While it lives, the thread is in an operation of the heap that may wait for other places or threads. It may hold references
 // that no root has, so a collection of all places does not begin.
 class operation_under_way {
@@ -75,6 +84,9 @@ class operation_under_way {
   thread_state& of_;
 };
 
+// Throws bad_argument in a section.
+void check_outside(const thread_state& by, const char* what);
+
 class heap_core {
  public:
   explicit heap_core(const heap_options& options);
@@ -85,7 +97,10 @@ class heap_core {
   // --- layouts (layouts.cpp)
   std::uint8_t add_layout(heap_layout layout);
   [[nodiscard]] std::uint8_t layout_of_type(std::uint64_t key, heap_layout (*make)());
-  [[nodiscard]] const heap_layout& layout(std::uint8_t number);
+  [[nodiscard]] const heap_layout& layout(std::uint8_t number) {
+    const heap_layout* const found = layouts_[number].load(std::memory_order_acquire);
+    return found != nullptr ? *found : layout_of_another_place(number);
+  }
   // Calls f for each word of an object that may hold a reference, its type included.
   template <class F>
   void each_reference(heap_object& of, const F& f);
@@ -102,31 +117,37 @@ class heap_core {
   // Throws bad_argument if a reference has no object.
   [[nodiscard]] std::uint64_t checked_entry(ref<> of) const;
   // Claims a run of free entries of this place's part, or of another's. Throws out_of_memory.
-  [[nodiscard]] thread_state::rest::entry_run claim_run();
+  [[nodiscard]] thread_state::rest::entry_run claim_run(thread_state& by);
 
   // --- memory (chunks.cpp)
-  // Returns a chunk with room for `bytes`: of `home` if this place and that one have room, else of another place.
-  [[nodiscard]] heap_chunk* get_chunk(thread_state& by, std::uint32_t home, chunk_kind kind, std::size_t bytes,
-                                      bool may_spill = true);
+  // Returns a chunk with room for `bytes`: of `home`, or of another place if that one has no room. Throws out_of_memory,
+  // and place_lost_error if `home` is lost. Not while all places collect: they answer no messages then.
+  [[nodiscard]] heap_chunk* get_chunk(thread_state& by, std::uint32_t home, chunk_kind kind, std::size_t bytes);
   // Takes a chunk of this place out of use; its memory is freed, or used again, when the place's own thread next may.
   void retire(heap_chunk* chunk);
   [[nodiscard]] std::uint32_t home_of(const void* address) const noexcept {
     return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(address) - base_) >> slice_shift_);
   }
   // Returns room for a copy of so many words, with a header that names no object yet. pre: `lock` is held; it is released
-  // while the place asks another one for a chunk. Not while entries are marked: that place may wait for one of them.
+  // while the place gets a chunk. Not while entries are marked: a place that is asked may wait for one of them.
   [[nodiscard]] heap_object* room_for_copy(thread_state& by, const copy_target& to, std::uint32_t words,
                                            std::unique_lock<std::mutex>& lock);
+  // The same of this place alone, which asks no other one. Returns null if it has no room.
+  [[nodiscard]] heap_object* room_here(thread_state& by, chunk_kind kind, std::uint32_t words,
+                                       std::unique_lock<std::mutex>& lock);
 
   // --- sharing (sharing.cpp)
   // Makes an own object shared, and all own objects that it reaches.
   void share(thread_state& by, std::uint32_t raw);
+  // Orders the making and sharing of objects before the caller's later stores of references to them.
+  static void order_before_references() noexcept;
   void remember(thread_state& by, std::uint32_t raw);
   [[nodiscard]] bool must_publish_entries() const noexcept;
 
   // --- moves (moves.cpp); not in a section
-  // Copies objects to another home or kind of memory. Objects that are there already stay.
-  void relocate(thread_state& by, std::span<const std::uint32_t> raws, copy_target to, bool keeps_home = false);
+  // Copies objects to another home or kind of memory. Objects that are there already stay. Returns how many it has copied.
+  std::uint64_t relocate(thread_state& by, std::span<const std::uint32_t> raws, copy_target to,
+                         copy_which which = copy_which::all);
   void exchange(thread_state& by, std::uint32_t a, std::uint32_t b, std::uint16_t tag_bits_that_stay);
   void wait_while_moving(thread_state& by, std::uint32_t raw);
   // Makes an object at a home, shared from the beginning.
@@ -176,12 +197,37 @@ class heap_core {
     heap_chunk* chunk = nullptr;
   };
 
+  struct found_object {
+    std::uint64_t entry = 0;
+    copy_target at;
+    std::uint32_t words = 0;
+    bool is_young = false;
+  };
+  // Looks at an object that others may move. pre: the thread is in no section.
+  [[nodiscard]] found_object look_at(thread_state& by, std::uint32_t raw);
+  [[nodiscard]] std::uint32_t try_exchange(thread_state& by, std::uint32_t a, std::uint32_t b,
+                                           std::uint16_t tag_bits_that_stay);
+  void end_move_of_lost(std::uint32_t raw, std::uint64_t found);
+
   void wait_outside(section_word& word, std::uint32_t place, std::uint32_t number);
   [[nodiscard]] heap_chunk* make_chunk(chunk_kind kind, std::size_t bytes);
   static void free_chunk(heap_chunk* chunk);
+  [[nodiscard]] heap_chunk* chunk_here(thread_state& by, chunk_kind kind, std::size_t bytes);
+  [[nodiscard]] heap_chunk* chunk_at(thread_state& by, std::uint32_t home, chunk_kind kind, std::size_t bytes);
+  [[nodiscard]] heap_object* room_at_hand(const copy_target& to, std::uint32_t words);
+  [[nodiscard]] heap_object* room_in(heap_chunk& in, std::uint32_t words);
+  [[nodiscard]] heap_object* room_of_new_chunk(heap_chunk& more, const copy_target& to, std::uint32_t words);
+  // Counts what was taken at another place since its own had no room, and logs it, once.
+  void say_spill(thread_state& by, std::string_view what, std::uint32_t taken_at);
+  void ask_for_collection(thread_state& by);
   // The part of this place in a collection of all. Returns false if some thread is in the middle of an operation.
   [[nodiscard]] bool collect_here();
   [[nodiscard]] bool ask_all_to_collect();
+  void check_collector();
+  [[nodiscard]] bool is_collector_there(thread_state& of);
+  void forget_runs_of_others();
+  [[nodiscard]] const heap_layout& layout_of_another_place(std::uint8_t number);
+  const heap_layout& publish_layout(std::uint8_t number, heap_layout made);
   [[nodiscard]] bool needs_rounds() const;
   void count_pause(std::uint64_t took);  // nanoseconds; lock_ is held
 
@@ -209,7 +255,11 @@ class heap_core {
   std::vector<heap_chunk*> to_deallocate_;  // large ones, by the own thread
   std::vector<copy_room> rooms_;            // of copies that this place makes
   std::vector<thread_state::rest::entry_run> free_runs_;
-  std::vector<std::optional<heap_layout>> layouts_ = std::vector<std::optional<heap_layout>>(256);
+  std::mutex exchanges_lock_;  // of this place's exchange_intent, while both entries are published
+  std::mutex layouts_lock_;    // of the layouts below; those that are published are read without it
+  std::vector<std::unique_ptr<const heap_layout>> owned_layouts_;
+  std::array<std::atomic<const heap_layout*>, 256> layouts_{};
+  std::array<std::atomic<std::uint64_t>, layouts_of_types> known_keys_{};  // of the shared layouts, as far as met here
   std::uint8_t own_layouts_ = 0;
   bool has_said_spill_ = false;
   std::atomic<bool> is_stopped_{false};  // all threads are at safe points: a collection of all places is under way

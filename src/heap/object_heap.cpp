@@ -28,7 +28,6 @@ ref<> heap_thread::allocate_at(place home, std::uint8_t layout, std::uint32_t wo
   if (home.index() >= situ::place_count())
     throw_error(errc::bad_argument,
                 fmt::format("there is no place {} for an object: the job has {}", home.index(), situ::place_count()));
-  if (type) heap_->core().share(state_, type.raw());
   return heap_->core().make_at(state_, home.index(), layout, words, type.raw(), tag, fill);
 }
 
@@ -53,7 +52,7 @@ void heap_thread::move(const std::vector<ref<>>& of, place to) {
   if (to.index() >= situ::place_count())
     throw_error(errc::bad_argument,
                 fmt::format("objects cannot move to place {}: the job has {}", to.index(), situ::place_count()));
-  heap_->core().relocate(state_, raw_numbers(of), {to.index(), detail::chunk_kind::ordinary});
+  (void)heap_->core().relocate(state_, raw_numbers(of), {to.index(), detail::chunk_kind::ordinary});
 }
 
 std::uint64_t heap_thread::make_read_mostly(const std::vector<ref<>>& of) {
@@ -62,8 +61,7 @@ std::uint64_t heap_thread::make_read_mostly(const std::vector<ref<>>& of) {
   std::erase_if(
       raws, [&](std::uint32_t raw) { return (core.checked_entry(ref<>{raw}) & detail::entry_is_read_mostly) != 0; });
   if (!core.replicates()) return 0;
-  core.relocate(state_, raws, {0, detail::chunk_kind::read_mostly}, true);
-  return raws.size();
+  return core.relocate(state_, raws, {0, detail::chunk_kind::read_mostly}, detail::copy_which::at_their_home);
 }
 
 std::uint64_t heap_thread::make_all_read_mostly() { return heap_->core().make_all_read_mostly(state_); }

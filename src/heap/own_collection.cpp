@@ -1,11 +1,14 @@
 // The collection of one thread's own objects, without others: no shared object refers to them, but for those that the
 // thread remembers. What its roots reach is copied to the chunks of its place, and is shared from then on; the rest is
 // dead. Objects that became shared while they were young are moved by the protocol of moves, since others may use them.
-#include <cstring>
+#include <algorithm>
+#include <exception>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "heap/heap_core.h"
+#include "heap/marked_entries.h"
 #include "os/host.h"
 
 namespace situ::detail {
@@ -25,14 +28,21 @@ class own_collection {
     core_.counts_.objects_shared += survivors_;
     core_.shared_bytes_ += survived_bytes_;
     core_.counts_.entries_freed += freed_;
-    lock_.unlock();
-    core_.publish_entries(of_, published_);
-    core_.relocate(of_, shared_while_young_, {core_.here_, chunk_kind::ordinary});
-    lock_.lock();
+    std::exception_ptr failure;
+    try {
+      move_those_shared();
+    } catch (...) {  // a place is lost: nobody can be asked, so the chunks are not used again
+      failure = std::current_exception();
+      for (heap_chunk* const each : its_.young) each->stays = true;
+    }
     empty_chunks();
+    // Before the thread stores references to the survivors, others must find them.
+    core_.order_before_references();
+    if (failure) std::rethrow_exception(failure);
   }
 
  private:
+  // If this place has no room for a copy, the object stays in its chunk, which then is no young one any more.
   void visit(std::uint32_t& word) {
     if (word == 0 || (word & 1) != 0) return;
     const std::uint64_t its = core_.entry(word);
@@ -40,9 +50,15 @@ class own_collection {
     heap_object* const old = object_of_entry(its);
     const std::size_t bytes = object_bytes(old->words);
     heap_object* now = old;
-    if (!chunk_of(old)->is_large()) {
-      now = core_.room_for_copy(of_, {core_.here_, chunk_kind::ordinary}, old->words, lock_);
-      std::memcpy(static_cast<void*>(now), old, sizeof(heap_object) + std::size_t{4} * old->words);
+    if (heap_chunk* const in = chunk_of(old); !in->is_large()) {
+      now = core_.room_here(of_, chunk_kind::ordinary, old->words, lock_);
+      if (now == nullptr) {
+        now = old;
+        in->stays = true;
+      } else {
+        copy_object(*now, *old, old->self);
+        racing_store(old->self, 0U);
+      }
     }
     store_entry(core_.at_entry(word), reinterpret_cast<std::uint64_t>(now) | entry_is_shared);
     if (core_.must_publish_entries()) published_.emplace_back(reinterpret_cast<std::uint64_t>(core_.at_entry(word)), 8);
@@ -58,10 +74,16 @@ class own_collection {
     const heap_thread::root_visitor visitor = visiting;
     for (const auto& each : its_.root_functions)
       if (each) each(visitor);
+    // Others may move a remembered object: it is read in a section, which does not wait for room.
+    std::vector<std::uint32_t> words;
     for (const std::uint32_t raw : its_.remembered) {
-      const std::uint64_t its = std::atomic_ref<std::uint64_t>{*core_.at_entry(raw)}.fetch_and(~entry_is_remembered);
-      if (object_of_entry(its) != nullptr) core_.each_reference(*object_of_entry(its), visiting);
+      of_.enter();
+      const std::uint64_t its = changing(core_.at_entry(raw)).fetch_and(~entry_is_remembered);
+      if (object_of_entry(its) != nullptr)
+        core_.each_reference(*object_of_entry(its), [&](std::uint32_t& word) { words.push_back(word); });
+      of_.leave();
     }
+    for (std::uint32_t& each : words) visit(each);
     its_.remembered.clear();
     while (!to_do_.empty()) {
       heap_object* const next = to_do_.back();
@@ -96,7 +118,8 @@ class own_collection {
         if (its == 0) continue;
         store_entry(entry, std::uint64_t{0});
         ++freed_;
-      } else if (const heap_object* const object = object_of_entry(its); chunk_of(object)->is_young) {
+      } else if (const heap_object* const object = object_of_entry(its);
+                 chunk_of(object)->is_young && !chunk_of(object)->stays) {
         shared_while_young_.push_back(raw);
         kept_bytes_ += object_bytes(object->words);
       }
@@ -116,15 +139,36 @@ class own_collection {
     its_.large.clear();
   }
 
+  // Objects that others may use leave the young chunks; so do those who still read the old copies of objects that others
+  // have moved.
+  void move_those_shared() {
+    lock_.unlock();
+    const auto lock_again = [this](void*) { lock_.lock(); };
+    const std::unique_ptr<void, decltype(lock_again)> at_end{this, lock_again};
+    core_.publish_entries(of_, published_);
+    const std::uint64_t moved =
+        core_.relocate(of_, shared_while_young_, {core_.here_, chunk_kind::ordinary}, copy_which::young);
+    if (moved == 0 || moved != shared_while_young_.size()) core_.ask_all(of_, {});  // else its own last round will do
+    for (const std::uint32_t each : shared_while_young_) {
+      heap_chunk* const in = chunk_of(object_of_entry(core_.entry(each)));
+      if (std::ranges::find(its_.young, in) != its_.young.end()) in->stays = true;  // there was no room
+    }
+  }
+
   // Keeps the young chunks for the thread's next objects.
   void empty_chunks() {
     std::uint64_t bytes = 0;
     for (heap_chunk* const each : its_.young) {
+      if (each->stays) {
+        each->stays = false;
+        each->is_young = false;
+        continue;
+      }
       bytes += static_cast<std::uint64_t>(each->top - each->first());
       each->top = each->first();
       its_.reserve.push_back(each);
     }
-    core_.counts_.bytes_freed += bytes - kept_bytes_;
+    core_.counts_.bytes_freed += bytes - std::min(bytes, kept_bytes_);
     its_.young.clear();
     its_.young_bytes = 0;
     for (heap_chunk* const each : dead_) core_.retire(each);
@@ -145,6 +189,7 @@ class own_collection {
 };
 
 void heap_core::collect_own(thread_state& of) {
+  check_outside(of, "a collection of a thread's own objects");
   const std::uint64_t began = steady_ns();
   of.section_->due.fetch_and(~own_collection_is_due, std::memory_order_relaxed);
   own_collection{*this, of}.run();

@@ -30,12 +30,20 @@ struct shared_layout {
   std::array<std::uint16_t, 120> words;
 };
 
+// What a place is about to publish for an exchange, in case it is lost in the middle.
+struct alignas(64) exchange_intent {
+  std::atomic<std::uint32_t> is_valid;
+  std::array<std::atomic<std::uint32_t>, 2> raws;
+  std::array<std::atomic<std::uint64_t>, 2> published;
+};
+
 struct heap_shared {
   std::array<shared_layout, layouts_of_types> layouts;
   std::array<signal_word<std::uint64_t>, most_heap_places> next_entry;  // of each place's part: the first never claimed
-  signal_word<std::uint32_t> collecting;                                // 1 while a place collects for all
-  signal_word<std::uint64_t> collections;                               // done so far
-  signal_word<std::uint32_t> arrived;                                   // at the collection's barrier
+  std::array<exchange_intent, most_heap_places> intents;
+  signal_word<std::uint32_t> collecting;   // while a place collects for all: that one, plus 1
+  signal_word<std::uint64_t> collections;  // done so far
+  signal_word<std::uint32_t> arrived;      // at the collection's barrier
   signal_word<std::uint32_t> phase;
   std::atomic<std::uint32_t> is_put_off;  // some thread cannot stop now
 };

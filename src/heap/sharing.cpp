@@ -47,6 +47,14 @@ void heap_core::publish_entries(thread_state& by, std::span<const stale_range> e
   if (was_in_section) by.enter();
 }
 
+// A reference is stored with relaxed order, since it may be one of a field's many stores. Who reads it elsewhere reads the
+// entry of what it refers to, and so must find it.
+void heap_core::order_before_references() noexcept {
+#if !defined(__SANITIZE_THREAD__)  // it does not know of fences; what it runs on needs none here
+  std::atomic_thread_fence(std::memory_order_release);
+#endif
+}
+
 void heap_core::remember(thread_state& by, std::uint32_t raw) {
   const std::uint64_t before =
       std::atomic_ref<std::uint64_t>{*at_entry(raw)}.fetch_or(entry_is_remembered, std::memory_order_acq_rel);

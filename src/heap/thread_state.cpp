@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
 
 #include "heap/heap_core.h"
+#include "os/host.h"
 
 namespace situ::detail {
 
@@ -17,7 +19,12 @@ thread_state::thread_state(heap_core& core, place_threads* threads)
       core_{&core},
       rest_{std::make_unique<rest>()} {
   rest_->threads = threads;
-  const std::lock_guard hold{core.lock_};
+  std::unique_lock hold{core.lock_};
+  while (core.is_stopping_) {  // a collection of all places goes through the list of threads without the lock
+    hold.unlock();
+    give_way();
+    hold.lock();
+  }
   section_word* const first = core.words_[std::size_t{core.here_} * most_threads];
   section_word* const found =
       std::find_if(first, first + most_threads, [](const section_word& each) { return each.is_used.load() == 0; });
@@ -33,9 +40,21 @@ thread_state::thread_state(heap_core& core, place_threads* threads)
 }
 
 thread_state::~thread_state() {
-  const std::lock_guard hold{core_->lock_};
   rest& its = *rest_;
-  if (!its.young.empty()) its.young.back()->top = next_;
+  if (its.is_parked) core_->unpark(*this);
+  for (const std::uint32_t raw : its.remembered) {
+    const std::uint64_t found =
+        std::atomic_ref<std::uint64_t>{*at_entry(raw)}.fetch_and(~entry_is_remembered, std::memory_order_acq_rel);
+    if (object_of_entry(found) == nullptr) continue;
+    enter();
+    core_->each_reference(*object_of_entry(entry(raw)), [&](std::uint32_t& word) { core_->share(*this, word); });
+    leave();
+  }
+  const std::lock_guard hold{core_->lock_};
+  if (!its.young.empty()) {
+    its.young.back()->top = next_;
+    its.bytes_made += static_cast<std::uint64_t>(next_ - its.young.back()->first());
+  }
   core_->counts_.objects_made += objects_made_;
   core_->counts_.bytes_made += its.bytes_made;
   // Own objects that nobody else can reach end with the thread; those that are shared stay, in chunks like others.
@@ -74,7 +93,9 @@ heap_object* thread_state::object_to_change(std::uint32_t raw) {
 heap_object* thread_state::object_for_reference(std::uint32_t raw, std::uint32_t value) {
   const bool is_shared = (entry(raw) & entry_is_shared) != 0;
   if (is_shared && value != 0 && (value & 1) == 0 && (entry(value) & entry_is_shared) == 0) core_->share(*this, value);
-  return object_to_change(raw);
+  heap_object* const object = object_to_change(raw);
+  if (is_shared) heap_core::order_before_references();
+  return object;
 }
 
 heap_object* thread_state::take_elsewhere(std::size_t bytes) {
@@ -102,14 +123,18 @@ heap_object* thread_state::take_elsewhere(std::size_t bytes) {
   } else {
     chunk = get();
   }
+  const std::lock_guard hold{core_->lock_};  // counts() and others look through the chunks
   its.young_bytes += chunk->bytes;
   if (its.young_bytes >= core_->options_.young_bytes)
     section_->due.fetch_or(own_collection_is_due, std::memory_order_relaxed);
   if (is_large) {
-    chunk->top = chunk->first() + bytes;
     its.large.push_back(chunk);
     its.bytes_made += bytes;
-    return reinterpret_cast<heap_object*>(chunk->first());
+    auto* const object = reinterpret_cast<heap_object*>(chunk->first());
+    racing_store(object->self, 0U);
+    racing_store(object->words, static_cast<std::uint32_t>((bytes - sizeof(heap_object)) / 4));
+    chunk->top.store(chunk->first() + bytes, std::memory_order_release);
+    return object;
   }
   if (!its.young.empty()) {
     its.young.back()->top = next_;
@@ -117,7 +142,7 @@ heap_object* thread_state::take_elsewhere(std::size_t bytes) {
   }
   chunk->is_young = true;
   its.young.push_back(chunk);
-  next_ = chunk->first() + bytes;
+  racing_store(next_, chunk->first() + bytes);
   end_ = chunk->limit();
   return reinterpret_cast<heap_object*>(chunk->first());
 }
@@ -130,7 +155,7 @@ std::uint32_t thread_state::claim_entry_elsewhere() {
       entry_at_ = run.begin;
       entry_end_ = run.end;
     } else {
-      its.runs.push_back(core_->claim_run());
+      its.runs.push_back(core_->claim_run(*this));
     }
     while (entry_at_ != entry_end_) {
       const std::uint32_t raw = entry_at_;

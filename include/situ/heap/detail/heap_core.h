@@ -142,7 +142,7 @@ class thread_state {
   [[nodiscard]] heap_object* take(std::size_t bytes) {
     if (bytes <= static_cast<std::size_t>(end_ - next_)) [[likely]] {
       std::byte* const at = next_;
-      next_ += bytes;
+      __atomic_store_n(&next_, at + bytes, __ATOMIC_RELAXED);  // other threads count
       return reinterpret_cast<heap_object*>(at);
     }
     return take_elsewhere(bytes);
@@ -205,8 +205,8 @@ class thread_state {
   }
   static void set_header(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words,
                          std::uint32_t type, std::uint16_t tag) noexcept {
-    at->self = raw;
-    at->words = words;
+    racing_store(at->words, words);  // somebody may look through the chunk
+    racing_store(at->self, raw);
     at->type = type;
     at->layout = layout;
     at->age = 0;
@@ -214,7 +214,7 @@ class thread_state {
   }
   void publish(heap_object* at, std::uint32_t raw) noexcept {
     store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at));
-    ++objects_made_;
+    racing_store(objects_made_, objects_made_ + 1);  // other threads count
   }
   // A free entry of the run that the thread has claimed: found by a sweep in order, since a shuffled list of free
   // entries would miss the cache at each of them.
