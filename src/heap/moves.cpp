@@ -125,7 +125,8 @@ ref<> heap_core::make_at(thread_state& by, std::uint32_t home, std::uint8_t layo
                          std::uint32_t type, std::uint16_t tag, std::uint32_t fill) {
   check_outside(by, "allocate_at()");
   if (object_bytes(words) > most_object_bytes) throw_too_large(object_bytes(words));
-  const std::uint32_t raw = by.claim_entry();
+  const std::uint32_t raw = by.find_entry();
+  by.entry_at_ = raw + 2;
   heap_object* made = nullptr;
   {
     std::unique_lock lock{lock_};

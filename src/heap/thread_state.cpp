@@ -98,7 +98,25 @@ heap_object* thread_state::object_for_reference(std::uint32_t raw, std::uint32_t
   return object;
 }
 
-heap_object* thread_state::take_elsewhere(std::size_t bytes) {
+std::uint32_t thread_state::find_entry_and_room(std::size_t bytes) {
+  const std::uint32_t raw = find_entry();
+  (void)find_room(bytes);
+  return raw;
+}
+
+ref<> thread_state::make_large_object(std::uint8_t layout, std::uint32_t words, std::uint32_t type, std::uint16_t tag,
+                                      std::uint32_t fill) {
+  const std::size_t bytes = object_bytes(words);
+  const std::uint32_t raw = find_entry();
+  std::byte* const at = find_room(bytes);
+  entry_at_ = raw + 2;
+  if (at == next_) racing_store(next_, next_ + bytes);
+  begin_object(reinterpret_cast<heap_object*>(at), raw, layout, words, type, tag, fill);
+  return ref<>{raw};
+}
+
+std::byte* thread_state::find_room(std::size_t bytes) {
+  if (bytes <= static_cast<std::size_t>(end_ - next_)) return next_;
   rest& its = *rest_;
   if (bytes > most_object_bytes) throw_too_large(bytes);
   const auto get = [&] {
@@ -134,7 +152,7 @@ heap_object* thread_state::take_elsewhere(std::size_t bytes) {
     racing_store(object->self, 0U);
     racing_store(object->words, static_cast<std::uint32_t>((bytes - sizeof(heap_object)) / 4));
     chunk->top.store(chunk->first() + bytes, std::memory_order_release);
-    return object;
+    return chunk->first();
   }
   if (!its.young.empty()) {
     its.young.back()->top = next_;
@@ -142,25 +160,22 @@ heap_object* thread_state::take_elsewhere(std::size_t bytes) {
   }
   chunk->is_young = true;
   its.young.push_back(chunk);
-  racing_store(next_, chunk->first() + bytes);
+  racing_store(next_, chunk->first());
   end_ = chunk->limit();
-  return reinterpret_cast<heap_object*>(chunk->first());
+  return next_;
 }
 
-std::uint32_t thread_state::claim_entry_elsewhere() {
+std::uint32_t thread_state::find_entry() {
   rest& its = *rest_;
   while (true) {
+    for (; entry_at_ != entry_end_; entry_at_ += 2)
+      if (*at_entry(entry_at_) == 0) return entry_at_;
     if (its.runs_looked_through < its.runs.size()) {
       const rest::entry_run& run = its.runs[its.runs_looked_through++];
       entry_at_ = run.begin;
       entry_end_ = run.end;
     } else {
       its.runs.push_back(core_->claim_run(*this));
-    }
-    while (entry_at_ != entry_end_) {
-      const std::uint32_t raw = entry_at_;
-      entry_at_ += 2;
-      if (*at_entry(raw) == 0) return raw;
     }
   }
 }

@@ -12,10 +12,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace situ {
@@ -32,6 +33,7 @@ class heap_core;
 inline constexpr std::uint8_t layout_of_data = 255;
 inline constexpr std::uint8_t layout_of_references = 254;
 inline constexpr std::uint64_t most_object_bytes = std::uint64_t{1} << 33;
+inline constexpr std::size_t most_small_bytes = 4096;  // of an object that is made by the hot path
 
 // A word of one thread on a line of its own, in its place's segment: odd while the thread is in a section.
 struct alignas(64) section_word {
@@ -139,35 +141,43 @@ class thread_state {
   [[nodiscard]] heap_object* object_for_reference(std::uint32_t raw, std::uint32_t value);
 
   // --- allocation
-  [[nodiscard]] heap_object* take(std::size_t bytes) {
-    if (bytes <= static_cast<std::size_t>(end_ - next_)) [[likely]] {
-      std::byte* const at = next_;
-      __atomic_store_n(&next_, at + bytes, __ATOMIC_RELAXED);  // other threads count
-      return reinterpret_cast<heap_object*>(at);
-    }
-    return take_elsewhere(bytes);
-  }
   [[nodiscard]] ref<> make_object(std::uint8_t layout, std::uint32_t words, std::uint32_t type, std::uint16_t tag,
                                   std::uint32_t fill) {
-    const std::uint32_t raw = claim_entry();  // before the room is taken: it may throw
-    begin_object(take(object_bytes(words)), raw, layout, words, type, tag, fill);
+    const std::size_t bytes = object_bytes(words);
+    if (bytes > most_small_bytes) [[unlikely]]
+      return make_large_object(layout, words, type, tag, fill);
+    const std::uint32_t raw = next_entry(bytes);
+    heap_object* const at = take(raw, bytes);
+    begin_object(at, raw, layout, words, type, tag, fill);
     return ref<>{raw};
   }
-  // The same with a copy of a value as its words.
-  template <class T>
-  [[nodiscard]] ref<> make_object(std::uint8_t layout, const T& value) {
+  // The same with a T of these values as its words. To make the T calls nothing of the heap.
+  template <class T, class... Values>
+  [[nodiscard]] ref<> make_object_of(std::uint8_t layout, Values&&... values) {
     constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
-    const std::uint32_t raw = claim_entry();
-    heap_object* const at = take(object_bytes(words));
-    set_header(at, raw, layout, words, 0, 0);
-    if constexpr (sizeof(T) % 4 != 0) at->body()[words - 1] = 0;
-    std::memcpy(at->bytes(), &value, sizeof(T));
-    publish(at, raw);
-    return ref<>{raw};
+    constexpr std::size_t bytes = object_bytes(words);
+    if constexpr (bytes > most_small_bytes) {
+      const ref<> made = make_large_object(layout, words, 0, 0, 0);
+      ::new (static_cast<void*>(object_of_entry(entry(made.raw()))->bytes())) T{std::forward<Values>(values)...};
+      return made;
+    } else {
+      const std::uint32_t raw = next_entry(bytes);
+      heap_object* const at = take(raw, bytes);
+      set_header(at, raw, layout, words, 0, 0);
+      if constexpr (sizeof(T) % 4 != 0) at->body()[words - 1] = 0;
+      ::new (static_cast<void*>(at->bytes())) T{std::forward<Values>(values)...};
+      publish(at, raw);
+      return ref<>{raw};
+    }
   }
   void begin_object(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words, std::uint32_t type,
                     std::uint16_t tag, std::uint32_t fill) noexcept {
-    set_header(at, raw, layout, words, type, tag);
+    racing_store(at->words, words);  // where it is no young chunk, somebody may look through it
+    racing_store(at->self, raw);
+    at->type = type;
+    at->layout = layout;
+    at->age = 0;
+    at->tag = tag;
     std::uint32_t* const body = at->body();
     for (std::uint32_t i = 0; i < words; ++i) body[i] = fill;
     publish(at, raw);
@@ -205,30 +215,34 @@ class thread_state {
   }
   static void set_header(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words,
                          std::uint32_t type, std::uint16_t tag) noexcept {
-    racing_store(at->words, words);  // somebody may look through the chunk
-    racing_store(at->self, raw);
-    at->type = type;
-    at->layout = layout;
-    at->age = 0;
-    at->tag = tag;
+    *at = {raw, words, type, layout, 0, tag};
   }
   void publish(heap_object* at, std::uint32_t raw) noexcept {
     store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at));
     racing_store(objects_made_, objects_made_ + 1);  // other threads count
   }
-  // A free entry of the run that the thread has claimed: found by a sweep in order, since a shuffled list of free
-  // entries would miss the cache at each of them.
-  [[nodiscard]] std::uint32_t claim_entry() {
-    while (entry_at_ != entry_end_) {
-      const std::uint32_t raw = entry_at_;
-      entry_at_ += 2;
-      if (*at_entry(raw) == 0) [[likely]]
-        return raw;
-    }
-    return claim_entry_elsewhere();
+  // Returns the next entry that is free in the run that the thread has claimed, when the chunk has so much room, too.
+  // The run is swept in order, since a shuffled list of free entries would miss the cache at each of them.
+  [[nodiscard]] std::uint32_t next_entry(std::size_t bytes) {
+    const std::uint32_t raw = entry_at_;
+    if (raw != entry_end_ && *at_entry(raw) == 0 && bytes <= static_cast<std::size_t>(end_ - next_)) [[likely]]
+      return raw;
+    return find_entry_and_room(bytes);
   }
-  [[nodiscard]] std::uint32_t claim_entry_elsewhere();
-  [[nodiscard]] heap_object* take_elsewhere(std::size_t bytes);
+  // Takes both. pre: next_entry() has returned `raw`.
+  [[nodiscard]] heap_object* take(std::uint32_t raw, std::size_t bytes) noexcept {
+    entry_at_ = raw + 2;
+    std::byte* const at = next_;
+    racing_store(next_, at + bytes);  // other threads count
+    return reinterpret_cast<heap_object*>(at);
+  }
+  // The slow paths throw out_of_memory: entry first, then room.
+  [[nodiscard]] std::uint32_t find_entry_and_room(std::size_t bytes);
+  [[nodiscard]] ref<> make_large_object(std::uint8_t layout, std::uint32_t words, std::uint32_t type, std::uint16_t tag,
+                                        std::uint32_t fill);
+  // Makes the next entry free; find_room() makes the chunk have so much room, or returns a large object's own.
+  [[nodiscard]] std::uint32_t find_entry();
+  std::byte* find_room(std::size_t bytes);
 
   std::byte* table_;
   section_word* section_;
