@@ -142,6 +142,7 @@ class heap_core {
   // Orders the making and sharing of objects before the caller's later stores of references to them.
   static void order_before_references() noexcept;
   void remember(thread_state& by, std::uint32_t raw);
+  void hand_over(thread_state& by, std::uint32_t raw);
   [[nodiscard]] bool must_publish_entries() const noexcept;
 
   // --- moves (moves.cpp); not in a section

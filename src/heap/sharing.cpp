@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "heap/heap_core.h"
+#include "heap/marked_entries.h"
 
 namespace situ::detail {
 
@@ -59,6 +60,23 @@ void heap_core::remember(thread_state& by, std::uint32_t raw) {
   const std::uint64_t before =
       std::atomic_ref<std::uint64_t>{*at_entry(raw)}.fetch_or(entry_is_remembered, std::memory_order_acq_rel);
   if ((before & entry_is_remembered) == 0) by.its().remembered.push_back(raw);
+}
+
+void heap_core::hand_over(thread_state& by, std::uint32_t raw) {
+  std::vector<std::uint32_t> words;
+  for (const std::uint32_t each : by.its().remembered) {
+    by.enter();  // others may move it
+    const std::uint64_t its = changing(at_entry(each)).fetch_and(~entry_is_remembered, std::memory_order_acq_rel);
+    if (object_of_entry(its) != nullptr)
+      each_reference(*object_of_entry(its), [&](std::uint32_t& word) {
+        if ((entry(word) & entry_is_shared) == 0) words.push_back(word);
+      });
+    by.leave();
+  }
+  by.its().remembered.clear();
+  for (const std::uint32_t each : words) share(by, each);
+  if (raw != 0 && (raw & 1) == 0) share(by, raw);
+  order_before_references();
 }
 
 }  // namespace situ::detail
