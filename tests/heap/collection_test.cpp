@@ -167,8 +167,8 @@ TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
   run([] {
     constexpr std::uint64_t objects = situ::test::or_modelled<std::uint64_t>(200'000, 16'000);
     situ::object_heap heap{{.entries = situ::test::or_modelled<std::uint64_t>(1 << 22, 1 << 16),
-                            .young_bytes = objects * 5,
-                            .collect_after = objects * 5}};
+                            .young_bytes = situ::test::or_modelled(1U << 20, 512U << 10),
+                            .collect_after = situ::test::or_modelled(1U << 20, 4U << 10)}};
     situ::heap_thread mine{heap};
     situ::rooted<cell> kept{mine};
     for (std::uint64_t i = 0; i < objects; ++i) {
@@ -180,7 +180,7 @@ TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
         kept = made;
       }
     }
-    EXPECT_GT(heap.counts().own_collections, situ::test::or_modelled(5U, 1U));
+    EXPECT_GE(heap.counts().own_collections, situ::test::or_modelled(5U, 1U));
     EXPECT_GE(heap.counts().collections, 1U);
     EXPECT_LT(heap.bytes_held(), 16U << 20);
     EXPECT_GT(heap.counts().longest_pause_ns, 0U);
