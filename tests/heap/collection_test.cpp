@@ -168,7 +168,7 @@ TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
     constexpr std::uint64_t objects = situ::test::or_modelled<std::uint64_t>(200'000, 16'000);
     situ::object_heap heap{{.entries = situ::test::or_modelled<std::uint64_t>(1 << 22, 1 << 16),
                             .young_bytes = situ::test::or_modelled(1U << 20, 512U << 10),
-                            .collect_after = situ::test::or_modelled(1U << 20, 4U << 10)}};
+                            .collect_after = situ::test::or_modelled(1U << 20, 1U << 10)}};
     situ::heap_thread mine{heap};
     situ::rooted<cell> kept{mine};
     for (std::uint64_t i = 0; i < objects; ++i) {
