@@ -34,7 +34,7 @@ void heap_core::free_chunk(heap_chunk* chunk) {
 // By the place's own thread. Returns null if this place has no room.
 heap_chunk* heap_core::make_chunk(chunk_kind kind, std::size_t bytes) {
   heap_chunk* made = nullptr;
-  const std::size_t whole = std::max(chunk_bytes, whole_pages(bytes + sizeof(heap_chunk)));
+  const std::size_t whole = std::max(chunk_bytes, whole_pages(bytes + sizeof(heap_chunk) + colour_bytes(kind, here_)));
   const std::lock_guard hold{lock_};
   const auto give_back = [](std::vector<heap_chunk*>& chunks) {
     for (heap_chunk* const each : chunks) free_chunk(each);

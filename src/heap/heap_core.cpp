@@ -39,7 +39,8 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
   if (options_.entries < entries_of_a_run || options_.entries > most)
     throw_error(errc::bad_argument, fmt::format("an object heap of {} entries a place: {} to {} with {} places",
                                                 options_.entries, entries_of_a_run, most, places_));
-  options_.entries = options_.entries / entries_of_a_run * entries_of_a_run;
+  // An odd number of runs: places' parts then begin in different sets of a cache.
+  options_.entries = ((options_.entries / entries_of_a_run - 1) | 1) * entries_of_a_run;
   if (places_ > most_heap_places)
     throw_error(errc::bad_argument, fmt::format("an object heap has {} places at most", most_heap_places));
 #if defined(__SANITIZE_THREAD__)

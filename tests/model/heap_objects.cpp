@@ -56,7 +56,7 @@ void look_up(situ::heap_thread& mine, const std::vector<std::uint32_t>& raws, st
       situ::heap_section section{mine};
       sum += section.load(of, &record::value);
     }
-    if (i % 64 == 0) situ::progress();  // answers rounds
+    if (i % 1024 == 0) situ::progress();  // answers rounds
   }
 }
 

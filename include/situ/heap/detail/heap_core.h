@@ -35,13 +35,37 @@ inline constexpr std::uint8_t layout_of_references = 254;
 inline constexpr std::uint64_t most_object_bytes = std::uint64_t{1} << 33;
 inline constexpr std::size_t most_small_bytes = 4096;  // of an object that is made by the hot path
 
+// A word that one thread stores and others of the host read. Elsewhere, on modelled machines, only threads of its own place
+// read it (src/heap/rounds.cpp), so its accesses are ordinary ones there, which caches serve.
+class section_value {
+ public:
+#if defined(SITU_MODEL)
+  [[nodiscard]] std::uint64_t load(std::memory_order) const noexcept { return value_; }
+  void store(std::uint64_t value, std::memory_order = {}) noexcept { value_ = value; }
+  void exchange(std::uint64_t value, std::memory_order) noexcept { value_ = value; }
+
+ private:
+  volatile std::uint64_t value_ = 0;
+#else
+  [[nodiscard]] std::uint64_t load(std::memory_order order) const noexcept { return value_.load(order); }
+  void store(std::uint64_t value, std::memory_order order = std::memory_order_seq_cst) noexcept {
+    value_.store(value, order);
+  }
+  void exchange(std::uint64_t value, std::memory_order order) noexcept { value_.exchange(value, order); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+#endif
+};
+
 // A word of one thread on a line of its own, in its place's segment: odd while the thread is in a section.
 struct alignas(64) section_word {
-  std::atomic<std::uint64_t> value{0};
-  std::atomic<std::uint32_t> is_used{0};
+  section_value value;
+  // On the next line what other places change, by atomics.
+  alignas(64) std::atomic<std::uint32_t> is_used{0};
   std::atomic<std::uint32_t> due{0};  // what safe_point() has to do: bits of src/heap/heap_core.h
 };
-static_assert(sizeof(section_word) == 64);
+static_assert(sizeof(section_word) == 128);
 
 // Fields and entries are loaded and stored while other threads do the same. Where they are words these are single
 // accesses: atomic ones on a host; ordinary ones on a modelled machine, where atomic accesses go past the caches.
