@@ -108,7 +108,6 @@ struct modelled_machine::impl {
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
     std::uint64_t fetches = 0;
-    std::uint64_t walk_instructions = 0;  // of walks in software
     sharing_counts shared;
     time_ps waited = 0;                   // by all accesses, beyond the hit time of the first cache
     time_ps store_free = 0;               // when the core's write buffer is empty
@@ -291,9 +290,10 @@ struct modelled_machine::impl {
   std::vector<range> ranges;    // sorted, disjoint
   page_homes homes;
   page_sizes pages;
-  bool walks_through_caches = false;  // of a core of the machine
-  bool is_walking = false;            // the caches are asked for an entry of the page table
-  bool is_warming = false;            // accesses change what caches hold, but take no time and are not counted
+  bool walks_through_caches = false;             // of a core of the machine
+  std::vector<std::uint64_t> walk_instructions;  // of each core's walks in software
+  bool is_walking = false;                       // the caches are asked for an entry of the page table
+  bool is_warming = false;  // accesses change what caches hold, but take no time and are not counted
   std::function<page_home(std::uint64_t address, std::uint32_t tile)> finder;
   line_observer* observer = nullptr;
   sharing_observer* sharing = nullptr;

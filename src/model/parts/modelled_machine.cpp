@@ -63,6 +63,7 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   walks_through_caches = std::ranges::any_of(spec.cores, &core_spec::walks_through_caches);
   if (walks_through_caches) map_page_tables();
   connect_inclusion();
+  walk_instructions.resize(cores.size());
 }
 
 void modelled_machine::impl::give_translation(const core_spec& core, core_state& to) const {
@@ -248,7 +249,7 @@ time_ps modelled_machine::first_fetch_time(std::uint32_t core) const noexcept {
 }
 
 std::uint64_t modelled_machine::walk_instructions(std::uint32_t core) const noexcept {
-  return impl_->is_warming ? 0 : impl_->cores[core].walk_instructions;
+  return impl_->is_warming ? 0 : impl_->walk_instructions[core];
 }
 
 time_ps modelled_machine::translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) {
@@ -367,8 +368,9 @@ std::vector<part_counters> modelled_machine::counters() const {
 
 void modelled_machine::reset_counters() noexcept {
   impl& m = *impl_;
+  std::ranges::fill(m.walk_instructions, 0);
   for (impl::core_state& c : m.cores) {
-    c.reads = c.writes = c.atomics = c.fetches = c.waited = c.walk_instructions = 0;
+    c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
     c.shared = {};
     c.itlb.reset_counters();
     c.dtlb.reset_counters();

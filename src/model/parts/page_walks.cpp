@@ -24,7 +24,7 @@ namespace situ::model {
   }
   if (!spec.cores[core].walks_through_caches) {
     first.count_walk(first.walk_time(), 0);
-    c.walk_instructions += first.walk_instructions();
+    walk_instructions[core] += first.walk_instructions();
     return now + first.walk_time();
   }
   return walk(core, first, address, shift, now);
