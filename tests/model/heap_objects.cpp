@@ -18,6 +18,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -43,20 +44,28 @@ class sequence {
   std::uint32_t at_;
 };
 
+// Looks up objects in the order of a list, which the place goes through as often as it needs.
 void look_up(situ::heap_thread& mine, const std::vector<std::uint32_t>& raws, std::uint32_t lookups,
              std::uint32_t write_every, std::uint64_t& sum) {
-  sequence numbers{situ::here().index() + 1};
-  const auto n = static_cast<std::uint32_t>(raws.size());
+  constexpr std::uint32_t in_a_section = 256;
+  std::size_t at = 0;
+  std::uint32_t until_write = write_every;
   const std::optional<situ::model::region> measured{std::in_place, "lookups"};
-  for (std::uint32_t i = 1; i <= lookups; ++i) {
-    const ref<record> of{raws[numbers.next(n)]};
-    if (write_every != 0 && i % write_every == 0) {
-      mine.store(of, &record::value, 1);  // what it is already
-    } else {
+  for (std::uint32_t done = 0; done < lookups; done += in_a_section) {
+    {
       situ::heap_section section{mine};
-      sum += section.load(of, &record::value);
+      for (std::uint32_t i = 0; i < in_a_section; ++i) {
+        const ref<record> of{raws[at]};
+        if (++at == raws.size()) at = 0;
+        if (write_every != 0 && --until_write == 0) {
+          until_write = write_every;
+          section.store(of, &record::value, 1);  // what it is already
+        } else {
+          sum += section.load(of, &record::value);
+        }
+      }
     }
-    if (i % 1024 == 0) situ::progress();  // answers rounds
+    if (done % 4096 == 0) situ::progress();  // answers rounds
   }
 }
 
@@ -81,6 +90,9 @@ int lookups(int argc, char** argv) {
   std::vector<std::uint32_t> raws;
   for (const std::vector<std::uint32_t>& each : situ::all_gather(own))
     raws.insert(raws.end(), each.begin(), each.end());
+  // Each place has an order of its own.
+  sequence numbers{situ::here().index() + 1};
+  for (std::size_t i = raws.size(); i-- > 1;) std::swap(raws[i], raws[numbers.next(static_cast<std::uint32_t>(i + 1))]);
   situ::barrier();
   std::uint64_t sum = 0;
   look_up(mine, raws, count, write_every, sum);

@@ -38,9 +38,9 @@ TEST(HeapOnTiles, ReadsAreFreshWithEachKindOfObjectsAndTable) {
       // With a replicated table a place may read a marked entry from its cache for as long as the second round takes.
       const bool writes = table == std::string{"homed"};
       const modelled_run ran =
-          run({"--check-coherence"}, "4", {"lookups", "200", "400", writes ? "100" : "0", kind, table});
+          run({"--check-coherence"}, "4", {"lookups", "200", "512", writes ? "100" : "0", kind, table});
       EXPECT_EQ(ran.result.exit_code, 0) << ran.result.err;
-      EXPECT_THAT(ran.result.out, HasSubstr(writes ? "1584 read" : "1600 read")) << kind << ' ' << table;
+      EXPECT_THAT(ran.result.out, HasSubstr(writes ? "2028 read" : "2048 read")) << kind << ' ' << table;
       EXPECT_THAT(ran.result.err, HasSubstr("coherence: 0 stale reads, 0 lost writes")) << kind << ' ' << table;
     }
 }
