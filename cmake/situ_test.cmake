@@ -38,6 +38,7 @@ set(SITU_CORE_TESTS
   pool_test pool_damage_test pool_move_test
   rmem_test rmem_chains_test rmem_region_test rmem_replicas_test
   pim_test pim_bmem_test pim_execute_test
+  heap_test heap_faults_test heap_moves_test heap_random_test
   task_graph_test place_graph_test queue_test task_pool_test
   death_told_test regress_test
   hostile_cell_test hostile_wire_test graph_message_replay_test pool_replay_test rmem_replay_test cluster_replay_test frames_replay_test)

@@ -42,14 +42,7 @@ thread_state::thread_state(heap_core& core, place_threads* threads)
 thread_state::~thread_state() {
   rest& its = *rest_;
   if (its.is_parked) core_->unpark(*this);
-  for (const std::uint32_t raw : its.remembered) {
-    const std::uint64_t found =
-        std::atomic_ref<std::uint64_t>{*at_entry(raw)}.fetch_and(~entry_is_remembered, std::memory_order_acq_rel);
-    if (object_of_entry(found) == nullptr) continue;
-    enter();
-    core_->each_reference(*object_of_entry(entry(raw)), [&](std::uint32_t& word) { core_->share(*this, word); });
-    leave();
-  }
+  core_->hand_over(*this, 0);  // what remembered objects refer to; nobody remembers them from now on
   const std::lock_guard hold{core_->lock_};
   if (!its.young.empty()) {
     its.young.back()->top = next_;
