@@ -2,6 +2,8 @@
 // frees the entries of its part of the table that nobody has reached, and copies what lives out of chunks that are mostly
 // dead. References stay, since they are numbers of entries. The places keep together by a barrier in the shared state: a
 // place runs its part in one task that does not let other tasks in between.
+#include <situ/base/error.h>
+#include <situ/base/error_code.h>
 #include <situ/base/log.h>
 #include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
@@ -10,6 +12,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -20,7 +25,7 @@ namespace situ::detail {
 
 class whole_collection {
  public:
-  explicit whole_collection(heap_core& core) : core_{core} {}
+  whole_collection(heap_core& core, bool sorts) : core_{core}, sorts_{sorts} {}
 
   // Returns false if a thread is in the middle of an operation: then no place has begun.
   [[nodiscard]] bool run() {
@@ -130,17 +135,23 @@ class whole_collection {
       for (const auto& roots : each->its().root_functions)
         if (roots) roots(visit);
     }
+    if (sorts_) std::ranges::reverse(to_do_);
     while (!to_do_.empty()) {
       const std::uint32_t next = to_do_.back();
       to_do_.pop_back();
+      if (sorts_) order_.push_back(next);
+      const auto first = static_cast<std::ptrdiff_t>(to_do_.size());
       core_.each_reference(*object_of_entry(core_.entry(next)), [this](std::uint32_t& word) { reach(word); });
+      if (sorts_) std::reverse(to_do_.begin() + first, to_do_.end());  // the first reference is followed first
     }
   }
 
   // Frees the entries of this place's part that nobody has reached, and sums up what lives in each chunk.
   void sweep() {
     const std::uint64_t begin = core_.here_ * core_.options_.entries;
-    const std::uint64_t used = std::min(core_.shared_->next_entry[core_.here_].look(), core_.options_.entries);
+    // Place 0 begins at entry 1: as long as nobody has claimed its first run, none is used, and none is free a second time.
+    const std::uint64_t claimed = std::min(core_.shared_->next_entry[core_.here_].look(), core_.options_.entries);
+    const std::uint64_t used = claimed == 1 ? 0 : claimed;
     std::uint64_t freed = 0, freed_bytes = 0;
     std::vector<thread_state::rest::entry_run> runs;
     for (std::uint64_t first = 0; first < used; first += entries_of_a_run) {
@@ -184,48 +195,53 @@ class whole_collection {
     core_.counts_.bytes_freed += freed_bytes;
   }
 
-  // Copies what lives in mostly dead chunks, and retires these. Objects that have not changed for long become read-mostly.
-  // What this place has no room for stays where it is: the others answer no messages now.
+  // Copies what lives in mostly dead chunks, and retires these; if it sorts, in all chunks. Objects that have not changed
+  // for long become read-mostly. What this place has no room for stays where it is: the others answer no messages now.
   void compact() {
     std::unique_lock lock{core_.lock_};
     if (core_.threads_.empty()) return;  // nobody to take memory: the next collection copies
-    thread_state& by = *core_.threads_.front();
     const std::vector<heap_chunk*> all = core_.chunks_;
-    for (heap_chunk* const each : all) {
-      if (each->is_young) continue;
-      const std::uint64_t live = live_bytes(*each).load(std::memory_order_relaxed);
-      if (live == 0) {
-        core_.retire(each);
-        continue;
-      }
-      const auto held = static_cast<std::uint64_t>(each->top - each->first());
-      const bool is_sparse = !each->is_large() && live * 2 < held;
-      std::uint64_t left = 0;
-      each_object(*each, [&](heap_object& object) {
-        const std::uint64_t its = core_.entry(self_of(object));
-        if (object_of_entry(its) != &object) return;
-        object.age = static_cast<std::uint8_t>(std::min(object.age + 1, 255));
-        const bool becomes_read_mostly = each->kind == chunk_kind::ordinary && core_.options_.read_mostly_after != 0 &&
-                                         object.age >= core_.options_.read_mostly_after && core_.replicates() &&
-                                         core_.may_be_read_mostly(object) && !each->is_large();
-        if (!is_sparse && !becomes_read_mostly) {
-          ++left;
-          return;
-        }
-        const chunk_kind kind = becomes_read_mostly ? chunk_kind::read_mostly : each->kind;
-        heap_object* const copy = core_.room_here(by, kind, object.words, lock);
-        if (copy == nullptr) {
-          ++left;
-          return;
-        }
-        copy_object(*copy, object, object.self);
-        const std::uint64_t bits = (its & ~entry_address_bits) | (becomes_read_mostly ? entry_is_read_mostly : 0);
-        store_entry(core_.at_entry(object.self), reinterpret_cast<std::uint64_t>(copy) | bits);
-        if (becomes_read_mostly) ++core_.counts_.made_read_mostly;
-        ++core_.counts_.objects_moved;
-      });
-      if (left == 0) core_.retire(each);
+    for (const std::uint32_t raw : order_) {
+      const std::uint64_t its = core_.entry(raw);
+      heap_object* const object = object_of_entry(its);
+      if (core_.home_of(object) != core_.here_ || chunk_of(object)->is_large()) continue;
+      if (!copy(*object, its, chunk_of(object)->kind, lock)) break;
     }
+    for (heap_chunk* const each : all)
+      if (!each->is_young) compact(*each, lock);
+  }
+  void compact(heap_chunk& in, std::unique_lock<std::mutex>& lock) {
+    const std::uint64_t live = live_bytes(in).load(std::memory_order_relaxed);
+    if (live == 0) {
+      core_.retire(&in);
+      return;
+    }
+    const auto held = static_cast<std::uint64_t>(in.top - in.first());
+    const bool is_emptied = !in.is_large() && (sorts_ || live * 2 < held);
+    std::uint64_t left = 0;
+    each_object(in, [&](heap_object& object) {
+      const std::uint64_t its = core_.entry(self_of(object));
+      if (object_of_entry(its) != &object) return;
+      object.age = static_cast<std::uint8_t>(std::min(object.age + 1, 255));
+      const bool becomes_read_mostly = in.kind == chunk_kind::ordinary && core_.options_.read_mostly_after != 0 &&
+                                       object.age >= core_.options_.read_mostly_after && core_.replicates() &&
+                                       core_.may_be_read_mostly(object) && !in.is_large();
+      const bool is_copied = is_emptied || becomes_read_mostly;
+      if (!is_copied || !copy(object, its, becomes_read_mostly ? chunk_kind::read_mostly : in.kind, lock)) ++left;
+    });
+    if (left == 0) core_.retire(&in);
+  }
+  // Returns false if this place has no room for a copy.
+  bool copy(heap_object& object, std::uint64_t its, chunk_kind kind, std::unique_lock<std::mutex>& lock) {
+    heap_object* const made = core_.room_here(*core_.threads_.front(), kind, object.words, lock);
+    if (made == nullptr) return false;
+    copy_object(*made, object, object.self);
+    const bool becomes_read_mostly = kind == chunk_kind::read_mostly && chunk_of(&object)->kind != kind;
+    const std::uint64_t bits = (its & ~entry_address_bits) | (becomes_read_mostly ? entry_is_read_mostly : 0);
+    store_entry(core_.at_entry(object.self), reinterpret_cast<std::uint64_t>(made) | bits);
+    if (becomes_read_mostly) ++core_.counts_.made_read_mostly;
+    ++core_.counts_.objects_moved;
+    return true;
   }
 
   void finish() {
@@ -247,7 +263,9 @@ class whole_collection {
   }
 
   heap_core& core_;
+  bool sorts_;
   std::vector<std::uint32_t> to_do_;
+  std::vector<std::uint32_t> order_;  // in which the trace has met the objects; if it sorts
 };
 
 // pre: lock_ is held, and threads stand still. Another place may have swept its part, and given its free entries to itself.
@@ -263,10 +281,10 @@ void heap_core::forget_runs_of_others() {
   }
 }
 
-bool heap_core::collect_here() {
+bool heap_core::collect_here(bool sorts) {
   const std::uint64_t began = steady_ns();
   try {
-    if (!whole_collection{*this}.run()) return false;
+    if (!whole_collection{*this, sorts}.run()) return false;
   } catch (...) {  // a place is lost: the threads go on, and nothing has been freed that somebody reaches
     const std::lock_guard hold{lock_};
     if (is_stopped_) forget_runs_of_others();
@@ -299,14 +317,16 @@ void heap_core::unpark(thread_state& of) {
 }
 
 // By the place's own thread. Returns false if some thread is in the middle of an operation.
-bool heap_core::ask_all_to_collect() {
+bool heap_core::ask_all_to_collect(bool sorts) {
   // A place that computes sees it at its next safe point.
   for (section_word* const each : words_)
     if (each->is_used.load() != 0) each->due.fetch_or(stop_is_due, std::memory_order_relaxed);
   std::vector<future<bool>> parts;
   for (std::uint32_t p = 0; p < places_; ++p)
     parts.push_back(situ::async_at(
-        place{p}, [](std::uint64_t core) { return reinterpret_cast<heap_core*>(core)->collect_here(); }, cores_[p]));
+        place{p},
+        [](std::uint64_t core, bool does_sort) { return reinterpret_cast<heap_core*>(core)->collect_here(does_sort); },
+        cores_[p], sorts));
   bool is_done = true;
   for (future<bool>& each : parts) is_done &= each.get();
   return is_done;
@@ -318,7 +338,7 @@ void heap_core::check_collector() {
   if (collector != 0 && has_ended(*current->job, collector - 1)) throw_loss_of(*current->job, collector - 1);
 }
 
-void heap_core::collect(thread_state& by) {
+void heap_core::collect(thread_state& by, const heap_collection& how) {
   check_outside(by, "a collection of all places");
   park(by);
   try {
@@ -331,7 +351,7 @@ void heap_core::collect(thread_state& by) {
     }
     try {
       by_own_thread(by, [&] {
-        while (!ask_all_to_collect()) {
+        while (!ask_all_to_collect(how.sorts)) {
           progress();
           give_way();
         }

@@ -34,7 +34,9 @@ struct alignas(64) heap_chunk {
   std::atomic<bool> is_young{false};  // a thread makes its own objects in it
   bool stays = false;                 // young, and an own collection had no room for some of its objects
 
-  [[nodiscard]] std::byte* first() noexcept { return reinterpret_cast<std::byte*>(this + 1) + colour_bytes(kind, home); }
+  [[nodiscard]] std::byte* first() noexcept {
+    return reinterpret_cast<std::byte*>(this + 1) + colour_bytes(kind, home);
+  }
   [[nodiscard]] std::byte* limit() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
   [[nodiscard]] bool is_large() const noexcept { return bytes > chunk_bytes; }
 };

@@ -173,7 +173,7 @@ class heap_core {
 
   // --- collections (own_collection.cpp, collection.cpp)
   void collect_own(thread_state& of);
-  void collect(thread_state& by);
+  void collect(thread_state& by, const heap_collection& how = {});
   void wait_at_safe_point(thread_state& of);
   // A parked thread is at a safe point; unpark() waits for the end of a collection of all places.
   void park(thread_state& of);
@@ -222,8 +222,8 @@ class heap_core {
   void say_spill(thread_state& by, std::string_view what, std::uint32_t taken_at);
   void ask_for_collection(thread_state& by);
   // The part of this place in a collection of all. Returns false if some thread is in the middle of an operation.
-  [[nodiscard]] bool collect_here();
-  [[nodiscard]] bool ask_all_to_collect();
+  [[nodiscard]] bool collect_here(bool sorts);
+  [[nodiscard]] bool ask_all_to_collect(bool sorts);
   void check_collector();
   [[nodiscard]] bool is_collector_there(thread_state& of);
   void forget_runs_of_others();

@@ -55,6 +55,60 @@ TEST_P(heap_collection, of_own_objects_keeps_what_roots_reach) {
   });
 }
 
+// A collection before the first object must not hand out the first run of entries a second time.
+TEST_P(heap_collection, may_come_before_the_first_object) {
+  run([] {
+    situ::object_heap heap{{.collect_after = 0}};
+    situ::heap_thread mine{heap};
+    mine.collect();
+    situ::barrier();
+    situ::rooted<cell> kept{mine, list_of(mine, 500)};
+    for (int i = 0; i < 3; ++i) {
+      mine.collect();
+      EXPECT_EQ(sum_of(mine, kept.get()), 124'750U);
+    }
+    situ::barrier();
+  });
+}
+
+// A list whose objects were made in another order lies, after a collection that sorts, as it is linked.
+TEST_P(heap_collection, sorts_objects_in_the_order_of_a_trace) {
+  run([] {
+    situ::object_heap heap{{.collect_after = 0}};
+    situ::heap_thread mine{heap};
+    constexpr std::uint64_t n = 1000;
+    std::vector<ref<cell>> made;
+    for (std::uint64_t i = 0; i < n; ++i) made.push_back(mine.make<cell>(i, ref<cell>{}, ref<cell>{}));
+    const std::size_t roots = mine.add_roots([&](const auto& visit) {
+      for (const ref<cell> each : made) {
+        std::uint32_t word = each.raw();
+        visit(word);
+      }
+    });
+    mine.collect_own();  // they lie in the order in which they were made
+    mine.remove_roots(roots);
+    const auto at = [&](std::uint64_t i) { return made[i * 7 % n]; };  // a permutation: 7 and n have no common factor
+    for (std::uint64_t i = 0; i + 1 < n; ++i) mine.store(at(i), &cell::next, at(i + 1));
+    situ::rooted<cell> head{mine, at(0)};
+    const auto lies_behind_its_neighbour = [&](std::uint64_t i) {
+      situ::heap_section section{mine};
+      return section.object(at(i + 1).raw()) ==
+             static_cast<const void*>(section.object(at(i).raw())->bytes() + sizeof(cell));
+    };
+    mine.collect();
+    situ::barrier();
+    EXPECT_FALSE(lies_behind_its_neighbour(n / 2)) << "the collection before it does not sort";
+    EXPECT_EQ(sum_of(mine, head.get()), n * (n - 1) / 2);
+    situ::barrier();
+    mine.collect({.sorts = true});
+    std::uint64_t behind = 0;
+    for (std::uint64_t i = 0; i + 1 < n; ++i) behind += lies_behind_its_neighbour(i) ? 1 : 0;
+    EXPECT_EQ(behind, n - 1);
+    EXPECT_EQ(sum_of(mine, head.get()), n * (n - 1) / 2);
+    situ::barrier();
+  });
+}
+
 TEST_P(heap_collection, of_own_objects_keeps_what_shared_objects_refer_to) {
   run([] {
     situ::object_heap heap{{.entries = entries}};

@@ -74,6 +74,14 @@ struct heap_options {
   std::chrono::milliseconds patience{1000};  // a thread that stays in a section for longer is named in the log
 };
 
+// How a collection of all places is done.
+struct heap_collection {
+  // Copies the objects of each place in the order in which a depth-first trace from the roots of the place's threads meets
+  // them; objects that only roots of other places reach follow. Entries stay where they are. If a place has no room for
+  // copies, the rest of its objects stay, too.
+  bool sorts = false;
+};
+
 // Counts of one place since the heap was made.
 struct heap_counts {
   std::uint64_t objects_made = 0;
@@ -196,8 +204,8 @@ class heap_thread {
   // 10 ns an object that is dead, and a copy of each other one.
   void collect_own();
   // Collects the objects of all places. Not in a section. Throws place_lost_error. cost: all places stop for a trace of
-  // all objects.
-  void collect();
+  // all objects. If another place collects at that moment, its collection counts, sorted or not.
+  void collect(const heap_collection& how = {});
 
   // Adds a function that visits roots: it calls visit for each word that may hold a reference, which may change. It is
   // called by this thread, or while this thread is at a safe point. Returns its number. cost: an allocation.
