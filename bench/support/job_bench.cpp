@@ -75,8 +75,8 @@ comparison_case beside_echo(std::string_view name, std::string_view words, std::
 }
 
 std::span<const job_bench* const> job_benches() {
-  static const std::array all{&everyday_bench(), &memory_bench(), &task_bench(),   &pool_bench(),
-                              &rmem_bench(),     &pim_bench(),    &cluster_bench()};
+  static const std::array all{&everyday_bench(), &memory_bench(), &task_bench(), &pool_bench(),
+                              &rmem_bench(),     &pim_bench(),    &heap_bench(), &cluster_bench()};
   return all;
 }
 

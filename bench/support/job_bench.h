@@ -53,6 +53,8 @@ struct job_bench {
 [[nodiscard]] const job_bench& rmem_bench();
 // pim_cases.cpp: bit-contiguous allocation and memory that computes.
 [[nodiscard]] const job_bench& pim_bench();
+// heap_cases.cpp: references through the table of an object heap beside pointers, allocation, moves, pauses.
+[[nodiscard]] const job_bench& heap_bench();
 // cluster_cases.cpp: a job over two hosts beside a TCP echo.
 [[nodiscard]] const job_bench& cluster_bench();
 // All of them.
