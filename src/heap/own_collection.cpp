@@ -2,6 +2,7 @@
 // thread remembers. What its roots reach is copied to the chunks of its place, and is shared from then on; the rest is
 // dead. Objects that became shared while they were young are moved by the protocol of moves, since others may use them.
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -42,36 +43,41 @@ class own_collection {
   }
 
  private:
-  // If this place has no room for a copy, the object stays in its chunk, which then is no young one any more.
-  void visit(std::uint32_t& word) {
+  void visit(std::uint32_t word) {
     if (word == 0 || (word & 1) != 0) return;
     const std::uint64_t its = core_.entry(word);
     if ((its & entry_is_shared) != 0) return;
-    heap_object* const old = object_of_entry(its);
-    const std::size_t bytes = object_bytes(old->words);
+    store_entry(core_.at_entry(word), its | entry_is_shared);  // it is met once
+    to_do_.push_back(word);
+  }
+
+  // Copies an object that has been met, and visits what it refers to. If this place has no room for a copy, the object
+  // stays in its chunk, which then is no young one any more.
+  void copy(std::uint32_t raw) {
+    heap_object* const old = object_of_entry(core_.entry(raw));
     heap_object* now = old;
+    const std::size_t bytes = object_bytes(old->words);
     if (heap_chunk* const in = chunk_of(old); !in->is_large()) {
-      now = core_.room_here(of_, chunk_kind::ordinary, old->words, lock_);
-      if (now == nullptr) {
-        now = old;
+      heap_object* const room = core_.room_here(of_, chunk_kind::ordinary, old->words, lock_);
+      if (room == nullptr) {
         in->stays = true;
       } else {
+        now = room;
         copy_object(*now, *old, old->self);
         racing_store(old->self, 0U);
+        store_entry(core_.at_entry(raw), reinterpret_cast<std::uint64_t>(now) | entry_is_shared);
+        kept_bytes_ += bytes;
       }
     }
-    store_entry(core_.at_entry(word), reinterpret_cast<std::uint64_t>(now) | entry_is_shared);
-    if (core_.must_publish_entries()) published_.emplace_back(reinterpret_cast<std::uint64_t>(core_.at_entry(word)), 8);
+    if (core_.must_publish_entries()) published_.emplace_back(reinterpret_cast<std::uint64_t>(core_.at_entry(raw)), 8);
     ++survivors_;
     survived_bytes_ += bytes;
-    if (now != old) kept_bytes_ += bytes;
-    to_do_.push_back(now);
+    core_.each_reference(*now, [this](std::uint32_t& word) { visit(word); });
   }
 
   void trace() {
-    const auto visiting = [this](std::uint32_t& word) { visit(word); };
-    for (std::uint32_t& each : of_.roots_) visit(each);
-    const heap_thread::root_visitor visitor = visiting;
+    const heap_thread::root_visitor visitor = [this](std::uint32_t& word) { visit(word); };
+    for (const std::uint32_t each : of_.roots_) visit(each);
     for (const auto& each : its_.root_functions)
       if (each) each(visitor);
     // Others may move a remembered object: it is read in a section, which does not wait for room.
@@ -85,10 +91,26 @@ class own_collection {
     }
     for (std::uint32_t& each : words) visit(each);
     its_.remembered.clear();
-    while (!to_do_.empty()) {
-      heap_object* const next = to_do_.back();
-      to_do_.pop_back();
-      core_.each_reference(*next, visiting);
+    std::ranges::reverse(to_do_);
+    copy_all();
+  }
+
+  // Most objects are in no near cache, so some are fetched while others are copied: those of a queue between the stack of
+  // what has been met and the copies.
+  void copy_all() {
+    std::array<std::uint32_t, 8> queue;
+    std::size_t first = 0, queued = 0;
+    while (queued != 0 || !to_do_.empty()) {
+      while (queued < queue.size() && !to_do_.empty()) {
+        const std::uint32_t raw = to_do_.back();
+        to_do_.pop_back();
+        __builtin_prefetch(object_of_entry(core_.entry(raw)));
+        queue[(first + queued++) % queue.size()] = raw;
+      }
+      const std::uint32_t next = queue[first];
+      first = (first + 1) % queue.size();
+      --queued;
+      copy(next);
     }
   }
 
@@ -97,6 +119,7 @@ class own_collection {
   // first: so no header of a dead object is read.
   void sweep() {
     sweep_large();
+    find_young_range();
     std::vector<thread_state::rest::entry_run> kept;
     for (std::size_t i = 0; i < its_.runs.size(); ++i) {
       const thread_state::rest::entry_run& run = its_.runs[i];
@@ -140,11 +163,25 @@ class own_collection {
       return 1;
     }
     if (const heap_object* const object = object_of_entry(its);
-        chunk_of(object)->is_young && !chunk_of(object)->stays) {
+        is_in_young_range(its) && chunk_of(object)->is_young && !chunk_of(object)->stays) {
       shared_while_young_.push_back(raw);
       kept_bytes_ += object_bytes(object->words);
     }
     return 0;
+  }
+  // Spares most shared objects a look at the header of their chunk.
+  [[nodiscard]] bool is_in_young_range(std::uint64_t entry) const noexcept {
+    return (entry & entry_address_bits) - young_begin_ < young_span_;
+  }
+  void find_young_range() {
+    std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+    for (const heap_chunk* const each : its_.young) {
+      const auto at = reinterpret_cast<std::uint64_t>(each);
+      begin = std::min(begin, at);
+      end = std::max(end, at + each->bytes);
+    }
+    young_begin_ = begin;
+    young_span_ = its_.young.empty() ? 0 : end - begin;
   }
   void sweep_large() {
     for (heap_chunk* const each : its_.large) {
@@ -198,13 +235,14 @@ class own_collection {
   thread_state& of_;
   thread_state::rest& its_;
   std::unique_lock<std::mutex> lock_;  // of core_
-  std::vector<heap_object*> to_do_;
+  std::vector<std::uint32_t> to_do_;   // met, not copied yet
   std::vector<heap_core::stale_range> published_;
   std::vector<std::uint32_t> shared_while_young_;
   std::vector<heap_chunk*> dead_;
   std::uint64_t survivors_ = 0;
   std::uint64_t survived_bytes_ = 0;
-  std::uint64_t kept_bytes_ = 0;  // of young chunks
+  std::uint64_t kept_bytes_ = 0;                    // of young chunks
+  std::uint64_t young_begin_ = 0, young_span_ = 0;  // addresses from the first young chunk to the last one
   std::uint64_t freed_ = 0;
 };
 
