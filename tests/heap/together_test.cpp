@@ -132,6 +132,37 @@ TEST_P(heap_together, readers_keep_what_they_read_until_their_section_ends) {
   });
 }
 
+// An object of many words is copied for a while: whoever reads it meanwhile finds the old copy or the new one, whole.
+TEST_P(heap_together, readers_find_whole_objects) {
+  run([] {
+    constexpr std::uint32_t words = 20'000;
+    situ::object_heap heap{{.collect_after = 0, .replicas = situ::heap_replicas::always}};
+    situ::heap_thread mine{heap};
+    const ref<std::uint64_t[]> made = mine.make_array<std::uint64_t>(words);
+    for (std::uint32_t i = 0; i < words; ++i) mine.store(made, i, ~std::uint64_t{0});
+    situ::place_threads threads;
+    std::atomic<bool> is_over{false};
+    std::atomic<std::uint64_t> torn{0};
+    mine.move(made, situ::here());
+    threads.start([&] {
+      situ::heap_thread own{heap, &threads};
+      for (std::uint32_t at = 0; !is_over; at = (at + 7919) % words)
+        if (own.load(made, at) != ~std::uint64_t{0}) ++torn;
+    });
+    threads.start([&] {
+      situ::heap_thread own{heap, &threads};
+      for (int i = 0; i < situ::test::rounds(1000); ++i) {
+        own.move(made, situ::place{static_cast<std::uint32_t>(i) % situ::place_count()});
+        (void)own.make_read_mostly(made);
+      }
+      is_over = true;
+    });
+    threads.join();
+    EXPECT_EQ(torn, 0U);
+    situ::barrier();
+  });
+}
+
 template <int N>
 struct numbered {
   std::uint64_t value;
