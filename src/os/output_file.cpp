@@ -52,6 +52,14 @@ os::descriptor open_beside(const std::string& path, std::string& name) {
   }
 }
 
+// Brings the names in a file's folder to their device. Returns errno's value on failure.
+int sync_folder_of(const std::string& path) {
+  const fs::path folder = fs::path{path}.parent_path();
+  const os::descriptor opened{::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!opened) return errno;
+  return ::fsync(opened.number()) == 0 || errno == EINVAL ? 0 : errno;
+}
+
 }  // namespace
 
 output_file::output_file(std::string path) : output_file{path, open_to_write(path, 0)} {}
@@ -69,6 +77,12 @@ void output_file::close() {
   write();
   // Network file systems and quotas may refuse only now.
   if (const int failed = file_.close_checked(); failed != 0 && failed != EINTR) throw_unwritten(path_, failed);
+}
+
+void output_file::sync() {
+  write();
+  // A pipe or a device has nothing to bring to one.
+  if (::fsync(file_.number()) != 0 && errno != EINVAL && errno != EROFS) throw_unwritten(path_, errno);
 }
 
 void output_file::write_if_long() {
@@ -103,6 +117,18 @@ replaced_file::~replaced_file() {
 void replaced_file::publish(std::string_view text) {
   file_.add(text);
   file_.close();
+  take_name();
+}
+
+void replaced_file::publish_durably(std::string_view text) {
+  file_.add(text);
+  file_.sync();
+  file_.close();
+  take_name();
+  if (const int failed = sync_folder_of(path_); failed != 0) throw_unwritten(path_, failed);
+}
+
+void replaced_file::take_name() {
   if (unfinished_.empty()) return;
   if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) throw_unwritten(path_, errno);
   unfinished_.clear();

@@ -33,6 +33,8 @@ class output_file {
   }
   // Writes the rest: without close(), the file is incomplete. Throws bad_file unless the system has taken everything.
   void close();
+  // Writes the rest, and waits until the system has stored the file on its device. Throws bad_file.
+  void sync();
 
  private:
   void write_if_long();
@@ -57,8 +59,13 @@ class replaced_file {
 
   // Writes the whole contents of the file. Throws bad_file unless they were written and the file has its name. Once.
   void publish(std::string_view text);
+  // As publish(), and the contents are on their device before the file gets its name, and the name before the call
+  // returns: after a crash of the machine there is the whole old file or the whole new one.
+  void publish_durably(std::string_view text);
 
  private:
+  void take_name();
+
   std::string path_;
   std::string unfinished_;  // empty: the path is written directly
   output_file file_;

@@ -1,0 +1,435 @@
+// The loop over bytecodes. Its registers are local variables: ip, sp, and what the active context leads to.
+//
+// Numbers of bytecodes are those of the format. A comparison looks at the bytecode behind it itself, since a jump is
+// there most of the time. Each bytecode that is run counts once.
+#include "interpreter.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
+namespace squeak {
+
+// Copy the registers to the members, and back after the frame may have changed.
+#define SQUEAK_STORE_REGISTERS() (sp_ = sp, ip_ = ip)
+#define SQUEAK_LOAD_REGISTERS() \
+  (sp = sp_, ip = ip_, literals = code_->body() + 1, temporaries = home_->body() + 6, receiver = receiver_)
+#define SQUEAK_COUNT_BYTECODE()                \
+  do {                                         \
+    if constexpr (Counts) ++counts_.bytecodes; \
+  } while (false)
+#define SQUEAK_JUMP_IF(condition, distance)                             \
+  do {                                                                  \
+    const std::uint32_t jump = (distance);                              \
+    if (*sp == (condition)) {                                           \
+      ip += jump;                                                       \
+    } else if (*sp != known.true_object && *sp != known.false_object) { \
+      selector = memory_.special(special::must_be_boolean);             \
+      arguments = 0;                                                    \
+      goto send;                                                        \
+    }                                                                   \
+    --sp;                                                               \
+  } while (false)
+#define SQUEAK_COMPARE(comparison)                                                                  \
+  do {                                                                                              \
+    if ((sp[-1] & *sp & 1) == 0) goto special_send;                                                 \
+    const bool is_so = static_cast<std::int32_t>(sp[-1]) comparison static_cast<std::int32_t>(*sp); \
+    *--sp = is_so ? known.true_object : known.false_object;                                         \
+    goto compared;                                                                                  \
+  } while (false)
+
+template <bool Counts>
+run_end interpreter::loop() {
+  const known_objects& known = memory_.known();
+  const std::uint8_t* ip;
+  std::uint32_t* sp;
+  const std::uint32_t* literals;
+  std::uint32_t* temporaries;
+  oop receiver;
+  SQUEAK_LOAD_REGISTERS();
+  std::uint32_t code;
+  oop selector;
+  int arguments;
+  oop start_class;
+  oop value;
+  method_cache::entry* found;
+
+next:
+  SQUEAK_COUNT_BYTECODE();
+  code = *ip++;
+  switch (code) {
+    case 0 ... 15: *++sp = memory_.field(receiver, code); goto next;
+    case 16 ... 31: *++sp = temporaries[code - 16]; goto next;
+    case 32 ... 63: *++sp = literals[code - 32]; goto next;
+    case 64 ... 95: *++sp = memory_.field(literals[code - 64], 1); goto next;
+    case 96 ... 103: memory_.store(receiver, code - 96, *sp--); goto next;
+    case 104 ... 111: temporaries[code - 104] = *sp--; goto next;
+    case 112: *++sp = receiver; goto next;
+    case 113: *++sp = known.true_object; goto next;
+    case 114: *++sp = known.false_object; goto next;
+    case 115: *++sp = known.nil; goto next;
+    case 116 ... 119: *++sp = word_of(static_cast<std::int32_t>(code) - 117); goto next;
+    case 120: value = receiver; goto method_return;
+    case 121: value = known.true_object; goto method_return;
+    case 122: value = known.false_object; goto method_return;
+    case 123: value = known.nil; goto method_return;
+    case 124: value = *sp; goto method_return;
+    case 125: value = *sp; goto block_return;
+    case 128: {  // push, with a longer number
+      const std::uint32_t number = *ip++;
+      switch (number >> 6) {
+        case 0: value = memory_.field(receiver, number & 63); break;
+        case 1: value = temporaries[number & 63]; break;
+        case 2: value = literals[number & 63]; break;
+        default: value = memory_.field(literals[number & 63], 1); break;
+      }
+      *++sp = value;
+      goto next;
+    }
+    case 129:
+    case 130: {  // store, and store and pop
+      const std::uint32_t number = *ip++;
+      switch (number >> 6) {
+        case 0: memory_.store(receiver, number & 63, *sp); break;
+        case 1: temporaries[number & 63] = *sp; break;
+        case 2: goto unknown;
+        default: memory_.store(literals[number & 63], 1, *sp); break;
+      }
+      if (code == 130) --sp;
+      goto next;
+    }
+    case 131: {
+      const std::uint32_t number = *ip++;
+      selector = literals[number & 31], arguments = static_cast<int>(number >> 5);
+      goto send;
+    }
+    case 132: {  // whatever has a number of 8 bits
+      const std::uint32_t what = *ip++, number = *ip++;
+      switch (what >> 5) {
+        case 0: selector = literals[number], arguments = static_cast<int>(what & 31); goto send;
+        case 1: selector = literals[number], arguments = static_cast<int>(what & 31); goto super_send;
+        case 2: *++sp = memory_.field(receiver, number); break;
+        case 3: *++sp = literals[number]; break;
+        case 4: *++sp = memory_.field(literals[number], 1); break;
+        case 5: memory_.store(receiver, number, *sp); break;
+        case 6: memory_.store(receiver, number, *sp--); break;
+        default: memory_.store(literals[number], 1, *sp); break;
+      }
+      goto next;
+    }
+    case 133: {
+      const std::uint32_t number = *ip++;
+      selector = literals[number & 31], arguments = static_cast<int>(number >> 5);
+      goto super_send;
+    }
+    case 134: {
+      const std::uint32_t number = *ip++;
+      selector = literals[number & 63], arguments = static_cast<int>(number >> 6);
+      goto send;
+    }
+    case 135: --sp; goto next;
+    case 136:
+      value = *sp;
+      *++sp = value;
+      goto next;
+    case 137:
+      reclaimable_ = 0;
+      SQUEAK_STORE_REGISTERS();
+      store_frame();
+      *++sp = context_;
+      goto next;
+    case 144 ... 151: ip += code - 143; goto next;
+    case 152 ... 159: SQUEAK_JUMP_IF(known.false_object, code - 151); goto next;
+    case 160 ... 167: {
+      const int distance = (static_cast<int>(code) - 164) * 256 + *ip++;
+      ip += distance;
+      if (distance < 0 && --until_service_ < 0) goto serve;
+      goto next;
+    }
+    case 168 ... 171: {
+      const std::uint32_t low = *ip++;
+      SQUEAK_JUMP_IF(known.true_object, (code - 168) * 256 + low);
+      goto next;
+    }
+    case 172 ... 175: {
+      const std::uint32_t low = *ip++;
+      SQUEAK_JUMP_IF(known.false_object, (code - 172) * 256 + low);
+      goto next;
+    }
+    case 176: {  // +
+      std::int32_t sum;
+      if ((sp[-1] & *sp & 1) == 0 ||
+          __builtin_add_overflow(static_cast<std::int32_t>(sp[-1]), static_cast<std::int32_t>(*sp - 1), &sum))
+        goto special_send;
+      *--sp = static_cast<oop>(sum);
+      goto next;
+    }
+    case 177: {  // -
+      std::int32_t difference;
+      if ((sp[-1] & *sp & 1) == 0 ||
+          __builtin_sub_overflow(static_cast<std::int32_t>(sp[-1]), static_cast<std::int32_t>(*sp - 1), &difference))
+        goto special_send;
+      *--sp = static_cast<oop>(difference);
+      goto next;
+    }
+    case 178: SQUEAK_COMPARE(<);
+    case 179: SQUEAK_COMPARE(>);
+    case 180: SQUEAK_COMPARE(<=);
+    case 181: SQUEAK_COMPARE(>=);
+    case 182: SQUEAK_COMPARE(==);
+    case 183: SQUEAK_COMPARE(!=);
+    case 184: {  // *
+      std::int32_t product;
+      if ((sp[-1] & *sp & 1) == 0 || __builtin_mul_overflow(integer_of(sp[-1]), integer_of(*sp), &product) ||
+          !fits_integer(product))
+        goto special_send;
+      *--sp = word_of(product);
+      goto next;
+    }
+    case 185:
+    case 186:
+    case 188:
+    case 189: {  // / \\ bitShift: //
+      static constexpr std::uint32_t primitives[] = {10, 11, 0, 17, 12};
+      if ((sp[-1] & *sp & 1) == 0) goto special_send;
+      SQUEAK_STORE_REGISTERS();
+      if (!run_primitive(primitives[code - 185], 1)) goto special_send;
+      sp = sp_;
+      goto next;
+    }
+    case 190:
+    case 191:  // bitAnd: bitOr:
+      if ((sp[-1] & *sp & 1) == 0) goto special_send;
+      value = code == 190 ? sp[-1] & *sp : sp[-1] | *sp;
+      *--sp = value;
+      goto next;
+    case 192: {  // at:
+      if (is_integer(sp[-1]) || !is_integer(*sp)) goto special_send;
+      const object& o = *memory_.at(sp[-1]);
+      const std::uint32_t index = static_cast<std::uint32_t>(integer_of(*sp)) - 1;
+      if (o.type == known.class_array && index < o.words)
+        value = o.body()[index];
+      else if (o.type == known.class_string && index < byte_size(o))
+        value = memory_.field(memory_.special(special::characters), bytes_of(o)[index]);
+      else
+        goto special_send;
+      *--sp = value;
+      goto next;
+    }
+    case 193: {  // at:put:
+      if (is_integer(sp[-2]) || !is_integer(sp[-1])) goto special_send;
+      const object& o = *memory_.at(sp[-2]);
+      const std::uint32_t index = static_cast<std::uint32_t>(integer_of(sp[-1])) - 1;
+      value = *sp;
+      if (o.type == known.class_array && index < o.words)
+        memory_.store(sp[-2], index, value);
+      else if (o.type == known.class_string && index < byte_size(o) && memory_.has_class(value, known.class_character))
+        bytes_of(*memory_.at_to_change(sp[-2]))[index] = static_cast<std::uint8_t>(integer_of(memory_.field(value, 0)));
+      else
+        goto special_send;
+      sp -= 2;
+      *sp = value;
+      goto next;
+    }
+    case 194:  // size
+      if (!memory_.has_class(*sp, known.class_array)) goto special_send;
+      *sp = word_of(static_cast<std::int32_t>(memory_.at(*sp)->words));
+      goto next;
+    case 198:
+      value = sp[-1] == *sp ? known.true_object : known.false_object;
+      *--sp = value;
+      goto next;
+    case 199: *sp = memory_.class_of(*sp); goto next;
+    case 200: {  // blockCopy: (the jump around the block has two bytes)
+      if (is_integer(sp[-1]) || !memory_.is_context(*memory_.at(sp[-1]))) goto special_send;
+      reclaimable_ = 0;
+      object* const block = memory_.allocate_context(known.class_block_context, home_->words);
+      const oop start = word_of(static_cast<std::int32_t>(ip - bytes_of(*code_)) + 1 + 2);
+      std::uint32_t* const body = block->body();
+      body[1] = start, body[2] = word_of(0), body[3] = *sp, body[4] = start, body[5] = home_context_;
+      *--sp = block->self;
+      goto next;
+    }
+    case 201:
+    case 202:  // value, value:
+      arguments = static_cast<int>(code) - 201;
+      if (memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value;
+      goto special_send;
+    case 187:
+    case 195 ... 197:
+    case 203 ... 207: goto special_send;
+    case 208 ... 255: selector = literals[code & 15], arguments = static_cast<int>(code - 208) >> 4; goto send;
+    default: goto unknown;
+  }
+
+compared:
+  SQUEAK_COUNT_BYTECODE();
+  code = *ip;
+  if (code >= 152 && code <= 159) {
+    ++ip;
+    if (*sp-- == known.false_object) ip += code - 151;
+    goto next;
+  }
+  if (code >= 172 && code <= 175) {
+    const std::uint32_t distance = (code - 172) * 256 + ip[1];
+    ip += 2;
+    if (*sp-- == known.false_object) ip += distance;
+    goto next;
+  }
+  if constexpr (Counts) --counts_.bytecodes;
+  goto next;
+
+special_send: {
+  const std::uint32_t* const selectors = memory_.at(memory_.special(special::special_selectors))->body();
+  selector = selectors[2 * (code - 176)], arguments = integer_of(selectors[2 * (code - 176) + 1]);
+}
+send:
+  start_class = memory_.class_of(sp[-arguments]);
+  goto send_to_class;
+super_send:  // the last literal is the association of the class that has the method
+  start_class = memory_.field(memory_.field(literals[method_header{code_->body()[0]}.literals() - 1], 1), 0);
+send_to_class:
+  if constexpr (Counts) ++counts_.sends;
+  found = &cache_.at(selector, start_class);
+  if (found->selector != selector || found->of_class != start_class) [[unlikely]] {
+    found = find_method(selector, start_class);
+    if (found == nullptr) {
+      SQUEAK_STORE_REGISTERS();
+      make_message(selector, arguments);
+      SQUEAK_LOAD_REGISTERS();
+      if (selector == memory_.special(special::does_not_understand))
+        return fail("nobody understands doesNotUnderstand:");
+      arguments = 1, selector = memory_.special(special::does_not_understand);
+      goto send_to_class;
+    }
+  }
+  if (const std::uint32_t primitive = found->primitive; primitive != 0) {
+    if (primitive >= 256 && primitive < 520) {  // answers something at once
+      switch (primitive) {
+        case 256: break;
+        case 257: *sp = known.true_object; break;
+        case 258: *sp = known.false_object; break;
+        case 259: *sp = known.nil; break;
+        case 260 ... 263: *sp = word_of(static_cast<std::int32_t>(primitive) - 261); break;
+        default: *sp = memory_.field(*sp, primitive - 264); break;
+      }
+      goto next;
+    }
+    if (primitive == 81 && memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value_of_send;
+    if (primitive == 83 || primitive == 84 || primitive == 82) goto control;
+    SQUEAK_STORE_REGISTERS();
+    primitive_method_ = found->method;
+    if (run_primitive(primitive, arguments)) {
+      SQUEAK_LOAD_REGISTERS();
+      if (until_service_ < 0 || memory_.made_bytes() > bytes_between_services) goto serve;
+      goto next;
+    }
+    if (has_failed_) return run_end::failed;
+  }
+activate: {
+  object* const from = frame_;
+  from->body()[1] = word_of(static_cast<std::int32_t>(ip - bytes_of(*code_)) + 1);
+  sp_ = sp;
+  activate(found->method, method_header{found->header}, arguments);
+  SQUEAK_LOAD_REGISTERS();
+  if (--until_service_ < 0) goto serve;
+  goto next;
+}
+
+control: {  // perform: and its kin: another message in the place of this one; on failure, the method's code
+  SQUEAK_STORE_REGISTERS();
+  const std::uint32_t primitive = found->primitive;
+  if (primitive == 82) {
+    if (!run_control_primitive(82, arguments)) goto activate;
+    arguments = static_cast<int>(control_arguments_);
+    sp = sp_;
+    goto block_value;
+  }
+  if (!run_control_primitive(primitive, arguments)) goto activate;
+  sp = sp_;
+  arguments = static_cast<int>(control_arguments_), selector = control_selector_;
+  goto send;
+}
+
+block_value_of_send:
+  SQUEAK_STORE_REGISTERS();
+  if (!activate_block(arguments)) goto activate;
+  goto block_began;
+block_value:
+  SQUEAK_STORE_REGISTERS();
+  if (!activate_block(arguments)) goto special_send;
+block_began:
+  if constexpr (Counts) ++counts_.sends;
+  SQUEAK_LOAD_REGISTERS();
+  goto next;
+
+method_return:
+  SQUEAK_STORE_REGISTERS();
+  if (frame_ == home_ && reclaimable_ > 0 && home_->body()[0] != known.nil) [[likely]] {
+    --reclaimable_;
+    object* const done = frame_;
+    const oop sender = done->body()[0];
+    object*& list = free_contexts_[done->words > 22];
+    std::memcpy(done->body(), &list, sizeof(list));
+    list = done;
+    load_frame(sender);
+  } else {
+    const oop sender = unwind_to_sender();
+    if (sender == known.nil) goto cannot_return;
+    load_frame(sender);
+  }
+  goto answer;
+block_return: {
+  SQUEAK_STORE_REGISTERS();
+  const oop caller = frame_->body()[0];
+  if (caller == known.nil) goto cannot_return;
+  if (reclaimable_ > 0) --reclaimable_;
+  frame_->body()[0] = known.nil;
+  load_frame(caller);
+}
+answer:
+  *++sp_ = value;
+  if (is_answered()) [[unlikely]]
+    return run_end::answered;
+  SQUEAK_LOAD_REGISTERS();
+  goto next;
+
+cannot_return:
+  reclaimable_ = 0;
+  SQUEAK_LOAD_REGISTERS();
+  *++sp = context_;
+  *++sp = value;
+  selector = memory_.special(special::cannot_return), arguments = 1;
+  goto send;
+
+serve:
+  SQUEAK_STORE_REGISTERS();
+  service();
+  if (has_failed_) return run_end::failed;
+  if (wants_quit_) return run_end::quit;
+  SQUEAK_LOAD_REGISTERS();
+  goto next;
+
+unknown:
+  SQUEAK_STORE_REGISTERS();
+  return fail(fmt::format("unknown bytecode {}", code));
+}
+
+#undef SQUEAK_STORE_REGISTERS
+#undef SQUEAK_LOAD_REGISTERS
+#undef SQUEAK_COUNT_BYTECODE
+#undef SQUEAK_JUMP_IF
+#undef SQUEAK_COMPARE
+
+run_end interpreter::run() {
+  has_failed_ = false;
+  wants_quit_ = false;
+  try {
+    return options_.counts ? loop<true>() : loop<false>();
+  } catch (const situ::error& full) {
+    if (full.code() != situ::errc::out_of_memory) throw;
+    return fail(std::string{full.what()});
+  }
+}
+
+}  // namespace squeak

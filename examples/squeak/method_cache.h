@@ -1,0 +1,36 @@
+// Methods that were found lately, by selector and class. It holds no addresses, so a move of an object leaves it valid;
+// a collection does not, nor does a change of a method.
+#pragma once
+
+#include "object_memory.h"
+
+#include <array>
+#include <cstdint>
+
+namespace squeak {
+
+class method_cache {
+ public:
+  struct entry {
+    oop selector = 0;
+    oop of_class = 0;
+    oop method = 0;
+    std::uint32_t header = 0;     // the method's first word
+    std::uint32_t primitive = 0;  // the header's, or guarded_entry
+  };
+  [[nodiscard]] entry& at(oop selector, oop of_class) {
+    return entries_[((selector >> 1) ^ (of_class << 1)) % entries_.size()];
+  }
+  void flush() { entries_.fill({}); }
+
+ private:
+  std::array<entry, 4096> entries_{};
+};
+
+// Stands for the primitive of a method whose entry is a failure.
+inline constexpr std::uint32_t guarded_entry = 2000;
+
+// Returns the method for a selector in a class or its superclasses; 0: none.
+[[nodiscard]] oop look_up(const object_memory& memory, oop of_class, oop selector);
+
+}  // namespace squeak

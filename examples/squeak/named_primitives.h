@@ -1,0 +1,27 @@
+// Primitive 117: functions by name, as the first literal of the method has it: (module, function, ...).
+#pragma once
+
+#include "open_files.h"
+
+#include <string_view>
+
+namespace squeak {
+
+class interpreter;
+
+class named_primitives {
+ public:
+  // Calls the function of the method that vm.primitive_method() is; returns false if there is none.
+  bool call(interpreter& vm, int arguments);
+  [[nodiscard]] open_files& files() { return files_; }
+
+ private:
+  open_files files_;
+};
+
+using named_function = bool (*)(interpreter& vm, int arguments);
+// Return a function of a module; nullptr if there is none.
+[[nodiscard]] named_function large_integers_function(std::string_view name);
+[[nodiscard]] named_function file_function(std::string_view name);
+
+}  // namespace squeak

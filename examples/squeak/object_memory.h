@@ -1,0 +1,190 @@
+// Squeak's objects in a situ::object_heap: an oop is a SmallInteger (odd) or the raw number of a reference (even).
+//
+// The header of an object in the heap has its class as `type`, and in `tag` its format (4 bits) and its hash (12 bits).
+// All work is done in one heap_section, which outside() leaves. Addresses are valid until then, or until poll(). An
+// object_memory belongs to one thread.
+#pragma once
+
+#include "image.h"
+
+#include <situ/heap/object_heap.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+namespace squeak {
+
+using oop = std::uint32_t;
+using object = situ::detail::heap_object;
+
+// A SmallInteger's range.
+[[nodiscard]] constexpr bool fits_integer(std::int64_t value) { return value >= -(1 << 30) && value < (1 << 30); }
+
+[[nodiscard]] inline std::uint8_t format_of(const object& o) { return static_cast<std::uint8_t>(o.tag & 15); }
+[[nodiscard]] inline std::uint32_t hash_of(const object& o) { return std::uint32_t{o.tag} >> 4; }
+// pre: the format is of bytes, or a method's.
+[[nodiscard]] inline std::uint32_t byte_size(const object& o) { return o.words * 4 - (o.tag & 3U); }
+[[nodiscard]] inline std::uint8_t* bytes_of(object& o) { return reinterpret_cast<std::uint8_t*>(o.body()); }
+[[nodiscard]] inline const std::uint8_t* bytes_of(const object& o) {
+  return reinterpret_cast<const std::uint8_t*>(o.body());
+}
+[[nodiscard]] inline std::string_view text_of(const object& o) {
+  return {reinterpret_cast<const char*>(o.body()), byte_size(o)};
+}
+
+// The layouts of the heap that objects of an image have. Every place makes them, in this order.
+struct image_layouts {
+  explicit image_layouts(situ::object_heap& heap);
+  std::uint8_t pointers;
+  std::uint8_t context;
+  std::uint8_t method;
+  std::uint8_t data;
+};
+
+// Objects that the interpreter knows.
+struct known_objects {
+  oop specials = 0;
+  oop nil = 0, false_object = 0, true_object = 0;
+  oop class_small_integer = 0, class_string = 0, class_array = 0, class_float = 0, class_method_context = 0,
+      class_block_context = 0, class_point = 0, class_large_positive = 0, class_large_negative = 0, class_message = 0,
+      class_semaphore = 0, class_character = 0;
+};
+
+class object_memory {
+ public:
+  object_memory(situ::object_heap& heap, situ::heap_thread& thread, const image_layouts& layouts)
+      : thread_{thread}, state_{thread.state()}, layouts_{layouts}, heap_{heap} {}
+  object_memory(const object_memory&) = delete;
+  object_memory& operator=(const object_memory&) = delete;
+
+  // --- reading
+  [[nodiscard]] object* at(oop o) const { return situ::detail::object_of_entry(state_.entry(o)); }
+  [[nodiscard]] oop class_of(oop o) const { return is_integer(o) ? known_.class_small_integer : at(o)->type; }
+  [[nodiscard]] oop field(oop o, std::uint32_t index) const { return at(o)->body()[index]; }
+  [[nodiscard]] bool has_class(oop o, oop of_class) const { return !is_integer(o) && at(o)->type == of_class; }
+  [[nodiscard]] bool has_bytes(oop o) const { return !is_integer(o) && is_bytes(format_of(*at(o))); }
+  [[nodiscard]] bool has_pointers(oop o) const { return !is_integer(o) && is_pointers(format_of(*at(o))); }
+  [[nodiscard]] bool is_context(const object& o) const {
+    return o.type == known_.class_method_context || o.type == known_.class_block_context;
+  }
+  [[nodiscard]] oop special(std::uint32_t number) const { return field(known_.specials, number); }
+  [[nodiscard]] const known_objects& known() const { return known_; }
+
+  // --- storing
+  // A word of an object that may be any, to which `value` is stored.
+  void store(oop o, std::uint32_t index, oop value) {
+    const std::uint64_t entry = state_.entry(o);
+    constexpr std::uint64_t barrier =
+        situ::detail::entry_is_moving | situ::detail::entry_is_read_mostly | situ::detail::entry_is_shared;
+    if ((entry & barrier) != 0) [[unlikely]]
+      return store_behind_barrier(o, index, value);
+    situ::detail::object_of_entry(entry)->body()[index] = value;
+  }
+  // An object, to store into words of it that are no references.
+  [[nodiscard]] object* at_to_change(oop o) { return section_->object_to_change(o); }
+  // Says that stores without a barrier into this context may follow.
+  void remember(oop context) { thread_.remember(situ::ref<>{context}); }
+  // Returns a context that becomes active: stores without a barrier may follow.
+  [[nodiscard]] object* at_to_activate(oop context) {
+    const std::uint64_t entry = state_.entry(context);
+    constexpr std::uint64_t bits = situ::detail::entry_is_shared | situ::detail::entry_is_remembered;
+    if ((entry & bits) == situ::detail::entry_is_shared) [[unlikely]]
+      remember(context);
+    return situ::detail::object_of_entry(entry);
+  }
+  // Names the contexts that are stored into without a barrier, since a store to another object may share them.
+  void set_active(oop context, oop home) { active_ = {context, home}; }
+
+  // --- making objects: this thread's own, in which words are stored without a barrier until the next safe point
+  // Throws situ::error out_of_memory.
+  [[nodiscard]] object* allocate(oop of_class, std::uint32_t words, std::uint8_t format, std::uint32_t fill) {
+    return allocate_with(layout_of(of_class, format), of_class, words, format, fill);
+  }
+  [[nodiscard]] object* allocate_context(oop of_class, std::uint32_t words) {
+    return allocate_with(layouts_.context, of_class, words, format::fixed_and_indexed, known_.nil);
+  }
+  [[nodiscard]] oop make_string(std::string_view text) { return make_bytes(known_.class_string, text); }
+  [[nodiscard]] oop make_bytes(oop of_class, std::string_view bytes);
+  [[nodiscard]] oop make_float(double value);
+  // Returns a SmallInteger, or a LargePositiveInteger of four bytes.
+  [[nodiscard]] oop make_unsigned(std::uint32_t value);
+  [[nodiscard]] oop make_array(std::uint32_t size) {
+    return allocate(known_.class_array, size, format::indexed, known_.nil)->self;
+  }
+  // Returns a new hash of 12 bits.
+  [[nodiscard]] std::uint32_t next_hash() {
+    hash_state_ = hash_state_ * 1103515245 + 12345;
+    return hash_state_ >> 16 & 0xfff;
+  }
+
+  // --- values
+  [[nodiscard]] bool is_float(oop o) const { return has_class(o, known_.class_float) && at(o)->words == 2; }
+  [[nodiscard]] double float_value(oop o) const;
+  // Returns nothing unless it is a SmallInteger or LargePositiveInteger from 0 to 2^32 - 1.
+  [[nodiscard]] std::optional<std::uint32_t> unsigned_value(oop o) const;
+
+  // --- classes
+  // Named fields of a class's instances.
+  [[nodiscard]] std::uint32_t named_fields(oop of_class) const {
+    const auto spec = static_cast<std::uint32_t>(field(of_class, 2) - 1);
+    return ((spec >> 11 & 0xc0) + (spec >> 2 & 0x3f)) - 1;
+  }
+  [[nodiscard]] std::uint8_t instance_format(oop of_class) const {
+    return static_cast<std::uint8_t>((field(of_class, 2) - 1) >> 8 & 15);
+  }
+
+  // --- the heap
+  void set_specials(oop specials);
+  void enter() { section_.emplace(thread_); }
+  void leave() { section_.reset(); }
+  void poll() { section_->poll(); }
+  [[nodiscard]] bool is_due() const { return state_.is_due(); }
+  // Calls f() outside the section. Addresses are others afterwards.
+  template <class F>
+  void outside(F f) {
+    leave();
+    f();
+    enter();
+  }
+  [[nodiscard]] situ::heap_thread& thread() { return thread_; }
+  [[nodiscard]] situ::object_heap& heap() { return heap_; }
+  // Bytes made since take_made_bytes() was called last.
+  [[nodiscard]] std::uint64_t made_bytes() const { return made_bytes_; }
+  void reset_made_bytes() { made_bytes_ = 0; }
+  void visit_roots(const situ::heap_thread::root_visitor& visit);
+
+ private:
+  [[nodiscard]] object* allocate_with(std::uint8_t layout, oop of_class, std::uint32_t words, std::uint8_t format,
+                                      std::uint32_t fill) {
+    made_bytes_ += situ::detail::object_bytes(words);
+    const auto tag = static_cast<std::uint16_t>(format | next_hash() << 4);
+    return at(thread_.allocate(layout, words, situ::ref<>{of_class}, tag, fill).raw());
+  }
+  [[nodiscard]] std::uint8_t layout_of(oop of_class, std::uint8_t format) const {
+    if (is_pointers(format))
+      return of_class == known_.class_method_context || of_class == known_.class_block_context ? layouts_.context
+                                                                                               : layouts_.pointers;
+    return is_method(format) ? layouts_.method : layouts_.data;
+  }
+  void remember_active() {
+    for (const oop each : active_)
+      if (each != 0) remember(each);
+  }
+  void store_behind_barrier(oop o, std::uint32_t index, oop value);
+
+  situ::heap_thread& thread_;
+  situ::detail::thread_state& state_;
+  image_layouts layouts_;
+  situ::object_heap& heap_;
+  std::optional<situ::heap_section> section_;
+  known_objects known_;
+  std::array<oop, 2> active_{};
+  std::uint64_t made_bytes_ = 0;
+  std::uint32_t hash_state_ = 12345;
+};
+
+}  // namespace squeak

@@ -1,0 +1,78 @@
+#include "primitives.h"
+
+#include "named_primitives.h"
+
+namespace squeak {
+namespace {
+
+using group = bool (*)(interpreter&, std::uint32_t, int);
+
+// Returns the group of a number; nullptr: it always fails.
+group group_of(std::uint32_t number) {
+  if (number >= 1 && number <= 18) return integer_primitive;
+  if (number >= 40 && number <= 59) return float_primitive;
+  switch (number) {
+    case 60 ... 64:
+    case 73:
+    case 74:
+    case 105:
+    case 132: return element_primitive;
+    case 68 ... 72:
+    case 75 ... 79:
+    case 89:
+    case 110:
+    case 111:
+    case 116:
+    case 119:
+    case 128:
+    case 148:
+    case 168: return object_primitive;
+    case 85 ... 88:
+    case 124:
+    case 125:
+    case 136:
+    case 230: return process_primitive;
+    case 97:
+    case 112:
+    case 113:
+    case 115:
+    case 121:
+    case 130:
+    case 131:
+    case 135:
+    case 137:
+    case 142:
+    case 149: return system_primitive;
+    case 235:
+    case 243:
+    case 246: return text_primitive;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+bool interpreter::run_primitive(std::uint32_t number, int arguments) {
+  if (options_.counts) ++counts_.primitives;
+  if (number == guarded_entry) return fail_on_guarded_entry(arguments);
+  if (number == 117) return named_->call(*this, arguments);
+  if (number >= 256 && number < 520) {
+    const oop receiver = stack(arguments);
+    const known_objects& known = memory_.known();
+    if (number >= 264)
+      answer_with(arguments, memory_.field(receiver, number - 264));
+    else if (number >= 260)
+      answer_with(arguments, word_of(static_cast<std::int32_t>(number) - 261));
+    else
+      answer_with(arguments, number == 256   ? receiver
+                             : number == 257 ? known.true_object
+                             : number == 258 ? known.false_object
+                                             : known.nil);
+    return true;
+  }
+  if (number == 81) return activate_block(arguments);
+  const group found = group_of(number);
+  return found != nullptr && found(*this, number, arguments);
+}
+
+}  // namespace squeak

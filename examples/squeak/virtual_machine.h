@@ -1,0 +1,63 @@
+// An image that runs: a heap with its objects, and an interpreter. Within a situ::runtime, for the place's own thread.
+//
+//   squeak::virtual_machine vm{squeak::read_image_file("Scratch.image"), {}};
+//   vm.evaluate("3 + 4").text;   // "7"
+#pragma once
+
+#include "image.h"
+#include "interpreter.h"
+
+#include <situ/heap/object_heap.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace squeak {
+
+// How an evaluation ended.
+struct evaluation {
+  run_end end = run_end::failed;
+  std::string text;     // the answer's printString, if there is one
+  run_failure failure;  // if it failed
+  run_counts counts;    // of the evaluation, without the printString
+};
+
+class virtual_machine {
+ public:
+  // Throws out_of_memory. cost: some 20 ms for an image of 5 MB.
+  virtual_machine(image of, interpreter_options options, const situ::heap_options& heap = {});
+  ~virtual_machine();
+  virtual_machine(const virtual_machine&) = delete;
+  virtual_machine& operator=(const virtual_machine&) = delete;
+
+  // Compiles an expression or a sequence of statements by the image's own compiler, and runs it. What would open a window
+  // of the debugger (an unknown message, an error, a syntax error) is a failure.
+  [[nodiscard]] evaluation evaluate(std::string_view text);
+  // Sends a message as message_text.h reads it: "20 benchFib". Throws situ::error bad_argument for a text that is none,
+  // and for a name that the image does not have.
+  [[nodiscard]] evaluation send(std::string_view message);
+  // Writes all objects to a file that other Squeak VMs open; the image goes on there where it was when it was loaded.
+  // Throws bad_file.
+  void snapshot(const std::string& path);
+
+  [[nodiscard]] interpreter& vm() { return *interpreter_; }
+  [[nodiscard]] object_memory& memory() { return memory_; }
+
+ private:
+  [[nodiscard]] evaluation run(oop receiver, oop selector, const std::vector<oop>& arguments);
+  void guard(std::string_view of_class, std::string_view selector, interpreter::reason_of reason);
+  void guard_windows();
+  [[nodiscard]] oop value_of(const struct message_part& part);
+
+  image like_;  // without its objects: window and flags
+  situ::object_heap heap_;
+  situ::heap_thread thread_;
+  image_layouts layouts_;
+  object_memory memory_;
+  std::optional<interpreter> interpreter_;
+  oop print_string_ = 0;
+  std::size_t roots_number_ = 0;
+};
+
+}  // namespace squeak
