@@ -1,9 +1,7 @@
 #include "image_file.h"
-#include "os/output_file.h"
 
 #include <array>
 #include <cstring>
-#include <string_view>
 #include <unordered_map>
 
 namespace squeak {
@@ -96,11 +94,5 @@ class writer {
 }  // namespace
 
 std::vector<std::byte> image_bytes(const image& of, std::endian order) { return writer{of, order}.write(); }
-
-void write_image_file(const image& of, const std::string& path) {
-  situ::detail::replaced_file file{path};
-  const std::vector<std::byte> bytes = image_bytes(of);
-  file.publish_durably(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
 
 }  // namespace squeak

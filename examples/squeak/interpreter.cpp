@@ -1,6 +1,7 @@
 #include "interpreter.h"
 
 #include "image_names.h"
+#include "image_objects.h"
 #include "named_primitives.h"
 
 #include <fmt/format.h>
@@ -155,6 +156,25 @@ void interpreter::forget_contexts() {
   free_contexts_[0] = free_contexts_[1] = nullptr;
 }
 
+void interpreter::forget_all() {
+  forget_contexts();
+  cache_.flush();
+  class_of_instances_ = 0;
+}
+
+oop interpreter::next_instance(oop of_class, oop after) {
+  if (class_of_instances_ != of_class || after == 0) {
+    store_frame();
+    instances_.clear();
+    for (const oop each : reachable_objects(memory_, {context_}))
+      if (memory_.at(each)->type == of_class) instances_.push_back(each);
+    std::ranges::sort(instances_);
+    class_of_instances_ = of_class;
+  }
+  const auto found = std::ranges::upper_bound(instances_, after);
+  return found == instances_.end() ? 0 : *found;
+}
+
 bool interpreter::run_control_primitive(std::uint32_t number, int arguments) {
   if (number == 83) {  // perform: selector with: ...
     if (arguments < 1) return false;
@@ -191,8 +211,7 @@ bool interpreter::run_control_primitive(std::uint32_t number, int arguments) {
 
 void interpreter::exchange(const std::vector<oop>& from, const std::vector<oop>& to) {
   store_frame();
-  forget_contexts();
-  cache_.flush();
+  forget_all();
   constexpr std::uint16_t hash_bits = 0xfff0;  // a hash belongs to the reference
   memory_.outside([&] {
     for (std::size_t i = 0; i < from.size(); ++i)
@@ -203,8 +222,7 @@ void interpreter::exchange(const std::vector<oop>& from, const std::vector<oop>&
 
 void interpreter::collect() {
   store_frame();
-  forget_contexts();
-  cache_.flush();
+  forget_all();
   memory_.outside([&] { memory_.thread().collect(); });
   memory_.reset_made_bytes();
   ++counts_.collections;
@@ -221,8 +239,7 @@ void interpreter::service() {
   store_frame();
   memory_.reset_made_bytes();
   if (memory_.is_due()) {
-    forget_contexts();
-    cache_.flush();
+    forget_all();
     memory_.outside([&] { memory_.thread().safe_point(); });
     ++counts_.collections;
     load_frame(context_);

@@ -48,6 +48,11 @@ enum class run_end : std::uint8_t { answered, failed, quit };
 
 class named_primitives;
 
+// Sends and bytecodes between two services: some 0.2 ms.
+inline constexpr std::int64_t sends_between_services = 10'000;
+// Bytes that are made between two services, at most about.
+inline constexpr std::uint64_t bytes_between_services = std::uint64_t{1} << 20;
+
 class interpreter {
  public:
   // pre: memory holds an image (load_image). Begins in the active process's context.
@@ -95,6 +100,9 @@ class interpreter {
     frame_->body()[2] = word_of(static_cast<std::int32_t>(sp_ - frame_->body()) - 5);
   }
   void load_frame(oop context);
+  // Returns the instance of a class with the smallest reference above `after`; 0: there is none. Instances that were made
+  // since the first call for this class may be left out, until a collection.
+  [[nodiscard]] oop next_instance(oop of_class, oop after);
   // For primitives that change what addresses mean: become: and collections.
   void flush_method_cache() { cache_.flush(); }
   // Exchanges the objects of each two references; their hashes stay.
@@ -107,6 +115,10 @@ class interpreter {
   // Has loop() call service() soon.
   void request_service() { until_service_ = -1; }
   [[nodiscard]] std::uint64_t bytes_free() const;
+  // Whether an object may be made. Small ones always: service() finds out that space is low.
+  [[nodiscard]] bool has_room(std::uint64_t bytes) const {
+    return bytes < bytes_between_services || bytes < bytes_free();
+  }
   void set_low_space_threshold(std::uint64_t bytes) { low_space_bytes_ = bytes; }
 
   // --- processes (scheduler.cpp)
@@ -146,6 +158,8 @@ class interpreter {
   // Where a method's return goes; unwinds the contexts between. nil: nowhere.
   [[nodiscard]] oop unwind_to_sender();
   void forget_contexts();
+  // Before a collection or an exchange: what holds references or addresses without being a root.
+  void forget_all();
 
   // Safe point, timer, low space. Registers are stored before, and loaded after.
   void service();
@@ -210,15 +224,12 @@ class interpreter {
     reason_of reason;
   };
   std::vector<guard> guards_;
+  oop class_of_instances_ = 0;    // 0: instances_ is not known
+  std::vector<oop> instances_;    // ascending
   std::uint32_t wake_up_at_ = 0;  // 0: no timer
   std::uint64_t low_space_bytes_ = 0;
   bool space_was_low_ = false;
 };
-
-// Sends and bytecodes between two services: some 0.2 ms.
-inline constexpr std::int64_t sends_between_services = 10'000;
-// Bytes that are made between two services, at most about.
-inline constexpr std::uint64_t bytes_between_services = std::uint64_t{1} << 20;
 
 inline void interpreter::set_frame(oop context, object* frame, oop home_context, object* home) {
   context_ = context;

@@ -15,7 +15,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -26,8 +25,6 @@ namespace {
 
 struct options {
   std::string image;
-  std::vector<std::string> evaluate;
-  std::vector<std::string> send;
   std::vector<std::string> arguments;
   std::string snapshot;
   std::uint64_t memory_mib = 1024;
@@ -56,19 +53,19 @@ void print_failure(const std::string& text, const run_failure& failure) {
   for (const std::string& line : failure.stack) fmt::print(stderr, "    {}\n", line);
 }
 
-void print_counts(const evaluation& done, double took_ms) {
+void print_counts(const evaluation& done) {
   fmt::print("  {:>14} bytecodes\n  {:>14} sends\n  {:>14} primitives\n  {:>14} collections\n  {:>14.3f} ms\n",
-             done.counts.bytecodes, done.counts.sends, done.counts.primitives, done.counts.collections, took_ms);
+             done.counts.bytecodes, done.counts.sends, done.counts.primitives, done.counts.collections, done.took_ms);
 }
 
-nlohmann::ordered_json to_json(const request& of, const evaluation& done, double took_ms) {
+nlohmann::ordered_json to_json(const request& of, const evaluation& done) {
   nlohmann::ordered_json made{{"text", of.text}, {"ok", done.end == run_end::answered}, {"answer", done.text}};
   if (done.end == run_end::failed) made["reason"] = done.failure.reason, made["stack"] = done.failure.stack;
   made["bytecodes"] = done.counts.bytecodes;
   made["sends"] = done.counts.sends;
   made["primitives"] = done.counts.primitives;
   made["collections"] = done.counts.collections;
-  made["ms"] = took_ms;
+  made["ms"] = done.took_ms;
   return made;
 }
 
@@ -84,14 +81,12 @@ int run(const options& o, const std::vector<request>& requests) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   int status = 0;
   for (const request& each : requests) {
-    const auto begin = std::chrono::steady_clock::now();
     const evaluation done = each.is_message ? vm.send(each.text) : vm.evaluate(each.text);
-    const double took_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     if (o.json)
-      all.push_back(to_json(each, done, took_ms));
+      all.push_back(to_json(each, done));
     else if (done.end == run_end::answered)
       fmt::print("{}\n", done.text);
-    if (!o.json && o.count) print_counts(done, took_ms);
+    if (!o.json && o.count) print_counts(done);
     if (done.end == run_end::failed) print_failure(each.text, done.failure), status = 1;
     if (done.end != run_end::answered) break;
   }
@@ -105,16 +100,17 @@ int main_of(int argc, char** argv) {
   CLI::App app{"Runs a Squeak image of format 6502, without a display, on an object heap.", "squeak"};
   app.footer(examples);
   app.add_option("IMAGE", o.image, "the image")->required();
-  CLI::Option* const evaluate =
-      app.add_option("--evaluate,-e", o.evaluate, "Smalltalk to compile and run; prints the answer's printString")
-          ->type_name("TEXT")
-          ->expected(1)
-          ->take_all();
-  CLI::Option* const send =
-      app.add_option("--send,-s", o.send, "a message to send: 'RECEIVER selector', or with arguments")
-          ->type_name("MESSAGE")
-          ->expected(1)
-          ->take_all();
+  std::vector<request> requests;  // in the order of the command line
+  app.add_option_function<std::string>(
+         "--evaluate,-e", [&](const std::string& text) { requests.push_back({text, false}); },
+         "Smalltalk to compile and run; prints the answer's printString")
+      ->type_name("TEXT")
+      ->trigger_on_parse();
+  app.add_option_function<std::string>(
+         "--send,-s", [&](const std::string& text) { requests.push_back({text, true}); },
+         "a message to send: 'RECEIVER selector', or with arguments")
+      ->type_name("MESSAGE")
+      ->trigger_on_parse();
   app.add_option("--snapshot", o.snapshot, "writes the image to this file when all else has succeeded")
       ->type_name("FILE");
   app.add_option("--argument", o.arguments, "what the image finds as its arguments, from attribute 2 on")
@@ -127,12 +123,6 @@ int main_of(int argc, char** argv) {
   app.add_flag("--count", o.count, "prints how many bytecodes, sends and primitives it took");
   app.add_flag("--json", o.json, "prints answers and counts as JSON");
   CLI11_PARSE(app, argc, argv);
-  std::vector<request> requests;  // in the order of the command line
-  std::size_t evaluated = 0, sent = 0;
-  for (const CLI::Option* each : app.parse_order()) {
-    if (each == evaluate) requests.push_back({o.evaluate[evaluated++], false});
-    if (each == send) requests.push_back({o.send[sent++], true});
-  }
   if (requests.empty() && o.snapshot.empty()) {
     fmt::print(stderr, "squeak: there is nothing to do: give --evaluate, --send or --snapshot\n");
     return 2;

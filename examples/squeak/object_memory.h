@@ -165,9 +165,11 @@ class object_memory {
     return at(thread_.allocate(layout, words, situ::ref<>{of_class}, tag, fill).raw());
   }
   [[nodiscard]] std::uint8_t layout_of(oop of_class, std::uint8_t format) const {
-    if (is_pointers(format))
-      return of_class == known_.class_method_context || of_class == known_.class_block_context ? layouts_.context
-                                                                                               : layouts_.pointers;
+    if (is_pointers(format)) {
+      const bool is_context =
+          of_class != 0 && (of_class == known_.class_method_context || of_class == known_.class_block_context);
+      return is_context ? layouts_.context : layouts_.pointers;
+    }
     return is_method(format) ? layouts_.method : layouts_.data;
   }
   void remember_active() {

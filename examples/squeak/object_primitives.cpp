@@ -1,5 +1,4 @@
 // Making objects, their identity and class, and all objects of a class.
-#include "image_objects.h"
 #include "primitives.h"
 
 #include <algorithm>
@@ -17,7 +16,7 @@ bool make_instance(interpreter& vm, bool is_indexed, int arguments) {
   if (size < 0 || (is_indexed && of_format < format::indexed) || is_method(of_format)) return false;
   const bool has_bytes = of_format >= format::bytes;
   const std::int64_t words = has_bytes ? (size + 3) / 4 : size + memory.named_fields(of_class);
-  if (4 * static_cast<std::uint64_t>(words) >= vm.bytes_free()) return false;
+  if (!vm.has_room(4 * static_cast<std::uint64_t>(words))) return false;
   const auto made_format =
       static_cast<std::uint8_t>(has_bytes ? format::bytes + static_cast<std::uint8_t>(4 * words - size) : of_format);
   const std::uint32_t fill = is_pointers(of_format) ? memory.known().nil : 0;
@@ -79,12 +78,8 @@ bool set_stack_pointer(interpreter& vm, int arguments) {
 
 // someInstance, and nextInstance: instances are in the order of their references.
 bool next_instance(interpreter& vm, oop of_class, oop after, int arguments) {
-  object_memory& memory = vm.memory();
   if (arguments != 0) return false;
-  vm.store_frame();
-  oop found = 0;
-  for (const oop each : reachable_objects(memory, {vm.context()}))
-    if (each > after && (found == 0 || each < found) && memory.at(each)->type == of_class) found = each;
+  const oop found = vm.next_instance(of_class, after);
   if (found == 0) return false;
   vm.answer_with(0, found);
   return true;
@@ -113,7 +108,7 @@ bool copy(interpreter& vm, int arguments) {
   if (is_integer(receiver)) return true;
   if (receiver == vm.context()) vm.store_frame();
   const object& from = *memory.at(receiver);
-  if (4 * std::uint64_t{from.words} >= vm.bytes_free()) return false;
+  if (!vm.has_room(4 * std::uint64_t{from.words})) return false;
   object* const made = memory.allocate(from.type, from.words, format_of(from), 0);
   std::copy_n(from.body(), from.words, made->body());
   vm.answer_with(0, made->self);

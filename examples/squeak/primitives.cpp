@@ -37,6 +37,7 @@ group group_of(std::uint32_t number) {
     case 113:
     case 115:
     case 121:
+    case 129:
     case 130:
     case 131:
     case 135:

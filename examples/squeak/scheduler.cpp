@@ -148,7 +148,7 @@ void interpreter::wake_up_if_due() {
 void interpreter::sleep_until_wake_up() {
   const std::uint32_t left = (wake_up_at_ - milliseconds()) & clock_mask;
   if (left == 0 || left > clock_mask / 2) return;
-  forget_contexts();
+  forget_all();
   memory_.leave();
   memory_.thread().begin_idle();
   std::this_thread::sleep_for(std::chrono::milliseconds{left});

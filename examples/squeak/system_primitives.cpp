@@ -77,6 +77,7 @@ bool system_primitive(interpreter& vm, std::uint32_t number, int arguments) {
     case 121:
       if (arguments != 0) return false;
       return answer_text(vm, 0, vm.options().image_path);
+    case 129: vm.answer_with(arguments, memory.known().specials); return true;
     case 130:
     case 131:
       vm.collect();

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 namespace squeak {
 namespace {
@@ -74,14 +75,16 @@ void virtual_machine::guard_windows() {
 evaluation virtual_machine::run(oop receiver, oop selector, const std::vector<oop>& arguments) {
   evaluation made;
   interpreter_->reset_counts();
+  const auto begin = std::chrono::steady_clock::now();
   made.end = interpreter_->send(receiver, selector, arguments);
+  made.took_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   made.counts = interpreter_->counts();
   if (made.end == run_end::answered && print_string_ != 0) {
-    const run_counts before = interpreter_->counts();
     made.end = interpreter_->send(interpreter_->answer(), print_string_, {});
-    made.counts = before;
+    if (made.end == run_end::answered) made.text = as_text(memory_, interpreter_->answer());
+  } else if (made.end == run_end::answered) {
+    made.text = describe(memory_, interpreter_->answer());
   }
-  if (made.end == run_end::answered) made.text = as_text(memory_, interpreter_->answer());
   if (made.end == run_end::failed) made.failure = interpreter_->failure();
   return made;
 }

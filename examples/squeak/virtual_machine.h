@@ -21,6 +21,7 @@ struct evaluation {
   std::string text;     // the answer's printString, if there is one
   run_failure failure;  // if it failed
   run_counts counts;    // of the evaluation, without the printString
+  double took_ms = 0;   // likewise
 };
 
 class virtual_machine {

@@ -1,0 +1,168 @@
+// A real image, that of Debian's package scratch: counts of bytecodes, answers, snapshots, and another VM.
+//
+// SITU_SQUEAK_IMAGE names the image if it is not where the package has it; SITU_SQUEAK_VM the program squeakvm, and
+// SITU_SQUEAK_PLUGINS the folder of its plugins.
+#include "examples/command.h"
+#include "image_file.h"
+#include "virtual_machine.h"
+
+#include <situ/situ.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+namespace {
+
+using namespace squeak;
+using testing::Contains;
+using testing::HasSubstr;
+
+std::string from_environment(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : otherwise;
+}
+
+std::string image_path() { return from_environment("SITU_SQUEAK_IMAGE", "/usr/share/scratch/Scratch.image"); }
+
+class squeak_debian_image : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(image_path()))
+      GTEST_SKIP() << "there is no " << image_path() << ": install Debian's package scratch, or set SITU_SQUEAK_IMAGE";
+    start(image_path());
+  }
+  void start(const std::string& path) {
+    interpreter_options options;
+    options.image_path = path;
+    options.counts = true;
+    // 1 May 2026, 3:04:05: what the compiler writes of the time has as few digits as there can be.
+    options.seconds = 2'177'452'800U + 1'777'604'645U;
+    vm.reset();
+    vm.emplace(read_image_file(path), options);
+  }
+  std::string evaluate(const std::string& text) {
+    const evaluation done = vm->evaluate(text);
+    return done.end == run_end::answered ? done.text : "failed: " + done.failure.reason;
+  }
+
+  situ::runtime runtime;
+  std::optional<virtual_machine> vm;
+};
+
+// The counts are those of SqueakJS 1.3.3.
+TEST_F(squeak_debian_image, counts_the_bytecodes_that_another_interpreter_counts) {
+  struct entry {
+    const char* message;
+    const char* answer;
+    std::uint64_t bytecodes;
+  };
+  for (const entry& each : {entry{"3 printString", "'3'", 214},
+                            {"10 benchFib", "177", 2'031},
+                            {"20 benchFib", "21891", 251'742},
+                            {"1 benchmark", "1028", 385'086},
+                            {"Compiler evaluate: '3+4'", "7", 9'861},
+                            {"Compiler evaluate: '100 factorial printString size'", "158", 183'925}}) {
+    const evaluation done = vm->send(each.message);
+    EXPECT_EQ(done.text, each.answer) << each.message << ": " << done.failure.reason;
+    EXPECT_EQ(done.counts.bytecodes, each.bytecodes) << each.message;
+  }
+  const evaluation done = vm->evaluate("(SystemDictionary decompile: #readDocumentFile) decompileString");
+  EXPECT_THAT(done.text, HasSubstr("StartupStamp"));
+  EXPECT_EQ(done.counts.bytecodes, 43'121U);
+}
+
+// SqueakJS counts 32,201 and 26,384 at another time of day, which the compiler writes into the image.
+TEST_F(squeak_debian_image, compiles_a_method_of_a_class) {
+  EXPECT_EQ(vm->send("Object compile: 'foo ^ 3 + 4' classified: 'x'").counts.bytecodes, 32'203U);
+  EXPECT_EQ(vm->send("Object compile: 'foo ^ 3 + 4' classified: 'x'").counts.bytecodes, 26'386U);
+  EXPECT_EQ(evaluate("Object new foo"), "7");
+}
+
+TEST_F(squeak_debian_image, answers) {
+  for (const auto& [text, answer] : std::vector<std::pair<std::string, std::string>>{
+           {"3+4", "7"},
+           {"'abc' reversed", "'cba'"},
+           {"1.5e0 * 2", "3.0"},
+           {"2 raisedTo: 100", "1267650600228229401496703205376"},
+           {"(2 raisedTo: 100) \\\\ 1000003", "253109"},
+           {"1000 factorial / 998 factorial", "999000"},
+           {"(1 to: 100000) asOrderedCollection size", "100000"},
+           {"#(1 2 3) inject: 0 into: [:a :b | a + b]", "6"},
+           {"| p | p := Semaphore new. [p signal] fork. p wait. 5", "5"},
+           {"[nil foo] ifError: [:message :receiver | message]", "'Message not understood: foo'"},
+           {"(Array allInstances size) > 10000", "true"},
+           {"Smalltalk garbageCollect > 1000000", "true"},
+           {"Smalltalk version", "'MIT Squeak 0.9.4 (June 1, 2003)'"}})
+    EXPECT_EQ(evaluate(text), answer) << text;
+}
+
+TEST_F(squeak_debian_image, failures_are_told_and_leave_it_as_it_was) {
+  for (const auto& [text, reason] :
+       std::vector<std::pair<std::string, std::string>>{{"nil zork", "Message not understood: zork"},
+                                                        {"3 +", "syntax error: 3 +"},
+                                                        {"self error: 'broken'", "broken"},
+                                                        {"3 / 0", "division by 0"},
+                                                        {"(Array new: 3) at: 4", "subscript is out of bounds: 4"},
+                                                        {"self halt", "Halt encountered."},
+                                                        {"nil ifTrue: [3]", "NonBoolean receiver--proceed for truth."},
+                                                        {"Semaphore new wait", "every process waits"}}) {
+    EXPECT_THAT(evaluate(text), HasSubstr("failed: " + reason)) << text;
+    EXPECT_EQ(evaluate("3+4"), "7") << "after " << text;
+  }
+  EXPECT_THAT(vm->evaluate("nil zork").failure.stack, Contains("UndefinedObject>>DoIt"));
+}
+
+// No start-up code has run: it is what lets others than the snapshot's process use timers.
+TEST_F(squeak_debian_image, a_timer_wakes_its_process) {
+  EXPECT_EQ(evaluate("Delay startUp. (Time millisecondsToRun: [(Delay forMilliseconds: 50) wait]) >= 50"), "true");
+}
+
+TEST_F(squeak_debian_image, files_are_written_and_read) {
+  const package_rank::test::scratch_folder folder;
+  const std::string path = folder.path() + "/text";
+  EXPECT_EQ(evaluate("(FileStream fileNamed: '" + path + "') nextPutAll: 'hello'; close. " +
+                     "(FileStream oldFileNamed: '" + path + "') contentsOfEntireFile"),
+            "'hello'");
+}
+
+TEST_F(squeak_debian_image, a_snapshot_goes_on_with_what_was_changed) {
+  const package_rank::test::scratch_folder folder;
+  const std::string path = folder.path() + "/changed.image";
+  EXPECT_EQ(evaluate("Smalltalk at: #SituAnswer put: 6 * 7"), "42");
+  vm->snapshot(path);
+  start(path);
+  EXPECT_EQ(evaluate("Smalltalk at: #SituAnswer"), "42");
+  EXPECT_EQ(vm->send("20 benchFib").counts.bytecodes, 251'742U);
+}
+
+TEST_F(squeak_debian_image, an_image_of_the_other_byte_order_is_the_same) {
+  const image built = read_image_file(image_path());
+  EXPECT_TRUE(read_image(image_bytes(built, std::endian::big), "big") == built);
+}
+
+// The image's own start-up is replaced by a method that answers and ends the VM.
+TEST_F(squeak_debian_image, another_vm_opens_a_snapshot) {
+  const std::string vm_path = from_environment("SITU_SQUEAK_VM", "/usr/bin/squeakvm");
+  if (!std::filesystem::exists(vm_path)) GTEST_SKIP() << "there is no " << vm_path << " (Debian's squeak-vm)";
+  const package_rank::test::scratch_folder folder;
+  const std::string path = folder.path() + "/changed.image", written = folder.path() + "/answer";
+  EXPECT_EQ(vm->send("SystemDictionary compile: 'readDocumentFile (FileStream fileNamed: ''" + written +
+                     "'') nextPutAll: 100 factorial printString size printString; close. self quitPrimitive' "
+                     "classified: 'x'")
+                .text,
+            "#readDocumentFile");
+  vm->snapshot(path);
+  const std::string plugins = from_environment("SITU_SQUEAK_PLUGINS", "/usr/lib/squeak");
+  const auto ended = situ::test::run_shell("timeout 20 " + vm_path + " -plugins " + plugins +
+                                           "/ -vm-display-null -vm-sound-null " + path);
+  std::ifstream file{written};
+  std::string answer;
+  EXPECT_TRUE(std::getline(file, answer)) << ended.text;
+  EXPECT_EQ(answer, "158");
+}
+
+}  // namespace

@@ -1,0 +1,73 @@
+// The program `squeak`, on a small image without a compiler.
+#include "examples/command.h"
+#include "examples/squeak_builder.h"
+#include "image_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace squeak;
+using squeak::test::image_builder;
+using testing::HasSubstr;
+
+class squeak_program : public testing::Test {
+ protected:
+  squeak_program() {
+    image_builder builder;
+    builder.add_method(builder.class_small_integer(), "double", {{112, 112, 176, 124}});
+    builder.add_method(builder.class_small_integer(), "strange", {{139}});
+    write_image_file(builder.build(), path);
+  }
+  [[nodiscard]] package_rank::test::command_result run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {SITU_TEST_BIN_DIR "/squeak", path});
+    return situ::test::run_command(std::move(arguments));
+  }
+
+  package_rank::test::scratch_folder folder;
+  std::string path = folder.path() + "/small.image";
+};
+
+TEST_F(squeak_program, sends_and_counts) {
+  const auto ended = run({"--send", "21 double", "--count"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, testing::MatchesRegex("42\n +4 bytecodes\n +1 sends\n(.|\n)*"));
+}
+
+TEST_F(squeak_program, prints_json) {
+  const auto ended = run({"--send", "21 double", "--send", "3 strange", "--count", "--json"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("\"answer\": \"42\""));
+  EXPECT_THAT(ended.out, HasSubstr("\"bytecodes\": 4,"));
+  EXPECT_THAT(ended.out, HasSubstr("\"reason\": \"unknown bytecode 139\""));
+}
+
+TEST_F(squeak_program, a_failure_has_a_reason_a_stack_and_status_1) {
+  const auto ended = run({"--send", "3 strange", "--send", "21 double"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("squeak: 3 strange: unknown bytecode 139\n    SmallInteger>>strange\n"));
+}
+
+TEST_F(squeak_program, writes_a_snapshot_that_it_opens) {
+  const std::string other = folder.path() + "/other.image";
+  EXPECT_EQ(run({"--send", "21 double", "--snapshot", other}).exit_code, 0);
+  EXPECT_EQ(situ::test::run_command({SITU_TEST_BIN_DIR "/squeak", other, "--send", "4 double"}).out, "8\n");
+}
+
+TEST_F(squeak_program, refuses_a_damaged_image_with_an_offset) {
+  const std::string damaged = folder.write("damaged.image", "nothing that is an image, but long enough for a header");
+  const auto ended = situ::test::run_command({SITU_TEST_BIN_DIR "/squeak", damaged, "--send", "3 double"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("damaged.image: byte 0: the image's format is"));
+}
+
+TEST_F(squeak_program, says_what_it_lacks) {
+  EXPECT_THAT(run({"--send", "Nobody double"}).err, HasSubstr("the image has no global Nobody"));
+  EXPECT_THAT(run({"--evaluate", "3 + 4"}).err, HasSubstr("no Compiler"));
+  EXPECT_EQ(run({}).exit_code, 2);
+  EXPECT_THAT(run({"--help"}).out, HasSubstr("squeak Scratch.image --evaluate '3 + 4'"));
+}
+
+}  // namespace
