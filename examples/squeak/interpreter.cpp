@@ -4,6 +4,8 @@
 #include "image_objects.h"
 #include "named_primitives.h"
 
+#include <situ/base/error.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,6 +65,17 @@ run_end interpreter::send(oop receiver, oop selector, const std::vector<oop>& ar
   answer_ = end == run_end::answered ? *sp_ : memory_.known().nil;
   return_to_base();
   return end;
+}
+
+run_end interpreter::run() {
+  has_failed_ = false;
+  wants_quit_ = false;
+  try {
+    return options_.counts ? loop<true>() : loop<false>();
+  } catch (const situ::error& full) {
+    if (full.code() != situ::errc::out_of_memory) throw;
+    return fail(std::string{full.what()});
+  }
 }
 
 void interpreter::return_to_base() {
@@ -129,6 +142,16 @@ void interpreter::make_message(oop selector, int arguments) {
   message->body()[1] = array->self;
   sp_ -= arguments;
   push(message->self);
+}
+
+void interpreter::find_addresses() {
+  const std::ptrdiff_t depth = sp_ - frame_->body(), at = ip_ - bytes_of(*code_);
+  frame_ = memory_.at(context_);
+  home_ = memory_.at(home_context_);
+  code_ = memory_.at(method_);
+  sp_ = frame_->body() + depth;
+  ip_ = bytes_of(*code_) + at;
+  memory_.know_addresses();
 }
 
 oop interpreter::unwind_to_sender() {

@@ -86,6 +86,7 @@ class interpreter {
   [[nodiscard]] oop stack(int down = 0) const { return sp_[-down]; }
   // Puts the answer in the place of the receiver and its arguments.
   void answer_with(int arguments, oop value) {
+    refresh_addresses();
     sp_ -= arguments;
     *sp_ = value;
   }
@@ -96,8 +97,14 @@ class interpreter {
   [[nodiscard]] oop primitive_method() const { return primitive_method_; }
   [[nodiscard]] named_primitives& named() { return *named_; }
   void store_frame() {
+    refresh_addresses();
     frame_->body()[1] = word_of(static_cast<std::int32_t>(ip_ - bytes_of(*code_)) + 1);
     frame_->body()[2] = word_of(static_cast<std::int32_t>(sp_ - frame_->body()) - 5);
+  }
+  // Finds the active context and its method again, if a barrier has waited for a move.
+  void refresh_addresses() {
+    if (memory_.addresses_changed()) [[unlikely]]
+      find_addresses();
   }
   void load_frame(oop context);
   // Returns the instance of a class with the smallest reference above `after`; 0: there is none. Instances that were made
@@ -145,10 +152,13 @@ class interpreter {
   bool run_primitive(std::uint32_t number, int arguments);
   bool run_control_primitive(std::uint32_t number, int arguments);
 
+  // The answer of a method that has a primitive from 256 to 519: the receiver, a constant, a field.
+  [[nodiscard]] oop quick_answer(std::uint32_t primitive, oop receiver) const;
   // The cache's entry for a message; nullptr if the class does not understand it.
   method_cache::entry* find_method(oop selector, oop of_class);
   void fill(method_cache::entry& to, oop selector, oop of_class, oop method);
   [[nodiscard]] object* new_context(bool is_large);
+  void find_addresses();
   void set_frame(oop context, object* frame, oop home_context, object* home);
   // Makes a context for a method whose receiver and arguments are on the stack, and makes it active.
   void activate(oop method, method_header header, int arguments);
@@ -239,8 +249,19 @@ inline void interpreter::set_frame(oop context, object* frame, oop home_context,
   memory_.set_active(context, home_context);
 }
 
+inline oop interpreter::quick_answer(std::uint32_t primitive, oop receiver) const {
+  const known_objects& known = memory_.known();
+  if (primitive >= 264) return memory_.field(receiver, primitive - 264);
+  if (primitive >= 260) return word_of(static_cast<std::int32_t>(primitive) - 261);
+  return primitive == 256   ? receiver
+         : primitive == 257 ? known.true_object
+         : primitive == 258 ? known.false_object
+                            : known.nil;
+}
+
 inline void interpreter::load_frame(oop context) {
   object* const frame = memory_.at_to_activate(context);
+  memory_.know_addresses();
   const std::uint32_t* const body = frame->body();
   if (is_integer(body[3]))
     set_frame(context, frame, body[5], memory_.at_to_activate(body[5]));

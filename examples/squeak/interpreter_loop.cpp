@@ -4,8 +4,6 @@
 // there most of the time. Each bytecode that is run counts once.
 #include "interpreter.h"
 
-#include <situ/base/error.h>
-
 #include <fmt/format.h>
 
 namespace squeak {
@@ -14,10 +12,7 @@ namespace squeak {
 #define SQUEAK_STORE_REGISTERS() (sp_ = sp, ip_ = ip)
 #define SQUEAK_LOAD_REGISTERS() \
   (sp = sp_, ip = ip_, literals = code_->body() + 1, temporaries = home_->body() + 6, receiver = receiver_)
-#define SQUEAK_COUNT_BYTECODE()                \
-  do {                                         \
-    if constexpr (Counts) ++counts_.bytecodes; \
-  } while (false)
+#define SQUEAK_COUNT_BYTECODE() (Counts ? void(++counts_.bytecodes) : void())
 #define SQUEAK_JUMP_IF(condition, distance)                             \
   do {                                                                  \
     const std::uint32_t jump = (distance);                              \
@@ -62,7 +57,9 @@ next:
     case 16 ... 31: *++sp = temporaries[code - 16]; goto next;
     case 32 ... 63: *++sp = literals[code - 32]; goto next;
     case 64 ... 95: *++sp = memory_.field(literals[code - 64], 1); goto next;
-    case 96 ... 103: memory_.store(receiver, code - 96, *sp--); goto next;
+    case 96 ... 103:
+      if (memory_.store(receiver, code - 96, *sp--)) goto moved;
+      goto next;
     case 104 ... 111: temporaries[code - 104] = *sp--; goto next;
     case 112: *++sp = receiver; goto next;
     case 113: *++sp = known.true_object; goto next;
@@ -86,22 +83,16 @@ next:
       *++sp = value;
       goto next;
     }
-    case 129:
-    case 130: {  // store, and store and pop
+    case 129 ... 130: {  // store, and store and pop
       const std::uint32_t number = *ip++;
       switch (number >> 6) {
-        case 0: memory_.store(receiver, number & 63, *sp); break;
+        case 0: (void)memory_.store(receiver, number & 63, *sp); break;
         case 1: temporaries[number & 63] = *sp; break;
         case 2: goto unknown;
-        default: memory_.store(literals[number & 63], 1, *sp); break;
+        default: (void)memory_.store(literals[number & 63], 1, *sp); break;
       }
       if (code == 130) --sp;
-      goto next;
-    }
-    case 131: {
-      const std::uint32_t number = *ip++;
-      selector = literals[number & 31], arguments = static_cast<int>(number >> 5);
-      goto send;
+      goto stored;
     }
     case 132: {  // whatever has a number of 8 bits
       const std::uint32_t what = *ip++, number = *ip++;
@@ -111,15 +102,17 @@ next:
         case 2: *++sp = memory_.field(receiver, number); break;
         case 3: *++sp = literals[number]; break;
         case 4: *++sp = memory_.field(literals[number], 1); break;
-        case 5: memory_.store(receiver, number, *sp); break;
-        case 6: memory_.store(receiver, number, *sp--); break;
-        default: memory_.store(literals[number], 1, *sp); break;
+        case 5: (void)memory_.store(receiver, number, *sp); break;
+        case 6: (void)memory_.store(receiver, number, *sp--); break;
+        default: (void)memory_.store(literals[number], 1, *sp); break;
       }
-      goto next;
+      goto stored;
     }
+    case 131:
     case 133: {
       const std::uint32_t number = *ip++;
       selector = literals[number & 31], arguments = static_cast<int>(number >> 5);
+      if (code == 131) goto send;
       goto super_send;
     }
     case 134: {
@@ -128,10 +121,7 @@ next:
       goto send;
     }
     case 135: --sp; goto next;
-    case 136:
-      value = *sp;
-      *++sp = value;
-      goto next;
+    case 136: ++sp, *sp = sp[-1]; goto next;
     case 137:
       reclaimable_ = 0;
       SQUEAK_STORE_REGISTERS();
@@ -146,16 +136,14 @@ next:
       if (distance < 0 && --until_service_ < 0) goto serve;
       goto next;
     }
-    case 168 ... 171: {
-      const std::uint32_t low = *ip++;
-      SQUEAK_JUMP_IF(known.true_object, (code - 168) * 256 + low);
+    case 168 ... 171:
+      ++ip;
+      SQUEAK_JUMP_IF(known.true_object, (code - 168) * 256 + ip[-1]);
       goto next;
-    }
-    case 172 ... 175: {
-      const std::uint32_t low = *ip++;
-      SQUEAK_JUMP_IF(known.false_object, (code - 172) * 256 + low);
+    case 172 ... 175:
+      ++ip;
+      SQUEAK_JUMP_IF(known.false_object, (code - 172) * 256 + ip[-1]);
       goto next;
-    }
     case 176: {  // +
       std::int32_t sum;
       if ((sp[-1] & *sp & 1) == 0 ||
@@ -186,10 +174,8 @@ next:
       *--sp = word_of(product);
       goto next;
     }
-    case 185:
-    case 186:
-    case 188:
-    case 189: {  // / \\ bitShift: //
+    case 185 ... 186:
+    case 188 ... 189: {  // / \\ bitShift: //
       static constexpr std::uint32_t primitives[] = {10, 11, 0, 17, 12};
       if ((sp[-1] & *sp & 1) == 0) goto special_send;
       SQUEAK_STORE_REGISTERS();
@@ -197,12 +183,10 @@ next:
       sp = sp_;
       goto next;
     }
-    case 190:
-    case 191:  // bitAnd: bitOr:
+    case 190 ... 191:  // bitAnd: bitOr:
       if ((sp[-1] & *sp & 1) == 0) goto special_send;
       value = code == 190 ? sp[-1] & *sp : sp[-1] | *sp;
-      *--sp = value;
-      goto next;
+      goto answer_binary;
     case 192: {  // at:
       if (is_integer(sp[-1]) || !is_integer(*sp)) goto special_send;
       const object& o = *memory_.at(sp[-1]);
@@ -213,8 +197,7 @@ next:
         value = memory_.field(memory_.special(special::characters), bytes_of(o)[index]);
       else
         goto special_send;
-      *--sp = value;
-      goto next;
+      goto answer_binary;
     }
     case 193: {  // at:put:
       if (is_integer(sp[-2]) || !is_integer(sp[-1])) goto special_send;
@@ -222,23 +205,20 @@ next:
       const std::uint32_t index = static_cast<std::uint32_t>(integer_of(sp[-1])) - 1;
       value = *sp;
       if (o.type == known.class_array && index < o.words)
-        memory_.store(sp[-2], index, value);
+        (void)memory_.store(sp[-2], index, value);
       else if (o.type == known.class_string && index < byte_size(o) && memory_.has_class(value, known.class_character))
         bytes_of(*memory_.at_to_change(sp[-2]))[index] = static_cast<std::uint8_t>(integer_of(memory_.field(value, 0)));
       else
         goto special_send;
       sp -= 2;
       *sp = value;
-      goto next;
+      goto stored;
     }
     case 194:  // size
       if (!memory_.has_class(*sp, known.class_array)) goto special_send;
       *sp = word_of(static_cast<std::int32_t>(memory_.at(*sp)->words));
       goto next;
-    case 198:
-      value = sp[-1] == *sp ? known.true_object : known.false_object;
-      *--sp = value;
-      goto next;
+    case 198: value = sp[-1] == *sp ? known.true_object : known.false_object; goto answer_binary;
     case 199: *sp = memory_.class_of(*sp); goto next;
     case 200: {  // blockCopy: (the jump around the block has two bytes)
       if (is_integer(sp[-1]) || !memory_.is_context(*memory_.at(sp[-1]))) goto special_send;
@@ -250,17 +230,28 @@ next:
       *--sp = block->self;
       goto next;
     }
-    case 201:
-    case 202:  // value, value:
+    case 201 ... 202:  // value, value:
       arguments = static_cast<int>(code) - 201;
       if (memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value;
       goto special_send;
-    case 187:
-    case 195 ... 197:
-    case 203 ... 207: goto special_send;
     case 208 ... 255: selector = literals[code & 15], arguments = static_cast<int>(code - 208) >> 4; goto send;
-    default: goto unknown;
+    default:
+      if (code >= 176) goto special_send;
+      goto unknown;
   }
+
+stored:
+  if (!memory_.addresses_changed()) [[likely]]
+    goto next;
+moved:
+  SQUEAK_STORE_REGISTERS();
+  refresh_addresses();
+  SQUEAK_LOAD_REGISTERS();
+  goto next;
+
+answer_binary:
+  *--sp = value;
+  goto next;
 
 compared:
   SQUEAK_COUNT_BYTECODE();
@@ -304,15 +295,8 @@ send_to_class:
     }
   }
   if (const std::uint32_t primitive = found->primitive; primitive != 0) {
-    if (primitive >= 256 && primitive < 520) {  // answers something at once
-      switch (primitive) {
-        case 256: break;
-        case 257: *sp = known.true_object; break;
-        case 258: *sp = known.false_object; break;
-        case 259: *sp = known.nil; break;
-        case 260 ... 263: *sp = word_of(static_cast<std::int32_t>(primitive) - 261); break;
-        default: *sp = memory_.field(*sp, primitive - 264); break;
-      }
+    if (primitive >= 256 && primitive < 520) {
+      *sp = quick_answer(primitive, *sp);
       goto next;
     }
     if (primitive == 81 && memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value_of_send;
@@ -326,30 +310,25 @@ send_to_class:
     }
     if (has_failed_) return run_end::failed;
   }
-activate: {
-  object* const from = frame_;
-  from->body()[1] = word_of(static_cast<std::int32_t>(ip - bytes_of(*code_)) + 1);
+activate:
+  frame_->body()[1] = word_of(static_cast<std::int32_t>(ip - bytes_of(*code_)) + 1);
   sp_ = sp;
   activate(found->method, method_header{found->header}, arguments);
   SQUEAK_LOAD_REGISTERS();
   if (--until_service_ < 0) goto serve;
   goto next;
-}
 
-control: {  // perform: and its kin: another message in the place of this one; on failure, the method's code
+control:  // perform: and its kin: another message in the place of this one; on failure, the method's code
   SQUEAK_STORE_REGISTERS();
-  const std::uint32_t primitive = found->primitive;
-  if (primitive == 82) {
-    if (!run_control_primitive(82, arguments)) goto activate;
-    arguments = static_cast<int>(control_arguments_);
-    sp = sp_;
-    goto block_value;
+  value = found->primitive;  // the entry may be another's below
+  if (!run_control_primitive(value, arguments)) {
+    found = find_method(selector, start_class);
+    goto activate;
   }
-  if (!run_control_primitive(primitive, arguments)) goto activate;
-  sp = sp_;
-  arguments = static_cast<int>(control_arguments_), selector = control_selector_;
+  sp = sp_, arguments = control_arguments_;
+  if (value == 82) goto block_value;
+  selector = control_selector_;
   goto send;
-}
 
 block_value_of_send:
   SQUEAK_STORE_REGISTERS();
@@ -415,21 +394,7 @@ unknown:
   return fail(fmt::format("unknown bytecode {}", code));
 }
 
-#undef SQUEAK_STORE_REGISTERS
-#undef SQUEAK_LOAD_REGISTERS
-#undef SQUEAK_COUNT_BYTECODE
-#undef SQUEAK_JUMP_IF
-#undef SQUEAK_COMPARE
-
-run_end interpreter::run() {
-  has_failed_ = false;
-  wants_quit_ = false;
-  try {
-    return options_.counts ? loop<true>() : loop<false>();
-  } catch (const situ::error& full) {
-    if (full.code() != situ::errc::out_of_memory) throw;
-    return fail(std::string{full.what()});
-  }
-}
+template run_end interpreter::loop<false>();
+template run_end interpreter::loop<true>();
 
 }  // namespace squeak

@@ -39,11 +39,18 @@ image_layouts::image_layouts(situ::object_heap& heap) {
   data = heap.add_layout(layout("Squeak data", kind::none));
 }
 
-void object_memory::store_behind_barrier(oop o, std::uint32_t index, oop value) {
+bool object_memory::store_behind_barrier(oop o, std::uint32_t index, oop value) {
+  const std::uint64_t entry = state_.entry(o);
+  if ((entry & changing) == 0 && (state_.entry(value) & situ::detail::entry_is_shared) != 0) {
+    situ::detail::object_of_entry(entry)->body()[index] = value;
+    return false;
+  }
   object* const to = is_integer(value) ? section_->object_to_change(o) : section_->object_for_reference(o, value);
   to->body()[index] = value;
   // The value may have led to the active context, which then is shared, and is stored into without a barrier.
   remember_active();
+  addresses_changed_ = true;
+  return true;
 }
 
 oop object_memory::make_bytes(oop of_class, std::string_view bytes) {

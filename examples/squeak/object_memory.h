@@ -75,17 +75,23 @@ class object_memory {
   [[nodiscard]] const known_objects& known() const { return known_; }
 
   // --- storing
-  // A word of an object that may be any, to which `value` is stored.
-  void store(oop o, std::uint32_t index, oop value) {
+  // Stores a word into any object. Returns true if addresses may be others afterwards: then addresses_changed(), too.
+  bool store(oop o, std::uint32_t index, oop value) {
     const std::uint64_t entry = state_.entry(o);
-    constexpr std::uint64_t barrier =
-        situ::detail::entry_is_moving | situ::detail::entry_is_read_mostly | situ::detail::entry_is_shared;
-    if ((entry & barrier) != 0) [[unlikely]]
+    if ((entry & (is_integer(value) ? changing : changing | situ::detail::entry_is_shared)) != 0) [[unlikely]]
       return store_behind_barrier(o, index, value);
     situ::detail::object_of_entry(entry)->body()[index] = value;
+    return false;
   }
-  // An object, to store into words of it that are no references.
-  [[nodiscard]] object* at_to_change(oop o) { return section_->object_to_change(o); }
+  // Returns an object, to store into words of it that are no references. Other addresses may be others afterwards.
+  [[nodiscard]] object* at_to_change(oop o) {
+    if ((state_.entry(o) & changing) != 0) [[unlikely]]
+      addresses_changed_ = true;
+    return section_->object_to_change(o);
+  }
+  // Whether addresses may have changed since know_addresses() was called: a barrier may wait for a move.
+  [[nodiscard]] bool addresses_changed() const { return addresses_changed_; }
+  void know_addresses() { addresses_changed_ = false; }
   // Says that stores without a barrier into this context may follow.
   void remember(oop context) { thread_.remember(situ::ref<>{context}); }
   // Returns a context that becomes active: stores without a barrier may follow.
@@ -176,7 +182,8 @@ class object_memory {
     for (const oop each : active_)
       if (each != 0) remember(each);
   }
-  void store_behind_barrier(oop o, std::uint32_t index, oop value);
+  static constexpr std::uint64_t changing = situ::detail::entry_is_moving | situ::detail::entry_is_read_mostly;
+  bool store_behind_barrier(oop o, std::uint32_t index, oop value);
 
   situ::heap_thread& thread_;
   situ::detail::thread_state& state_;
@@ -185,6 +192,7 @@ class object_memory {
   std::optional<situ::heap_section> section_;
   known_objects known_;
   std::array<oop, 2> active_{};
+  bool addresses_changed_ = false;
   std::uint64_t made_bytes_ = 0;
   std::uint32_t hash_state_ = 12345;
 };

@@ -56,24 +56,20 @@ group group_of(std::uint32_t number) {
 bool interpreter::run_primitive(std::uint32_t number, int arguments) {
   if (options_.counts) ++counts_.primitives;
   if (number == guarded_entry) return fail_on_guarded_entry(arguments);
-  if (number == 117) return named_->call(*this, arguments);
+  if (number == 117) {
+    const bool is_done = named_->call(*this, arguments);
+    refresh_addresses();
+    return is_done;
+  }
   if (number >= 256 && number < 520) {
-    const oop receiver = stack(arguments);
-    const known_objects& known = memory_.known();
-    if (number >= 264)
-      answer_with(arguments, memory_.field(receiver, number - 264));
-    else if (number >= 260)
-      answer_with(arguments, word_of(static_cast<std::int32_t>(number) - 261));
-    else
-      answer_with(arguments, number == 256   ? receiver
-                             : number == 257 ? known.true_object
-                             : number == 258 ? known.false_object
-                                             : known.nil);
+    answer_with(arguments, quick_answer(number, stack(arguments)));
     return true;
   }
   if (number == 81) return activate_block(arguments);
   const group found = group_of(number);
-  return found != nullptr && found(*this, number, arguments);
+  const bool is_done = found != nullptr && found(*this, number, arguments);
+  refresh_addresses();
+  return is_done;
 }
 
 }  // namespace squeak

@@ -11,8 +11,9 @@ bool is_semaphore(const object_memory& memory, oop o) { return memory.has_class(
 bool can_resume(const object_memory& memory, oop process) {
   if (!memory.has_pointers(process) || memory.at(process)->words < process_fields) return false;
   const oop context = memory.field(process, 1), priority = memory.field(process, 2);
-  return memory.has_pointers(context) && memory.is_context(*memory.at(context)) && is_integer(priority) &&
-         integer_of(priority) >= 1 && integer_of(priority) <= 8;
+  return memory.has_pointers(context) && memory.is_context(*memory.at(context)) &&
+         is_integer(memory.field(context, 1)) && is_integer(priority) && integer_of(priority) >= 1 &&
+         integer_of(priority) <= 8;
 }
 
 }  // namespace
