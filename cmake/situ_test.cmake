@@ -41,7 +41,7 @@ set(SITU_CORE_TESTS
   heap_test heap_faults_test heap_moves_test heap_random_test
   task_graph_test place_graph_test queue_test task_pool_test
   death_told_test regress_test
-  hostile_cell_test hostile_wire_test graph_message_replay_test pool_replay_test rmem_replay_test cluster_replay_test frames_replay_test)
+  hostile_cell_test hostile_wire_test graph_message_replay_test pool_replay_test rmem_replay_test cluster_replay_test frames_replay_test squeak_image_replay_test)
 if(NOT SITU_SANITIZE MATCHES "thread")
   list(APPEND SITU_CORE_TESTS death_points_test)        # its places are processes
   list(APPEND SITU_CORE_TESTS pim_row_test)  # one thread

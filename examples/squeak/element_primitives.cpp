@@ -50,7 +50,7 @@ bool set_element(object_memory& memory, oop o, oop index, oop value) {
 
 namespace {
 
-// How elements are stored: references, words or bytes.
+// Returns a number for the way in which elements are stored: 0 references, 1 words, 2 bytes.
 int kind_of(const object& o) { return is_pointers(format_of(o)) ? 0 : format_of(o) == format::words ? 1 : 2; }
 
 // replaceFrom: start to: stop with: other startingAt: first

@@ -58,7 +58,7 @@ bool close(interpreter& vm, int arguments) {
   return arguments == 1 && file && answer_receiver(vm, 1, vm.named().files().close(*file));
 }
 
-// Of reading and writing: file, bytes or words, start, count.
+// Returns the bytes that a call reads or writes; its arguments are file, bytes or words, start, count.
 std::optional<std::span<std::uint8_t>> buffer_in(interpreter& vm, bool is_changed) {
   object_memory& memory = vm.memory();
   const oop buffer = vm.stack(2);

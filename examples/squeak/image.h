@@ -1,7 +1,8 @@
-// A Squeak image in memory, apart from any heap: what a file of format 6502 holds, checked, in this machine's byte order.
+// A Squeak image in memory, apart from any heap: what a file of format 6502 holds, checked, in this machine's byte
+// order.
 //
-// A word of an object that is a reference holds twice the number of an object in `image::objects`, so it is even; a word
-// that is a SmallInteger is odd, as in the file. Words that hold bytes have the bytes in their order in memory.
+// A word of an object that is a reference holds twice the number of an object in `image::objects`, so it is even; a
+// word that is a SmallInteger is odd, as in the file. Words that hold bytes have the bytes in their order in memory.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace squeak {
 
-// What a class says of its instances' memory; the four bits of an object's header. From `bytes` and `method` on, the low
-// two bits are the number of bytes at the end of the last word that are not used.
+// The format of an object: four bits of its header, which say what its memory holds. From `bytes` and `method` on, the
+// low two bits are the number of bytes at the end of the last word that are not used.
 namespace format {
 inline constexpr std::uint8_t none = 0;               // no fields
 inline constexpr std::uint8_t fixed = 1;              // named fields
@@ -63,7 +64,7 @@ inline constexpr std::uint32_t nil = 0, false_object = 1, true_object = 2, sched
                                class_character = 19, does_not_understand = 20, cannot_return = 21,
                                special_selectors = 23, characters = 24, must_be_boolean = 25, class_byte_array = 26,
                                compact_classes = 28, timer_semaphore = 29, class_large_negative_integer = 42;
-// As many are read by the interpreter, at least.
+// The interpreter reads this many elements, at least.
 inline constexpr std::uint32_t least = 38;
 }  // namespace special
 

@@ -5,10 +5,10 @@
 //   objects:            | words << 2, 0 | class, 0 | base header | body   more than 63 words
 //                       | class, 1      | base header | body              class by reference
 //                       | base header | body                              class by number: compact, 1 to 31
-//   base header:        hash 12 bits | compact class 5 | format 4 | words with this one 6 | form 2 (0, 1 or 3, as above)
+//   base header:        hash 12 bits | compact class 5 | format 4 | words with itself 6 | form 2 (0, 1 or 3, as above)
 //
-// A file of the other byte order has each word turned round, but for bytes: strings, and what follows the literals of
-// a method.
+// A file of the other byte order has the bytes of each word reversed, except in byte objects (strings) and in the
+// bytecodes of methods.
 #pragma once
 
 #include "image.h"
@@ -21,9 +21,9 @@
 
 namespace squeak {
 
-// Reads an image. Throws situ::error bad_file, with `name`, the offset in the file and the reason, unless every object is
-// whole, every reference leads to one, and the objects that an interpreter relies on are what they should be. Allocates
-// no more than some six times the size of `bytes`.
+// Reads an image. Throws situ::error bad_file, with `name`, the offset in the file and the reason, unless every object
+// is whole, every reference leads to one, and the objects that an interpreter relies on are what they should be.
+// Allocates no more than some six times the size of `bytes`.
 [[nodiscard]] image read_image(std::span<const std::byte> bytes, const std::string& name);
 // Reads a file. Throws bad_file, also if it cannot be read.
 [[nodiscard]] image read_image_file(const std::string& path);

@@ -82,7 +82,7 @@ class reader {
     image_.words.resize(words);
   }
 
-  // Returns where the next one begins.
+  // Returns the offset of the next object.
   std::uint32_t find_object(std::uint32_t at, std::uint64_t& words) {
     const std::uint32_t form = word(begin_ + at) & 3;
     if (form == 2) refuse(begin_ + at, "a free block, which an image that was written by a snapshot does not have");
@@ -167,7 +167,7 @@ class reader {
     return compact / 2;
   }
 
-  // Of an object's base header, in the file.
+  // Returns the offset of an object's base header in the file.
   [[nodiscard]] std::size_t offset_of(std::uint32_t object) const { return begin_ + headers_[object]; }
 
   std::span<const std::byte> bytes_;

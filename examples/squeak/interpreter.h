@@ -1,9 +1,9 @@
 // The interpreter of Squeak's bytecodes, as of image format 6502: contexts are objects, blocks are BlockContexts.
 //
-// All state of one place's interpreter is in one object. While loop() runs, the registers of the active context are in its
-// variables; everything else (primitives, safe points, process switches) sees them in `sp_`, `ip_` and the frame. Two
-// steps matter at a safe point, where addresses change: store_frame() writes the registers into the active context,
-// load_frame() reads them again.
+// All state of one place's interpreter is in one object. While loop() runs, the registers of the active context are in
+// its variables; everything else (primitives, safe points, process switches) sees them in `sp_`, `ip_` and the frame.
+// Two steps matter at a safe point, where addresses change: store_frame() writes the registers into the active
+// context, load_frame() reads them again.
 //
 // Contexts are used again after a return if nothing can refer to them: `reclaimable_` counts the activations since a
 // reference to a context got out (a block was made, thisContext pushed, the process changed, a collection was done).
@@ -107,8 +107,8 @@ class interpreter {
       find_addresses();
   }
   void load_frame(oop context);
-  // Returns the instance of a class with the smallest reference above `after`; 0: there is none. Instances that were made
-  // since the first call for this class may be left out, until a collection.
+  // Returns the instance of a class with the smallest reference above `after`; 0: there is none. Instances that were
+  // made since the first call for this class may be left out, until a collection.
   [[nodiscard]] oop next_instance(oop of_class, oop after);
   // For primitives that change what addresses mean: become: and collections.
   void flush_method_cache() { cache_.flush(); }
@@ -122,7 +122,7 @@ class interpreter {
   // Has loop() call service() soon.
   void request_service() { until_service_ = -1; }
   [[nodiscard]] std::uint64_t bytes_free() const;
-  // Whether an object may be made. Small ones always: service() finds out that space is low.
+  // Returns whether there is room for an object. Small ones always: service() finds out that space is low.
   [[nodiscard]] bool has_room(std::uint64_t bytes) const {
     return bytes < bytes_between_services || bytes < bytes_free();
   }
@@ -141,7 +141,7 @@ class interpreter {
   void set_wake_up(oop semaphore, std::uint32_t milliseconds);
   [[nodiscard]] static std::uint32_t milliseconds();
 
-  // Of the snapshot that the image asks for: store it, and tell whether that succeeded.
+  // Writes the snapshot that the image asks for; returns whether that succeeded.
   std::function<bool(const std::string& path)> write_snapshot;
 
  private:
@@ -165,10 +165,10 @@ class interpreter {
   bool activate_block(int arguments);
   // Replaces the arguments on the stack by a Message.
   void make_message(oop selector, int arguments);
-  // Where a method's return goes; unwinds the contexts between. nil: nowhere.
+  // Unwinds the contexts up to the sender of the active method, and returns that sender; nil if there is none.
   [[nodiscard]] oop unwind_to_sender();
   void forget_contexts();
-  // Before a collection or an exchange: what holds references or addresses without being a root.
+  // Forgets all references and addresses that are no roots, before a collection or an exchange.
   void forget_all();
 
   // Safe point, timer, low space. Registers are stored before, and loaded after.
@@ -187,7 +187,8 @@ class interpreter {
   [[nodiscard]] oop remove_first(oop list);
   [[nodiscard]] oop scheduler() const;
 
-  // The message of perform:, or the arguments of valueWithArguments:, that run_control_primitive() has put on the stack.
+  // The message of perform:, or the arguments of valueWithArguments:, that run_control_primitive() has put on the
+  // stack.
   oop control_selector_ = 0;
   int control_arguments_ = 0;
 

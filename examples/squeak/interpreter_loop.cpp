@@ -94,7 +94,7 @@ next:
       if (code == 130) --sp;
       goto stored;
     }
-    case 132: {  // whatever has a number of 8 bits
+    case 132: {  // sends, pushes and stores with a number of 8 bits
       const std::uint32_t what = *ip++, number = *ip++;
       switch (what >> 5) {
         case 0: selector = literals[number], arguments = static_cast<int>(what & 31); goto send;

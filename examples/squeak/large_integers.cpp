@@ -1,4 +1,5 @@
-// Arithmetic of LargePositiveInteger and LargeNegativeInteger: magnitudes, bytes in ascending order, of the class's sign.
+// Arithmetic of LargePositiveInteger and LargeNegativeInteger: magnitudes, bytes in ascending order, of the class's
+// sign.
 #include "named_primitives.h"
 #include "primitives.h"
 
@@ -164,7 +165,7 @@ digits difference(const digits& a, const digits& b) {
   return all;
 }
 
-// Whether the last argument is true; nothing if it is no Boolean.
+// Returns the value of a Boolean; nothing for another object.
 std::optional<bool> truth(const object_memory& memory, oop o) {
   if (o == memory.known().true_object) return true;
   if (o == memory.known().false_object) return false;
@@ -241,7 +242,7 @@ bool normalize(interpreter& vm, int arguments) {
   if (arguments != 0 || !is_large(memory, receiver)) return false;
   const auto all = magnitude(memory, receiver);
   if (!all) return false;
-  // One that is as short as it can be, and no SmallInteger, is its own.
+  // The receiver is the answer if it is normal already.
   const oop normal = make_normal(memory, *all, is_negative(memory, receiver));
   const bool is_same = !is_integer(normal) && byte_size(*memory.at(receiver)) == byte_size(*memory.at(normal));
   vm.answer_with(0, is_same ? receiver : normal);

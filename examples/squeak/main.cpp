@@ -69,7 +69,7 @@ nlohmann::ordered_json to_json(const request& of, const evaluation& done) {
   return made;
 }
 
-// Runs what was asked for, in order. Returns the exit status.
+// Runs the requests in order. Returns the exit status.
 int run(const options& o, const std::vector<request>& requests) {
   interpreter_options settings;
   settings.most_bytes = o.memory_mib << 20;

@@ -6,7 +6,7 @@
 namespace squeak {
 namespace {
 
-// Of a context: its six fields, and the stack up to its stack pointer.
+// A context's references: its six fields, and the stack up to its stack pointer.
 std::uint32_t words_of_context(const std::uint32_t* body, std::uint32_t words) noexcept {
   if (words < 6) return words;
   const std::int32_t depth = is_integer(body[2]) ? integer_of(body[2]) : 0;

@@ -89,7 +89,7 @@ class object_memory {
       addresses_changed_ = true;
     return section_->object_to_change(o);
   }
-  // Whether addresses may have changed since know_addresses() was called: a barrier may wait for a move.
+  // Returns whether addresses may have changed since know_addresses() was called: a barrier may wait for a move.
   [[nodiscard]] bool addresses_changed() const { return addresses_changed_; }
   void know_addresses() { addresses_changed_ = false; }
   // Says that stores without a barrier into this context may follow.

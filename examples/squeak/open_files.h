@@ -18,7 +18,8 @@ class open_files {
   [[nodiscard]] std::uint32_t session() const { return session_; }
   // Opens a file, or makes one if it may be written; returns nothing if the system refuses.
   [[nodiscard]] std::optional<std::uint32_t> open(const std::string& path, bool is_writable);
-  // Return false, or nothing, if there is no such file, or if the system refuses. Positions are bytes from the beginning.
+  // Return false, or nothing, if there is no such file, or if the system refuses. Positions are bytes from the
+  // beginning.
   bool close(std::uint32_t number);
   [[nodiscard]] std::optional<std::uint64_t> size(std::uint32_t number) const;
   [[nodiscard]] std::optional<std::uint64_t> position(std::uint32_t number) const;

@@ -1,5 +1,5 @@
-// The numbered primitives, in groups. Each function returns whether it succeeded: then the answer is in the place of the
-// receiver and the arguments. If it returns false, nothing has changed, and the method's code runs.
+// The numbered primitives, in groups. Each function returns whether it succeeded: then the answer is in the place of
+// the receiver and the arguments. If it returns false, nothing has changed, and the method's code runs.
 //
 // The receiver is stack(arguments), the last argument stack(0).
 #pragma once

@@ -52,7 +52,7 @@ bool answer_attribute(interpreter& vm, int arguments) {
   }
 }
 
-// Of garbageCollect, and bytesLeft.
+// Answers garbageCollect, and bytesLeft.
 void answer_bytes_free(interpreter& vm, int arguments) {
   const std::uint64_t free = vm.bytes_free();
   vm.answer_with(arguments, word_of(static_cast<std::int32_t>(std::min<std::uint64_t>(free, (1 << 30) - 1))));

@@ -15,7 +15,7 @@
 
 namespace squeak {
 
-// How an evaluation ended.
+// The result of an evaluation.
 struct evaluation {
   run_end end = run_end::failed;
   std::string text;     // the answer's printString, if there is one
@@ -32,13 +32,13 @@ class virtual_machine {
   virtual_machine(const virtual_machine&) = delete;
   virtual_machine& operator=(const virtual_machine&) = delete;
 
-  // Compiles an expression or a sequence of statements by the image's own compiler, and runs it. What would open a window
-  // of the debugger (an unknown message, an error, a syntax error) is a failure.
+  // Compiles an expression or a sequence of statements by the image's own compiler, and runs it. It fails if it
+  // would open a window of the debugger: for an unknown message, an error, a syntax error.
   [[nodiscard]] evaluation evaluate(std::string_view text);
   // Sends a message as message_text.h reads it: "20 benchFib". Throws situ::error bad_argument for a text that is none,
   // and for a name that the image does not have.
   [[nodiscard]] evaluation send(std::string_view message);
-  // Writes all objects to a file that other Squeak VMs open; the image goes on there where it was when it was loaded.
+  // Writes all objects to a file that other Squeak VMs open; there, the image continues after its last snapshot.
   // Throws bad_file.
   void snapshot(const std::string& path);
 

@@ -121,6 +121,24 @@ TEST_F(squeak_debian_image, a_timer_wakes_its_process) {
   EXPECT_EQ(evaluate("Delay startUp. (Time millisecondsToRun: [(Delay forMilliseconds: 50) wait]) >= 50"), "true");
 }
 
+// Objects are copied and shared at each safe point, and contexts are those of shared objects then.
+TEST_F(squeak_debian_image, collections_at_each_safe_point_change_no_answer) {
+  situ::heap_options often;
+  often.collects_at_each_safe_point = true;
+  often.young_bytes = std::uint64_t{1} << 18;
+  interpreter_options options;
+  options.counts = true;
+  vm.reset();
+  vm.emplace(read_image_file(image_path()), options, often);
+  EXPECT_EQ(evaluate("(1 to: 40) inject: 0 into: [:sum :i | sum + (Compiler evaluate: i printString, ' * 2')]"),
+            "1640");
+  const evaluation done = vm->send("20 benchFib");
+  EXPECT_EQ(done.text, "21891");
+  EXPECT_EQ(done.counts.bytecodes, 251'742U);
+  EXPECT_GE(done.counts.collections, 2U);
+  EXPECT_EQ(evaluate("100 factorial printString size"), "158");
+}
+
 TEST_F(squeak_debian_image, files_are_written_and_read) {
   const package_rank::test::scratch_folder folder;
   const std::string path = folder.path() + "/text";

@@ -7,8 +7,8 @@
 
 namespace situ::test {
 
-// Reads bytes as a Squeak image; returns whether it was read. Aborts on a finding: a refusal that does not name the file
-// and an offset, or an image that is another one once it is written, in either byte order, and read again.
+// Reads bytes as a Squeak image; returns whether it was read. Aborts on a finding: a refusal that does not name the
+// file and an offset, or an image that is another one once it is written, in either byte order, and read again.
 bool read_squeak_image(std::span<const std::byte> input);
 
 }  // namespace situ::test
