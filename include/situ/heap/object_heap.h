@@ -147,7 +147,7 @@ class heap_thread {
   heap_thread& operator=(const heap_thread&) = delete;
 
   // Makes an object of type T{values...}; a thread's own until another object that is not refers to it. Spills to another
-  // place if this one has no room. Throws out_of_memory. cost: some 7 ns for 44 bytes.
+  // place if this one has no room. Throws out_of_memory. cost: some 6 ns for 44 bytes.
   template <class T, class... Values>
   [[nodiscard]] ref<T> make(Values&&... values);
   // Makes an array of n elements, zeroes: data, or references. cost: as make, and the zeroes.
@@ -201,7 +201,7 @@ class heap_thread {
       wait_at_safe_point();
   }
   // Collects this thread's own objects: those that it can reach are shared afterwards. Not in a section. cost: about
-  // 10 ns an object that is dead, and a copy of each other one.
+  // 5 ns an object that is dead, and a copy of each other one.
   void collect_own();
   // Collects the objects of all places. Not in a section. Throws place_lost_error. cost: all places stop for a trace of
   // all objects. If another place collects at that moment, its collection counts, sorted or not.
