@@ -1,7 +1,7 @@
 // Allocation of 44 bytes, all of them set: by the heap, by a pointer that is moved on, and by malloc.
 //
-//   allocate_young  5,000 objects at a time live; then they are dead. The heap collects each 16 MB, within the time, and
-//                   the moved pointer begins again after 16 MB.
+//   allocate_young  5,000 objects at a time live; then they are dead. The heap collects each 16 MB, within the time,
+//                   and the moved pointer begins again after 16 MB.
 //   allocate_fresh  1e6 objects that all live. Their pages exist, but the memory is in no near cache.
 #include <algorithm>
 #include <cstdlib>
@@ -21,7 +21,7 @@ std::uint32_t young_count() { return is_quick() ? 500'000 : 4'000'000; }
 std::uint32_t fresh_count() { return is_quick() ? 10'000 : 1'000'000; }
 int rounds() { return is_quick() ? 1 : 21; }
 
-// What a heap sets in an object.
+// The words that a heap sets in an object.
 struct bare_cell {
   std::uint32_t header[4];
   std::uint32_t value, next, rest[5];

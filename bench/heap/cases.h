@@ -1,4 +1,4 @@
-// The cases of `situ bench heap`, by file, and the objects that they use. Each is called by both places; place 0 measures.
+// The cases of `situ bench heap`, by file, and the objects that they use. Both places call each one; place 0 measures.
 #pragma once
 
 #include <situ/heap/object_heap.h>
@@ -22,7 +22,7 @@ struct cell {
 static_assert(sizeof(cell) == 28);
 inline constexpr std::size_t cell_bytes = 48;
 
-// The same as programs with pointers have it: a pointer takes eight bytes.
+// A program with pointers has such an object: a pointer takes eight bytes.
 struct plain_cell {
   std::uint64_t header[2];
   plain_cell* next;

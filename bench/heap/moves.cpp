@@ -1,5 +1,5 @@
-// Stores while the objects move: place 1 moves batches of them between the two homes all the time, and a thread of place
-// 0 reads each counter, checks that it is what the thread stored last, and stores the next. Its processor time counts.
+// Stores while the objects move. Place 1 moves batches of them between the two homes all the time. A thread of place 0
+// reads each counter, checks that it is the one stored last, and stores the next one; its processor time counts.
 // The writer is bound to the first processor, the mover to the other one.
 #include <time.h>
 
@@ -26,7 +26,7 @@ double processor_ns() {
   return double(now.tv_sec) * 1e9 + double(now.tv_nsec);
 }
 
-// What the places tell each other within a sample, in place 0's segment.
+// The places notify each other by these words within a sample; they are in place 0's segment.
 struct flags {
   std::atomic<std::uint32_t> is_moving;  // the mover has begun
   std::atomic<std::uint32_t> is_over;    // the writer is through

@@ -149,7 +149,8 @@ class whole_collection {
   // Frees the entries of this place's part that nobody has reached, and sums up what lives in each chunk.
   void sweep() {
     const std::uint64_t begin = core_.here_ * core_.options_.entries;
-    // Place 0 begins at entry 1: as long as nobody has claimed its first run, none is used, and none is free a second time.
+    // Place 0 begins at entry 1: as long as nobody has claimed its first run, no entry is used, and that run is not one
+    // to claim again.
     const std::uint64_t claimed = std::min(core_.shared_->next_entry[core_.here_].look(), core_.options_.entries);
     const std::uint64_t used = claimed == 1 ? 0 : claimed;
     std::uint64_t freed = 0, freed_bytes = 0;

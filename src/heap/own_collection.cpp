@@ -95,8 +95,8 @@ class own_collection {
     copy_all();
   }
 
-  // Most objects are in no near cache, so some are fetched while others are copied: those of a queue between the stack of
-  // what has been met and the copies.
+  // Most objects are in no near cache. So a queue is between the stack of objects that have been met and the copies:
+  // the objects in it are fetched while others are copied.
   void copy_all() {
     std::array<std::uint32_t, 8> queue;
     std::size_t first = 0, queued = 0;
@@ -114,16 +114,16 @@ class own_collection {
     }
   }
 
-  // Frees the entries of dead objects, and finds young objects that others share. Every entry of a young object is in one
-  // of the runs that the thread has claimed since its last collection, as exchange() takes objects out of young chunks
-  // first: so no header of a dead object is read.
+  // Frees the entries of dead objects, and finds young objects that others share. The entry of each young object is in
+  // one of the runs that the thread has looked through since its last collection, since exchange() first takes objects
+  // out of young chunks. So the sweep reads no header of a dead object.
   void sweep() {
     sweep_large();
     find_young_range();
     std::vector<thread_state::rest::entry_run> kept;
     for (std::size_t i = 0; i < its_.runs.size(); ++i) {
       const thread_state::rest::entry_run& run = its_.runs[i];
-      // Keeps the runs of which a quarter is free; a collection of all places finds what is free in the others.
+      // The thread keeps the runs of which a quarter is free; a collection of all places frees the others.
       if (i >= its_.runs_looked_through || sweep_run(run) >= (run.end - run.begin) / 8) kept.push_back(run);
     }
     its_.runs = std::move(kept);
