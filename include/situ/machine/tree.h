@@ -295,7 +295,6 @@ struct path {
   friend bool operator==(const path&, const path&) = default;
 };
 
-// An interconnect, or a link between two memories. Zero means unknown.
 // The raw channels of a grid: messages that a core itself puts into the network. Zero bytes: it has none.
 struct raw_channels {
   std::uint32_t bytes = 0;  // of a message, at most
@@ -306,6 +305,7 @@ struct raw_channels {
   friend bool operator==(const raw_channels&, const raw_channels&) = default;
 };
 
+// An interconnect, or a link between two memories. Zero means unknown.
 struct link {
   link_kind kind = link_kind::coherent;
   std::string name;             // "HyperTransport", "PCIe 3.0 x16"
