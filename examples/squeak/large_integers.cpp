@@ -3,6 +3,7 @@
 #include "named_primitives.h"
 #include "primitives.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <vector>
@@ -31,14 +32,14 @@ std::optional<digits> magnitude(const object_memory& memory, oop o) {
   if (!is_large(memory, o) || !memory.has_bytes(o)) return std::nullopt;
   const object& large = *memory.at(o);
   digits all((byte_size(large) + 3) / 4);
-  std::memcpy(all.data(), large.body(), byte_size(large));
+  std::copy_n(bytes_of(large), byte_size(large), reinterpret_cast<std::uint8_t*>(all.data()));
   trim(all);
   return all;
 }
 
 oop make_large(object_memory& memory, const digits& of, bool is_negative, std::size_t bytes) {
   std::string text(bytes, '\0');
-  std::memcpy(text.data(), of.data(), std::min(bytes, 4 * of.size()));
+  std::copy_n(reinterpret_cast<const char*>(of.data()), std::min(bytes, 4 * of.size()), text.data());
   return memory.make_bytes(is_negative ? memory.known().class_large_negative : memory.known().class_large_positive,
                            text);
 }

@@ -57,7 +57,7 @@ oop object_memory::make_bytes(oop of_class, std::string_view bytes) {
   const auto words = static_cast<std::uint32_t>((bytes.size() + 3) / 4);
   const auto unused = static_cast<std::uint8_t>(words * 4 - bytes.size());
   object* const made = allocate(of_class, words, static_cast<std::uint8_t>(format::bytes + unused), 0);
-  std::memcpy(made->body(), bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), bytes_of(*made));
   return made->self;
 }
 

@@ -288,6 +288,26 @@ TEST(replaced_file, is_the_old_one_until_the_new_one_is_whole) {
   EXPECT_EQ(folder.count(), 1) << "a file beside it is left";
 }
 
+TEST(replaced_file, is_published_durably_under_its_name_alone) {
+  const scratch folder;
+  const std::string path = folder.file("settings");
+  replace_file(path, "old");
+  situ::detail::replaced_file next{path};
+  next.publish_durably("new");
+  EXPECT_EQ(text_of(path), "new");
+  EXPECT_EQ(folder.count(), 1) << "a file beside it is left";
+  EXPECT_EQ(in_child("", "",
+                     [&] {
+                       limit_file_size(4096);
+                       situ::detail::replaced_file other{path};
+                       const auto publish = [&] { other.publish_durably(std::string(8192, 'x')); };
+                       return message_of(publish) == "no error" ? 1 : 0;
+                     })
+                .code,
+            0);
+  EXPECT_EQ(text_of(path), "new");
+}
+
 // A link to where somebody keeps settings stays a link; a file of another that has the name beside stays as it is.
 TEST(replaced_file, leaves_links_and_the_files_of_others) {
   const scratch folder;
