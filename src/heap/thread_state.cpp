@@ -162,7 +162,7 @@ std::uint32_t thread_state::find_entry() {
   rest& its = *rest_;
   while (true) {
     for (; entry_at_ != entry_end_; entry_at_ += 2)
-      if (*at_entry(entry_at_) == 0) return entry_at_;
+      if (entry(entry_at_) == 0) return entry_at_;
     if (its.runs_looked_through < its.runs.size()) {
       const rest::entry_run& run = its.runs[its.runs_looked_through++];
       entry_at_ = run.begin;

@@ -96,7 +96,7 @@ struct heap_counts {
   std::uint64_t collections = 0;  // of all places
   std::uint64_t entries_freed = 0;
   std::uint64_t bytes_freed = 0;
-  std::uint64_t spilled_objects = 0;   // made elsewhere, since this place had no room
+  std::uint64_t spilled_objects = 0;   // chunks of memory and runs of entries taken at another place, for want of room
   std::uint64_t longest_pause_ns = 0;  // of a collection
   std::uint64_t pauses_ns = 0;         // their sum
 };
@@ -147,7 +147,8 @@ class heap_thread {
   heap_thread& operator=(const heap_thread&) = delete;
 
   // Makes an object of type T{values...}; a thread's own until another object that is not refers to it. Spills to another
-  // place if this one has no room. Throws out_of_memory. cost: some 6 ns for 44 bytes.
+  // place if this one has no room. In a section it may be outside for a moment: addresses from before are no longer
+  // valid. Throws out_of_memory. cost: some 6 ns for 44 bytes.
   template <class T, class... Values>
   [[nodiscard]] ref<T> make(Values&&... values);
   // Makes an array of n elements, zeroes: data, or references. cost: as make, and the zeroes.
@@ -195,7 +196,8 @@ class heap_thread {
   // to the reference, such as an identity hash. No other thread remembers either. Not in a section. cost: two rounds.
   void exchange(ref<> a, ref<> b, std::uint16_t tag_bits_that_stay = 0);
 
-  // Lets a due collection begin, and lets others collect. Not in a section. cost: two loads if nothing is due.
+  // Lets a due collection begin, and lets others collect. Not in a section. Throws place_lost_error if a collection of
+  // all places is due and a place is lost: then only own objects are collected from there on. cost: two loads if nothing is due.
   void safe_point() {
     if (state_.is_due()) [[unlikely]]
       wait_at_safe_point();
@@ -214,7 +216,8 @@ class heap_thread {
   // Removes such a function. cost: none.
   void remove_roots(std::size_t number);
   // Says that a shared object may refer to this thread's own objects until the next collection, since the thread stores
-  // into it without a barrier (an interpreter's active context). cost: an atomic, the first time.
+  // into it without a barrier (an interpreter's active context). One thread at a time remembers an object. cost: an atomic,
+  // the first time.
   void remember(ref<> of) {
     if ((state_.entry(of.raw()) & (detail::entry_is_shared | detail::entry_is_remembered)) == detail::entry_is_shared)
       remember_shared(of.raw());
@@ -224,7 +227,8 @@ class heap_thread {
   // work (an interpreter that hands its active context on). Not in a section. cost: 10 ns for each own object among them.
   void hand_over(ref<> of);
 
-  // Between them other threads may collect: the thread is at a safe point, as in a wait that Situ does not know.
+  // Between them other threads may collect: the thread is at a safe point, as in a wait that Situ does not know. That is
+  // so for registered threads; a place's own thread, which does its place's part of a collection, must wait in Situ.
   // cost: a store, and a wait for a collection under way.
   void begin_idle();
   void end_idle();

@@ -249,7 +249,7 @@ class thread_state {
   // The run is swept in order, since a shuffled list of free entries would miss the cache at each of them.
   [[nodiscard]] std::uint32_t next_entry(std::size_t bytes) {
     const std::uint32_t raw = entry_at_;
-    if (raw != entry_end_ && *at_entry(raw) == 0 && bytes <= static_cast<std::size_t>(end_ - next_)) [[likely]]
+    if (raw != entry_end_ && entry(raw) == 0 && bytes <= static_cast<std::size_t>(end_ - next_)) [[likely]]
       return raw;
     return find_entry_and_room(bytes);
   }
