@@ -3,6 +3,7 @@
 
 #include <situ/base/detail/description.h>
 #include <situ/base/detail/type_name.h>
+#include <situ/heap/detail/heap_object.h>
 #include <situ/heap/layout.h>
 
 #include <algorithm>
