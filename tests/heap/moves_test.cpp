@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "heap/one_second.h"
 #include "support/places.h"
 
 namespace {
@@ -75,7 +76,8 @@ TEST_P(heap_moves, lose_no_store_of_another_place) {
     for (const std::uint32_t each : raws) all.push_back(ref<>{each});
     if (here % 2 == 1 || situ::place_count() == 1) {
       std::mt19937 random{here};
-      for (int i = 0; i < situ::test::rounds(300); ++i) {
+      const situ::test::one_second second;
+      for (int i = 0; i < situ::test::rounds(300) && second.is_left(); ++i) {
         if (random() % 4 == 0)
           (void)mine.make_read_mostly(all);
         else

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "heap/one_second.h"
 #include "support/places.h"
 
 namespace {
@@ -53,7 +54,8 @@ TEST_P(heap_together, exchanges_go_with_moves_and_own_collections) {
       for (const std::uint32_t raw : of_place) all.push_back(ref<>{raw});
     situ::barrier();
     std::uint64_t torn = 0;
-    for (int i = 0; i < situ::test::rounds(2000); ++i) {
+    const situ::test::one_second second;
+    for (int i = 0; i < situ::test::rounds(2000) && second.is_left(); ++i) {
       const ref<> a = all[random() % all.size()], b = all[random() % all.size()];
       switch (random() % 5) {
         case 0: mine.exchange(a, b); break;
@@ -98,7 +100,8 @@ TEST_P(heap_together, readers_keep_what_they_read_until_their_section_ends) {
       situ::heap_thread own{heap, &threads};
       situ::rooted<ref<token>[]> shared{own, own.make_array<ref<token>>(1)};
       own.collect_own();
-      for (int i = 1; i < situ::test::rounds(400); ++i) {
+      const situ::test::one_second second;
+      for (int i = 1; i < situ::test::rounds(400) && second.is_left(); ++i) {
         const ref<token> next = own.make<token>(std::uint64_t(i), 2 * std::uint64_t(i));
         own.store(shared.get(), 0, next);
         made = next.raw();
@@ -151,7 +154,8 @@ TEST_P(heap_together, readers_find_whole_objects) {
     });
     threads.start([&] {
       situ::heap_thread own{heap, &threads};
-      for (int i = 0; i < situ::test::rounds(1000); ++i) {
+      const situ::test::one_second second;
+      for (int i = 0; i < situ::test::rounds(1000) && second.is_left(); ++i) {
         own.move(made, situ::place{static_cast<std::uint32_t>(i) % situ::place_count()});
         (void)own.make_read_mostly(made);
       }
@@ -226,7 +230,8 @@ TEST_P(heap_together, threads_come_and_go_beside_collections) {
     std::atomic<int> running{2};
     for (int thread = 0; thread < 2; ++thread)
       threads.start([&] {
-        for (int i = 0; i < situ::test::rounds(200); ++i) {
+        const situ::test::one_second second;
+        for (int i = 0; i < situ::test::rounds(200) && second.is_left(); ++i) {
           situ::heap_thread own{heap, &threads};
           situ::rooted<token> kept{own, own.make<token>(5U, 10U)};
           own.safe_point();
@@ -252,7 +257,8 @@ TEST_P(heap_together, remembered_objects_are_moved_and_exchanged) {
       situ::rooted<token> context{own, own.make<token>(1U, 2U)}, other{own, own.make<token>(3U, 6U)};
       own.collect_own();
       raw = context.get().raw();
-      for (int i = 0; i < situ::test::rounds(400); ++i) {
+      const situ::test::one_second second;
+      for (int i = 0; i < situ::test::rounds(400) && second.is_left(); ++i) {
         own.remember(context.get());
         const ref<token> made = own.make<token>(std::uint64_t(i), 2 * std::uint64_t(i));
         {
