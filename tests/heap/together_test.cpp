@@ -138,7 +138,7 @@ TEST_P(heap_together, readers_keep_what_they_read_until_their_section_ends) {
 // An object of many words is copied for a while: whoever reads it meanwhile finds the old copy or the new one, whole.
 TEST_P(heap_together, readers_find_whole_objects) {
   run([] {
-    constexpr std::uint32_t words = 20'000;
+    constexpr std::uint32_t words = situ::test::or_modelled<std::uint32_t>(20'000, 200);
     situ::object_heap heap{{.collect_after = 0, .replicas = situ::heap_replicas::always}};
     situ::heap_thread mine{heap};
     const ref<std::uint64_t[]> made = mine.make_array<std::uint64_t>(words);
