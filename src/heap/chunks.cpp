@@ -1,4 +1,5 @@
-// Chunks of memory, of this place or asked for at another one, and the rooms in them that objects are copied to.
+// Chunks of memory: this place allocates them, or asks another place for them. Rooms in chunks, to which objects are
+// copied.
 #include <situ/base/error.h>
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
@@ -25,13 +26,13 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / p
 
 }  // namespace
 
-// By the place's own thread.
+// pre: the place's own thread calls it.
 void heap_core::free_chunk(heap_chunk* chunk) {
   if (chunk->kind == chunk_kind::ordinary) share_pages(chunk, whole_pages(chunk->bytes));
   deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(chunk)});
 }
 
-// By the place's own thread. Returns null if this place has no room.
+// Returns null if this place has no room. pre: the place's own thread calls it.
 heap_chunk* heap_core::make_chunk(chunk_kind kind, std::size_t bytes) {
   heap_chunk* made = nullptr;
   const std::size_t whole = std::max(chunk_bytes, whole_pages(bytes + sizeof(heap_chunk) + colour_bytes(kind, here_)));
@@ -117,7 +118,7 @@ void heap_core::say_spill(thread_state& by, std::string_view what, std::uint32_t
   ask_for_collection(by);
   {
     const std::lock_guard hold{lock_};
-    ++counts_.spilled_objects;
+    ++counts_.spills;
     if (std::exchange(has_said_spill_, true)) return;
   }
   log(log_level::warning, fmt::format("an object heap has no room for {}: taken at place {} instead, as later ones may "

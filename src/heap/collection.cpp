@@ -1,7 +1,7 @@
-// The collection of all places: every thread stops at a safe point; then each place traces from the roots of its threads,
-// frees the entries of its part of the table that nobody has reached, and copies what lives out of chunks that are mostly
-// dead. References stay, since they are numbers of entries. The places keep together by a barrier in the shared state: a
-// place runs its part in one task that does not let other tasks in between.
+// The collection of all places: every thread stops at a safe point; then each place traces from the roots of its
+// threads, frees the entries of its part of the table that nobody has reached, and copies what lives out of chunks that
+// are mostly dead. References stay, since they are numbers of entries. The places keep together by a barrier in the
+// shared state: a place runs its part in one task that does not let other tasks in between.
 #include <situ/base/error.h>
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
@@ -62,8 +62,8 @@ class whole_collection {
   }
 
  private:
-  // Waits until each registered thread is at a safe point; the place's own thread runs this, so it is. Returns false if one
-  // is in an operation instead: it may wait for this thread.
+  // Waits until each registered thread is at a safe point; the place's own thread runs this, so it is. Returns false if
+  // one is in an operation instead: it may wait for this thread.
   [[nodiscard]] bool stop_threads() {
     const std::uint64_t began = steady_ns();
     std::uint64_t said = began;
@@ -157,8 +157,7 @@ class whole_collection {
     std::vector<thread_state::rest::entry_run> runs;
     for (std::uint64_t first = 0; first < used; first += entries_of_a_run) {
       std::uint32_t free = 0;
-      const std::uint64_t end =
-          begin + std::min(first + entries_of_a_run, used);  // what comes later is still to be claimed
+      const std::uint64_t end = begin + std::min(first + entries_of_a_run, used);  // nobody has claimed the later ones
       for (std::uint64_t index = begin + first; index < end; ++index) {
         const auto raw = static_cast<std::uint32_t>(2 * index);
         const std::uint64_t its = core_.entry(raw);
@@ -196,8 +195,9 @@ class whole_collection {
     core_.counts_.bytes_freed += freed_bytes;
   }
 
-  // Copies what lives in mostly dead chunks, and retires these; if it sorts, in all chunks. Objects that have not changed
-  // for long become read-mostly. What this place has no room for stays where it is: the others answer no messages now.
+  // Copies what lives in mostly dead chunks, and retires these; if it sorts, in all chunks. Objects that have not
+  // changed for long become read-mostly. An object for which this place has no room stays where it is, since the other
+  // places answer no messages now.
   void compact() {
     std::unique_lock lock{core_.lock_};
     if (core_.threads_.empty()) return;  // nobody to take memory: the next collection copies
@@ -269,7 +269,8 @@ class whole_collection {
   std::vector<std::uint32_t> order_;  // in which the trace has met the objects; if it sorts
 };
 
-// pre: lock_ is held, and threads stand still. Another place may have swept its part, and given its free entries to itself.
+// pre: lock_ is held, and threads stand still. Another place may have swept its part, and given its free entries to
+// itself.
 void heap_core::forget_runs_of_others() {
   const auto is_others = [&](const thread_state::rest::entry_run& run) {
     return run.begin / 2 / options_.entries != here_;
@@ -317,7 +318,7 @@ void heap_core::unpark(thread_state& of) {
   }
 }
 
-// By the place's own thread. Returns false if some thread is in the middle of an operation.
+// Returns false if some thread is in the middle of an operation. pre: the place's own thread calls it.
 bool heap_core::ask_all_to_collect(bool sorts) {
   // A place that computes sees it at its next safe point.
   for (section_word* const each : words_)

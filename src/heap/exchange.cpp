@@ -1,9 +1,9 @@
-// Two references exchange what they refer to: both objects are copied, each with the other's number, and the two entries
-// are published. So a thread that reads meanwhile finds the one object or the other, whole.
+// Two references exchange what they refer to: both objects are copied, each with the other's number, and the two
+// entries are published. So a thread that reads meanwhile finds the one object or the other, whole.
 //
-// The two entries are published one after the other. A place that is lost between them would leave both references with
-// one object, and the other object without any: so the place first says in the shared state what it is about to publish
-// (exchange_intent), and who waits for the second entry publishes it instead of the lost place.
+// The place publishes the two entries one after the other. If it is lost between them, both references have one object,
+// and the other object has none. So the place first writes into the shared state which entries it is about to publish
+// (exchange_intent). A thread that waits for the second entry publishes that entry for the lost place.
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -82,8 +82,8 @@ std::uint32_t heap_core::try_exchange(thread_state& by, std::uint32_t a, std::ui
   return 0;
 }
 
-// For who waits: takes the mark of a lost mover off. The object stays where it is, unless the mover was publishing both
-// parts of an exchange: then both are published.
+// Takes off the mark of a lost mover, for a thread that waits for the move. The object stays at its place. If the mover
+// was publishing both parts of an exchange, the waiting thread publishes both instead.
 void heap_core::end_move_of_lost(std::uint32_t raw, std::uint64_t found) {
   const std::uint64_t its_mark = found & (entry_is_moving | entry_mover_bits);
   const exchange_intent& intent = shared_->intents[(found >> entry_mover_shift) - 1];

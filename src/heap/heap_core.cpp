@@ -149,7 +149,7 @@ thread_state::rest::entry_run heap_core::claim_run(thread_state& by) {
     const std::uint64_t begin = from * options_.entries + first;
     if (i != 0)
       say_spill(by, fmt::format("more than {} entries of its table at place {}", options_.entries, here_), from);
-    // A run that others have claimed a part of in the meantime begins where they left off.
+    // If others have claimed the beginning of the run in the meantime, this run begins behind their part.
     const std::uint64_t end = std::min(begin + step, (from + std::uint64_t{1}) * options_.entries);
     return {static_cast<std::uint32_t>(2 * begin), static_cast<std::uint32_t>(2 * end)};
   }

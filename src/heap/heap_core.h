@@ -1,8 +1,8 @@
 // One place's part of an object heap: its chunks, its threads, its view of the table that all places share.
 //
-// Locks: `lock_` guards the lists of a place's threads and chunks and the rooms for copies, `layouts_lock_` the making of
-// layouts. Nobody waits for another place, or for a thread to leave its section, while holding `lock_`; who holds it may
-// take `layouts_lock_`, not the other way round.
+// Locks: `lock_` guards the lists of a place's threads and chunks and the rooms for copies, `layouts_lock_` the making
+// of layouts. A thread that holds `lock_` waits neither for another place nor for the end of a section. It may take
+// `layouts_lock_`; a thread that holds `layouts_lock_` does not take `lock_`.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
@@ -28,9 +28,9 @@
 
 namespace situ::detail {
 
-// What thread_state does not need in its hot paths.
+// The part of thread_state that its hot paths do not use.
 struct thread_state::rest {
-  place_threads* threads = nullptr;  // of a registered thread: whom it hands calls of places to
+  place_threads* threads = nullptr;  // of a registered thread, which hands calls to the place's own thread by it
   std::uint32_t number = 0;          // among the place's threads
   std::vector<heap_chunk*> young;    // chunks of own objects; the last one is allocated from
   std::vector<heap_chunk*> large;    // own objects with a chunk of their own
@@ -55,22 +55,22 @@ inline constexpr std::uint32_t stop_is_due = 2;        // a collection of all pl
 inline constexpr std::uint32_t collection_is_due = 4;  // this place has shared much since the last one
 inline constexpr std::uint32_t always_due = 8;         // heap_options::collects_at_each_safe_point
 
-// Where objects are copied to: a home, and how its memory is cached.
+// The target of copies: a home, and the kind of its chunks.
 struct copy_target {
   std::uint32_t home = 0;
   chunk_kind kind = chunk_kind::ordinary;
   friend bool operator==(const copy_target&, const copy_target&) = default;
 };
 
-// Which objects are copied, and where to.
+// The objects that relocate() copies, and their new homes.
 enum class copy_which : std::uint8_t {
   all,  // to the home that is named
   at_their_home,
   young,  // those in young chunks, to this place as far as it has room; the others stay
 };
 
-// While it lives, the thread is in an operation of the heap that may wait for other places or threads. It may hold references
-// that no root has, so a collection of all places does not begin.
+// While it lives, the thread is in an operation of the heap that may wait for other places or threads. It may hold
+// references that no root has, so a collection of all places does not begin.
 class operation_under_way {
  public:
   explicit operation_under_way(thread_state& of) : of_{of} {
@@ -110,7 +110,7 @@ class heap_core {
     return reinterpret_cast<std::uint64_t*>(table_ + std::size_t{raw} * 4);
   }
   [[nodiscard]] std::uint64_t entry(std::uint32_t raw) const noexcept { return load_entry(at_entry(raw)); }
-  // The same past caches, for an entry that another place is about to change.
+  // Returns the entry past all caches, for an entry that another place is about to change.
   [[nodiscard]] std::uint64_t changing_entry(std::uint32_t raw) const noexcept {
     return std::atomic_ref<std::uint64_t>{*at_entry(raw)}.load(std::memory_order_acquire);
   }
@@ -119,20 +119,21 @@ class heap_core {
   // Claims a run of free entries of this place's part, or of another's. Throws out_of_memory.
   [[nodiscard]] thread_state::rest::entry_run claim_run(thread_state& by);
 
-  // --- memory (chunks.cpp)
-  // Returns a chunk with room for `bytes`: of `home`, or of another place if that one has no room. Throws out_of_memory,
-  // and place_lost_error if `home` is lost. Not while all places collect: they answer no messages then.
+  // --- memory (chunks.cpp) Returns a chunk with room for `bytes`: of `home`, or of another place if that one has no
+  // room. Throws out_of_memory, and place_lost_error if `home` is lost. Not while all places collect: they answer no
+  // messages then.
   [[nodiscard]] heap_chunk* get_chunk(thread_state& by, std::uint32_t home, chunk_kind kind, std::size_t bytes);
   // Takes a chunk of this place out of use; its memory is freed, or used again, when the place's own thread next may.
   void retire(heap_chunk* chunk);
   [[nodiscard]] std::uint32_t home_of(const void* address) const noexcept {
     return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(address) - base_) >> slice_shift_);
   }
-  // Returns room for a copy of so many words, with a header that names no object yet. pre: `lock` is held; it is released
-  // while the place gets a chunk. Not while entries are marked: a place that is asked may wait for one of them.
+  // Returns room for a copy of so many words, with a header that names no object yet. pre: `lock` is held; it is
+  // released while the place gets a chunk. Not while entries are marked: a place that is asked may wait for one of
+  // them.
   [[nodiscard]] heap_object* room_for_copy(thread_state& by, const copy_target& to, std::uint32_t words,
                                            std::unique_lock<std::mutex>& lock);
-  // The same of this place alone, which asks no other one. Returns null if it has no room.
+  // Returns room at this place, without asking another one; null if this place has none. pre: as room_for_copy.
   [[nodiscard]] heap_object* room_here(thread_state& by, chunk_kind kind, std::uint32_t words,
                                        std::unique_lock<std::mutex>& lock);
 
@@ -145,8 +146,8 @@ class heap_core {
   void hand_over(thread_state& by, std::uint32_t raw);
   [[nodiscard]] bool must_publish_entries() const noexcept;
 
-  // --- moves (moves.cpp); not in a section
-  // Copies objects to another home or kind of memory. Objects that are there already stay. Returns how many it has copied.
+  // --- moves (moves.cpp); not in a section Copies objects to another home or kind of memory. Objects that are there
+  // already stay. Returns how many it has copied.
   std::uint64_t relocate(thread_state& by, std::span<const std::uint32_t> raws, copy_target to,
                          copy_which which = copy_which::all);
   void exchange(thread_state& by, std::uint32_t a, std::uint32_t b, std::uint16_t tag_bits_that_stay);
@@ -218,10 +219,11 @@ class heap_core {
   [[nodiscard]] heap_object* room_at_hand(const copy_target& to, std::uint32_t words);
   [[nodiscard]] heap_object* room_in(heap_chunk& in, std::uint32_t words);
   [[nodiscard]] heap_object* room_of_new_chunk(heap_chunk& more, const copy_target& to, std::uint32_t words);
-  // Counts what was taken at another place since its own had no room, and logs it, once.
+  // Counts a chunk or a run that another place gave since this one had no room; logs the first of them.
   void say_spill(thread_state& by, std::string_view what, std::uint32_t taken_at);
   void ask_for_collection(thread_state& by);
-  // The part of this place in a collection of all. Returns false if some thread is in the middle of an operation.
+  // Runs this place's part of a collection of all places. Returns false if some thread is in the middle of an
+  // operation.
   [[nodiscard]] bool collect_here(bool sorts);
   [[nodiscard]] bool ask_all_to_collect(bool sorts);
   void check_collector();

@@ -37,8 +37,8 @@ class marked_entries {
     take_off(entries_.back());
     entries_.pop_back();
   }
-  // Publishes the entry that was marked last of those that still are. A thread may remember the object, or forget it, at
-  // any time: that bit stays as it is.
+  // Publishes the entry that was marked last of those that still are. A thread may remember the object, or forget it,
+  // at any time: that bit stays as it is.
   void publish_last(std::uint64_t value) {
     std::uint64_t before = changing(entries_.back()).load(std::memory_order_relaxed);
     while (!changing(entries_.back())

@@ -1,5 +1,4 @@
-// Objects move while others use them, and lose no store. docs/design/heap.md
-// works the protocol through.
+// Objects move while threads use them, and no store is lost. docs/design/heap.md works the protocol through.
 #include <situ/base/error_code.h>
 #include <situ/memory/detail/losses.h>
 #include <situ/runtime/task.h>
@@ -38,8 +37,8 @@ void heap_core::wait_while_moving(thread_state& by, std::uint32_t raw) {
   }
 }
 
-// Room for the copies is taken before the entries are marked: a place that is asked for memory may be one that waits for a
-// marked object.
+// Room for the copies is taken before the entries are marked: a place that is asked for memory may be one that waits
+// for a marked object.
 std::uint64_t heap_core::relocate(thread_state& by, std::span<const std::uint32_t> raws, copy_target to,
                                   copy_which which) {
   check_outside(by, "a move of objects");

@@ -1,6 +1,7 @@
 // The collection of one thread's own objects, without others: no shared object refers to them, but for those that the
-// thread remembers. What its roots reach is copied to the chunks of its place, and is shared from then on; the rest is
-// dead. Objects that became shared while they were young are moved by the protocol of moves, since others may use them.
+// thread remembers. The collection copies the objects that the roots reach into chunks of the place, and shares them;
+// the rest is dead. Objects that became shared while they were young are moved by the protocol of moves, since others
+// may use them.
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -115,15 +116,15 @@ class own_collection {
   }
 
   // Frees the entries of dead objects, and finds young objects that others share. The entry of each young object is in
-  // one of the runs that the thread has looked through since its last collection, since exchange() first takes objects
-  // out of young chunks. So the sweep reads no header of a dead object.
+  // one of the runs that the thread has looked through since its last collection, since exchange() makes its copies
+  // in other chunks. So the sweep reads no header of a dead object.
   void sweep() {
     sweep_large();
     find_young_range();
     std::vector<thread_state::rest::entry_run> kept;
     for (std::size_t i = 0; i < its_.runs.size(); ++i) {
       const thread_state::rest::entry_run& run = its_.runs[i];
-      // The thread keeps the runs of which a quarter is free; a collection of all places frees the others.
+      // The thread keeps the runs of which an eighth is free; a collection of all places frees the others.
       if (i >= its_.runs_looked_through || sweep_run(run) >= (run.end - run.begin) / 8) kept.push_back(run);
     }
     its_.runs = std::move(kept);
@@ -196,8 +197,8 @@ class own_collection {
     its_.large.clear();
   }
 
-  // Objects that others may use leave the young chunks; so do those who still read the old copies of objects that others
-  // have moved.
+  // Objects that others may use leave the young chunks; so do those who still read the old copies of objects that
+  // others have moved.
   void move_those_shared() {
     lock_.unlock();
     const auto lock_again = [this](void*) { lock_.lock(); };

@@ -8,8 +8,8 @@
 //   waits until the word has changed              section = even
 //   copies: no store can come any more            the next section finds the mark
 //
-// Where places are coherent the mover reads the words of all threads itself: no place need answer. Elsewhere it sends
-// messages, since a place must drop its own lines.
+// If places are coherent, the mover reads the words of all threads itself: no place need answer. Otherwise the mover
+// sends messages, since each place must drop its own lines.
 #include <situ/base/log.h>
 #include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
@@ -46,7 +46,7 @@ void heap_core::wait_outside(section_word& word, std::uint32_t place, std::uint3
   }
 }
 
-// At the place that is asked. but: the asking thread's own word.
+// The place that is asked runs it. but: the asking thread's own word, or null.
 void heap_core::answer(std::span<const stale_range> stale, const section_word* but) {
   for (std::uint32_t i = 0; i < most_threads; ++i) {
     section_word* const word = words_[std::size_t{here_} * most_threads + i];

@@ -1,4 +1,4 @@
-// What all places of an object heap share, in the segment of place 0.
+// The state that all places of an object heap share, in the segment of place 0.
 #pragma once
 
 #include <situ/base/detail/signal_word.h>
@@ -17,8 +17,8 @@ inline constexpr std::uint8_t first_layout_of_types = 128;  // up to 253
 inline constexpr std::uint32_t layouts_of_types = 126;
 inline constexpr std::uint32_t most_heap_places = 1024;
 
-// While an object moves, its entry names the place that moves it, from bit 48 on: if that place is lost, who waits for the
-// move takes the mark off, and the object stays where it is.
+// While an object moves, its entry holds the number of the moving place, from bit 48 on. If that place is lost, a
+// thread that waits for the move takes off the mark, and the object stays at its old address.
 inline constexpr unsigned entry_mover_shift = 48;
 inline constexpr std::uint64_t entry_mover_bits = ~std::uint64_t{0} << entry_mover_shift;
 
@@ -30,7 +30,7 @@ struct shared_layout {
   std::array<std::uint16_t, 120> words;
 };
 
-// What a place is about to publish for an exchange, in case it is lost in the middle.
+// The two entries that a place is about to publish for an exchange, in case it is lost between them.
 struct alignas(64) exchange_intent {
   std::atomic<std::uint32_t> is_valid;
   std::array<std::atomic<std::uint32_t>, 2> raws;

@@ -35,7 +35,8 @@ void heap_core::share(thread_state& by, std::uint32_t raw) {
   publish_entries(by, published);
 }
 
-// Where each place caches the entries that it uses, others may hold the line of a new entry, from before.
+// If each place caches the entries that it uses, the cache of another place may hold the line of a new entry from
+// before.
 bool heap_core::must_publish_entries() const noexcept {
   return !has_coherent_places && options_.table == heap_table::replicated && places_ > 1;
 }
@@ -48,8 +49,8 @@ void heap_core::publish_entries(thread_state& by, std::span<const stale_range> e
   if (was_in_section) by.enter();
 }
 
-// A reference is stored with relaxed order, since it may be one of a field's many stores. Who reads it elsewhere reads the
-// entry of what it refers to, and so must find it.
+// A reference is stored with relaxed order, since it may be one of a field's many stores. A thread that
+// loads the reference then loads the entry of its object, and must find the object there.
 void heap_core::order_before_references() noexcept {
 #if !defined(__SANITIZE_THREAD__)  // it does not know of fences; what it runs on needs none here
   std::atomic_thread_fence(std::memory_order_release);

@@ -113,7 +113,8 @@ std::byte* thread_state::find_room(std::size_t bytes) {
   rest& its = *rest_;
   if (bytes > most_object_bytes) throw_too_large(bytes);
   const auto get = [&] {
-    // Who moves objects may wait for this thread's section while the place that is asked for memory waits for the mover.
+    // A mover may wait for the end of this section while the place that this thread asks for memory waits for that
+    // mover.
     const bool was_in_section = is_in_section();
     if (was_in_section) leave();
     heap_chunk* made = nullptr;

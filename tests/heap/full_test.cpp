@@ -67,7 +67,7 @@ TEST_P(full_heap, of_entries_spills_and_says_so_and_then_refuses) {
     if (situ::here().index() == 0) {
       situ::rooted<cell> list{mine};
       EXPECT_EQ(fill(mine, list), entries * situ::place_count() - 1);
-      EXPECT_EQ(heap.counts().spilled_objects != 0, situ::place_count() > 1);
+      EXPECT_EQ(heap.counts().spills != 0, situ::place_count() > 1);
       EXPECT_EQ(said, situ::place_count() > 1 ? 1 : 0);
       EXPECT_EQ(cells_of(mine, list.get()), entries * situ::place_count() - 1);
       mine.collect_own();

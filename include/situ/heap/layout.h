@@ -16,7 +16,7 @@ namespace situ {
 // Which words of an object hold references. Every word that holds one has an even number or null there; odd numbers are
 // skipped. cost: a collection looks at each such word.
 struct heap_layout {
-  // How the words are found.
+  // The rule by which a collection finds the words.
   enum class kind : std::uint8_t {
     none,    // no word: bytes
     all,     // every word
@@ -40,7 +40,7 @@ template <class T>
 inline constexpr bool is_heap_ref = false;
 template <class T>
 inline constexpr bool is_heap_ref<ref<T>> = true;
-// Whether a field is data as a whole: a number, a class that says so, or an array of these.
+// True if a field holds data alone: a number, a class that says so (is_data), or an array of these.
 template <class T>
 inline constexpr bool is_heap_data = std::is_arithmetic_v<T> || std::is_enum_v<T> || (is_data<T> && !is_heap_ref<T>);
 template <class T, std::size_t N>

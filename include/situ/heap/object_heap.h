@@ -1,9 +1,10 @@
-// An object heap over the memories of a job: objects with homes, found through a table, that move while others use them.
+// An object heap over the memories of a job: objects with homes, found through a table, that move while others use
+// them.
 //
 //   struct person { int age; situ::ref<person> mother; };      // fields: data and references
 //
 //   situ::object_heap heap;                                    // collective: at every place of the job
-//   situ::heap_thread mine{heap};                              // what one thread needs to use it
+//   situ::heap_thread mine{heap};                              // one for each thread that uses it
 //   situ::rooted<person> ann{mine, mine.make<person>(40)};     // a root: collections keep it
 //   mine.store(ann.get(), &person::age, 41);
 //   const int age = mine.load(ann.get(), &person::age);
@@ -14,19 +15,20 @@
 // address. The *home* of an object is the place in whose segment it lies.
 //
 // Sections. A thread loads and stores within a section (heap_section); load() and store() of heap_thread make a section
-// of their own. Who moves objects waits until each thread has been outside: so sections are short, or call poll(), and
-// a section must not wait for other places. An address is valid until the section's end or its next poll().
+// of their own. A mover of objects waits until each thread has been outside. So a section is short, or calls poll(),
+// and does not wait for other places. An address is valid until the section's end or its next poll().
 //
 // Collections. A thread's own objects, to which nobody else has a reference, are collected by the thread alone
-// (collect_own); collect() traces the objects of all places. Both begin only in safe_point(), collect_own() and collect(),
-// never in make(). A reference survives one if it is in a rooted, in what a root function visits, or in another object
-// that does. A place's own thread is also at a safe point whenever it waits in Situ outside a section.
+// (collect_own); collect() traces the objects of all places. Both begin only in safe_point(), collect_own() and
+// collect(), never in make(). A reference survives a collection if a `rooted`, a word that a root function visits, or a
+// surviving object holds it. A place's own thread is also at a safe point whenever it waits in Situ outside a section.
 //
-// Read-mostly objects have replicas where places are not coherent with each other (modelled machines). On a coherent host
-// the object is its own replica: nothing changes, unless heap_options::replicas says always.
+// Read-mostly objects have replicas if places are not coherent with each other (modelled machines). On a coherent host
+// the object is its own replica, and nothing changes (unless heap_options::replicas is `always`).
 //
 // All places are on one host. Errors: out_of_memory if no place has room for an object or an entry; place_lost_error;
-// bad_argument; no_runtime. Source: Ungar and Adams, Hosting an Object Heap on Manycore Hardware (DLS 2009).
+// bad_argument; not_supported for a job over several hosts; no_runtime. Source: Ungar and Adams, Hosting an Object Heap
+// on Manycore Hardware (DLS 2009).
 #pragma once
 
 #include <situ/base/describe.h>
@@ -48,37 +50,39 @@
 
 namespace situ {
 
-// Where places without coherent caches keep the entries of the table.
+// The caching of the table's entries, if places are not coherent.
 enum class heap_table : std::uint8_t {
-  homed,       // an entry is cached by the place that made it alone; others read it over the network
+  homed,       // only the place that made an entry caches it; the others read it over the network
   replicated,  // each place caches the entries that it uses; to share or to move an object takes rounds
 };
 // When objects become read-mostly.
 enum class heap_replicas : std::uint8_t {
-  where_needed,  // where places are not coherent; else make_read_mostly() does nothing
+  where_needed,  // if places are not coherent; otherwise make_read_mostly() does nothing
   always,        // everywhere, for tests of the protocol
 };
 
 // Options of an object heap; the same at every place.
 struct heap_options {
-  std::uint64_t entries = std::uint64_t{1} << 22;       // of the table, for each place: 8 bytes each
-  std::uint64_t young_bytes = std::uint64_t{16} << 20;  // a thread's own objects before safe_point() collects them
-  std::uint64_t collect_after = std::uint64_t{256}
-                                << 20;  // bytes shared since the last collect(), at one place, before
-                                        // safe_point() calls it; 0: never by itself
+  // Entries of the table for each place, 8 bytes each; rounded down to an odd multiple of 1024. They are zeroed at
+  // once.
+  std::uint64_t entries = std::uint64_t{1} << 22;
+  // Bytes of a thread's own objects, in whole chunks of 256 KiB, before safe_point() collects them.
+  std::uint64_t young_bytes = std::uint64_t{16} << 20;
+  // Bytes that one place has shared since the last collect(), before safe_point() calls collect(); 0: it never does.
+  std::uint64_t collect_after = std::uint64_t{256} << 20;
   heap_table table = heap_table::homed;
   heap_replicas replicas = heap_replicas::where_needed;
-  std::uint32_t read_mostly_after =
-      0;  // an object that this many collect() have found unchanged becomes read-mostly; 0: none
+  // An object that was ordinary and unchanged in so many calls of collect() becomes read-mostly; 0: none does.
+  std::uint32_t read_mostly_after = 0;
   bool collects_at_each_safe_point = false;  // for tests
   std::chrono::milliseconds patience{1000};  // a thread that stays in a section for longer is named in the log
 };
 
-// How a collection of all places is done.
+// Options of one collection of all places.
 struct heap_collection {
-  // Copies the objects of each place in the order in which a depth-first trace from the roots of the place's threads meets
-  // them; objects that only roots of other places reach follow. Entries stay where they are. If a place has no room for
-  // copies, the rest of its objects stay, too.
+  // Copies the objects of each place in the order in which a depth-first trace from the roots of the place's threads
+  // meets them; objects that only roots of other places reach follow. The table's entries keep their order. If a place
+  // has no room for a copy, the object stays where it is.
   bool sorts = false;
 };
 
@@ -96,7 +100,7 @@ struct heap_counts {
   std::uint64_t collections = 0;  // of all places
   std::uint64_t entries_freed = 0;
   std::uint64_t bytes_freed = 0;
-  std::uint64_t spilled_objects = 0;   // chunks of memory and runs of entries taken at another place, for want of room
+  std::uint64_t spills = 0;            // chunks of memory and runs of entries taken at another place, for want of room
   std::uint64_t longest_pause_ns = 0;  // of a collection
   std::uint64_t pauses_ns = 0;         // their sum
 };
@@ -107,16 +111,16 @@ class heap_thread;
 // collective objects. The place's own thread makes and destroys it; every heap_thread ends before.
 class object_heap {
  public:
-  // Throws bad_argument for options that cannot be, out_of_memory, and bad_argument for a job over several hosts.
-  // cost: an all_gather; the table's pages exist when they are touched.
+  // Throws bad_argument for options out of range, out_of_memory, and not_supported for a job over several hosts.
+  // cost: an all_gather, and the zeroing of the table (32 MB a place by default).
   explicit object_heap(const heap_options& options = {});
   // cost: a barrier.
   ~object_heap();
   object_heap(const object_heap&) = delete;
   object_heap& operator=(const object_heap&) = delete;
 
-  // Adds a layout that is made at run time, and returns its number. Every place adds the same layouts in the same order,
-  // before it uses objects of them. Throws bad_argument for the 129th. cost: a copy.
+  // Adds a layout that is made at run time, and returns its number. Every place adds the same layouts in the same
+  // order, before it uses objects of them. Throws bad_argument for the 129th. cost: a copy.
   std::uint8_t add_layout(heap_layout layout);
   // Returns the layout of objects of type T; the first call adds it. cost: a lock, and a look at the types before it.
   template <class T>
@@ -124,9 +128,9 @@ class object_heap {
 
   // Returns the options. cost: none.
   [[nodiscard]] const heap_options& options() const noexcept;
-  // Returns this place's counts. cost: a copy.
+  // Returns this place's counts. cost: a lock, and a look at each thread.
   [[nodiscard]] heap_counts counts() const;
-  // Returns the bytes of this place's heap: chunks that hold objects, whole. cost: a load.
+  // Returns the bytes of all chunks of this place that are in use. cost: a lock, and a look at each chunk.
   [[nodiscard]] std::uint64_t bytes_held() const;
 
   // For Situ itself. cost: none.
@@ -136,8 +140,9 @@ class object_heap {
   std::unique_ptr<detail::heap_core> core_;
 };
 
-// What one thread needs to use a heap: a place's own thread, or a registered one (situ/runtime/place_threads.h), which
-// then passes its place_threads, as moves and collections ask other places. It belongs to the thread that made it.
+// The state of one thread that uses a heap. A registered thread (situ/runtime/place_threads.h) passes its
+// place_threads, by which the place's own thread makes its calls to other places. A heap_thread belongs to the thread
+// that made it.
 class heap_thread {
  public:
   // Throws bad_argument for the 65th of a place. cost: a line of the segment.
@@ -146,9 +151,9 @@ class heap_thread {
   heap_thread(const heap_thread&) = delete;
   heap_thread& operator=(const heap_thread&) = delete;
 
-  // Makes an object of type T{values...}; a thread's own until another object that is not refers to it. Spills to another
-  // place if this one has no room. In a section it may be outside for a moment: addresses from before are no longer
-  // valid. Throws out_of_memory. cost: some 6 ns for 44 bytes.
+  // Makes an object of type T{values...}; it is the thread's own until a shared object refers to it. Spills to another
+  // place if this one has no room. In a section, the thread may leave the section for a moment: earlier addresses are
+  // then not valid any more. Throws out_of_memory. cost: some 6 ns for 44 bytes.
   template <class T, class... Values>
   [[nodiscard]] ref<T> make(Values&&... values);
   // Makes an array of n elements, zeroes: data, or references. cost: as make, and the zeroes.
@@ -160,7 +165,8 @@ class heap_thread {
                                std::uint32_t fill = 0) {
     return state_.make_object(layout, words, type.raw(), tag, fill);
   }
-  // The same with a home, and shared from the beginning. Not in a section. Throws place_lost_error. cost: a call for each 256 KiB there.
+  // Makes an object at a home; it is shared from the beginning. Not in a section. Throws place_lost_error. cost: as
+  // make, and a call for each 256 KiB at another place.
   [[nodiscard]] ref<> allocate_at(place home, std::uint8_t layout, std::uint32_t words, ref<> type, std::uint16_t tag,
                                   std::uint32_t fill = 0);
 
@@ -183,7 +189,8 @@ class heap_thread {
   }
 
   // Moves objects to another home, all in one batch: nobody's store is lost. Not in a section. Throws place_lost_error:
-  // then each object is at its old place or at its new one. cost: two rounds of questions to all places, and the copies.
+  // then each object is at its old place or at its new one. cost: two rounds of questions to all places, and the
+  // copies.
   void move(ref<> of, place to) { move(std::vector<ref<>>{of}, to); }
   void move(const std::vector<ref<>>& of, place to);
   // Makes objects read-mostly; the first store to one makes it ordinary again. Returns how many became so: none where
@@ -192,12 +199,14 @@ class heap_thread {
   std::uint64_t make_read_mostly(const std::vector<ref<>>& of);
   // Makes all shared objects of this place read-mostly, but those whose layout says never. cost: as move.
   std::uint64_t make_all_read_mostly();
-  // Exchanges what two references refer to (Smalltalk's become:). tag_bits_that_stay: bits of the objects' tags that belong
-  // to the reference, such as an identity hash. No other thread remembers either. Not in a section. cost: two rounds.
+  // Exchanges what two references refer to (Smalltalk's become:). tag_bits_that_stay: bits of the objects' tags that
+  // belong to the reference, such as an identity hash. No other thread remembers either. Not in a section. cost: two
+  // rounds.
   void exchange(ref<> a, ref<> b, std::uint16_t tag_bits_that_stay = 0);
 
   // Lets a due collection begin, and lets others collect. Not in a section. Throws place_lost_error if a collection of
-  // all places is due and a place is lost: then only own objects are collected from there on. cost: two loads if nothing is due.
+  // all places is due and a place is lost: from then on, only own objects are collected. cost: two loads if nothing is
+  // due.
   void safe_point() {
     if (state_.is_due()) [[unlikely]]
       wait_at_safe_point();
@@ -216,19 +225,20 @@ class heap_thread {
   // Removes such a function. cost: none.
   void remove_roots(std::size_t number);
   // Says that a shared object may refer to this thread's own objects until the next collection, since the thread stores
-  // into it without a barrier (an interpreter's active context). One thread at a time remembers an object. cost: an atomic,
-  // the first time.
+  // into it without a barrier (an interpreter's active context). One thread at a time remembers an object. cost: an
+  // atomic, the first time.
   void remember(ref<> of) {
     if ((state_.entry(of.raw()) & (detail::entry_is_shared | detail::entry_is_remembered)) == detail::entry_is_shared)
       remember_shared(of.raw());
   }
 
-  // Shares what the reference reaches, and what remembered objects refer to: before another thread goes on with this one's
-  // work (an interpreter that hands its active context on). Not in a section. cost: 10 ns for each own object among them.
+  // Shares what the reference reaches, and what remembered objects refer to: before another thread goes on with this
+  // one's work (an interpreter that hands its active context on). Not in a section. cost: 10 ns for each own object
+  // among them.
   void hand_over(ref<> of);
 
-  // Between them other threads may collect: the thread is at a safe point, as in a wait that Situ does not know. That is
-  // so for registered threads; a place's own thread, which does its place's part of a collection, must wait in Situ.
+  // Begin and end a wait that Situ does not know of, such as one for a lock: a registered thread is at a safe point
+  // between the two calls. A place's own thread runs its place's part of a collection, so it must wait in Situ instead.
   // cost: a store, and a wait for a collection under way.
   void begin_idle();
   void end_idle();
@@ -254,7 +264,7 @@ class heap_section {
   heap_section(const heap_section&) = delete;
   heap_section& operator=(const heap_section&) = delete;
 
-  // Lets who moves objects go on: addresses from before are no longer valid. cost: a store.
+  // Lets movers of objects go on: earlier addresses are not valid any more. cost: a store.
   void poll() noexcept { state_.poll(); }
 
   // Returns the object, to read. pre: not null. cost: a load.
@@ -313,7 +323,7 @@ class heap_section {
   [[nodiscard]] detail::heap_object* to_store(std::uint32_t raw, const M& value) {
     if constexpr (detail::is_heap_ref<M>) return object_for_reference(raw, value.raw());
     static_assert(detail::is_heap_ref<M> || detail::is_heap_data<M>,
-                  "store fields that are data or references; what holds several references is stored one by one");
+                  "store fields that are data or references; store the references of an array or a class one by one");
     return object_to_change(raw);
   }
 

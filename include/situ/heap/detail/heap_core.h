@@ -1,4 +1,4 @@
-// What a thread of an object heap has at hand: the table, its section's word, the memory that it allocates from.
+// The state of one thread of an object heap: the table, the word of its section, the memory from which it allocates.
 //
 // The hot paths are inline here; src/heap has the rest. An entry is read by one load, and its bits are tested in it:
 // a test in the object's header would be a second cache miss.
@@ -35,8 +35,8 @@ inline constexpr std::uint8_t layout_of_references = 254;
 inline constexpr std::uint64_t most_object_bytes = std::uint64_t{1} << 33;
 inline constexpr std::size_t most_small_bytes = 4096;  // of an object that is made by the hot path
 
-// A word that one thread stores and others of the host read. Elsewhere, on modelled machines, only threads of its own place
-// read it (src/heap/rounds.cpp), so its accesses are ordinary ones there, which caches serve.
+// A word that one thread stores and others of the host read. On modelled machines, only threads of its own place read
+// it (src/heap/rounds.cpp), so its accesses are ordinary there, and caches serve them.
 class section_value {
  public:
 #if defined(SITU_MODEL)
@@ -61,14 +61,14 @@ class section_value {
 // A word of one thread on a line of its own, in its place's segment: odd while the thread is in a section.
 struct alignas(64) section_word {
   section_value value;
-  // On the next line what other places change, by atomics.
+  // Other places change the words on the next line, by atomics.
   alignas(64) std::atomic<std::uint32_t> is_used{0};
   std::atomic<std::uint32_t> due{0};  // what safe_point() has to do: bits of src/heap/heap_core.h
 };
 static_assert(sizeof(section_word) == 128);
 
-// Fields and entries are loaded and stored while other threads do the same. Where they are words these are single
-// accesses: atomic ones on a host; ordinary ones on a modelled machine, where atomic accesses go past the caches.
+// Fields and entries are loaded and stored while other threads do the same. An access to a word is a single
+// one: atomic on a host, and ordinary on a modelled machine, whose atomic accesses go past the caches.
 template <class M>
 inline constexpr bool is_racing_word = std::is_scalar_v<M> || sizeof(M) == 4;
 template <class M>
@@ -119,8 +119,8 @@ template <class T>
   return name_hash<T>();
 }
 
-// Returns the number of a type's layout; `make` makes it when this place first asks. Throws bad_argument if the heap has
-// no room for another.
+// Returns the number of a type's layout; `make` makes it when this place first asks. Throws bad_argument if the heap
+// has no room for another.
 [[nodiscard]] std::uint8_t layout_of_type(heap_core& core, std::uint64_t key, heap_layout (*make)());
 
 class thread_state {
@@ -175,7 +175,7 @@ class thread_state {
     begin_object(at, raw, layout, words, type, tag, fill);
     return ref<>{raw};
   }
-  // The same with a T of these values as its words. To make the T calls nothing of the heap.
+  // Makes an object whose words are a T of these values. pre: the constructor of T does not use the heap.
   template <class T, class... Values>
   [[nodiscard]] ref<> make_object_of(std::uint8_t layout, Values&&... values) {
     constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
@@ -196,7 +196,7 @@ class thread_state {
   }
   void begin_object(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words, std::uint32_t type,
                     std::uint16_t tag, std::uint32_t fill) noexcept {
-    racing_store(at->words, words);  // where it is no young chunk, somebody may look through it
+    racing_store(at->words, words);  // if the chunk is not young, another thread may look through it
     racing_store(at->self, raw);
     at->type = type;
     at->layout = layout;

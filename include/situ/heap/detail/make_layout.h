@@ -20,8 +20,8 @@ inline constexpr bool is_std_array = false;
 template <class T, std::size_t N>
 inline constexpr bool is_std_array<std::array<T, N>> = true;
 
-// Calls f with the offset of each reference in the object at `part`, whose fields are not read; origin: where the whole
-// object begins.
+// Calls f with the offset of each reference in the object at `part`, without reading its fields. origin: the beginning
+// of the whole object.
 template <class T, class F>
 void each_reference_in(T& part, const std::byte* origin, const F& f) {
   using type = std::remove_cv_t<T>;
