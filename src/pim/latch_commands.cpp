@@ -122,7 +122,8 @@ std::size_t row_stretch(std::span<const bound_command> commands) noexcept {
   return length;
 }
 
-// Runs a stretch of row commands; adds what it has done. Returns where it stopped.
+// Runs a stretch of row commands, and adds their counts. Returns the number of the command at which it has
+// stopped, and that command's fault, if it has one.
 run_stop run_stretch(instruction_set set, std::span<const bound_command> stretch, std::size_t first,
                      const tile_cells& tile, std::uint32_t words, run_totals& totals) noexcept {
   const row_result result = run_row_commands(set, tile, stretch, words);

@@ -32,7 +32,8 @@ void write_step(latch_writer& to, bool subtracts, bool first, bool last, std::ui
   to.gate(op::logic_xor, temporary_latch, addend_latch, carry_latch);
   if (!subtracts && !last) to.gate(op::select, carry_latch, temporary_latch, sa, carry_latch);
   to.gate(op::logic_xor, d, sa, temporary_latch);
-  // The borrow is the inverse of the amplifiers where the addend and the last borrow differ: there, the result.
+  // In columns in which the addend and the last borrow differ, the borrow is the inverse of the amplifiers, that is, of
+  // the result.
   if (subtracts && !last) to.gate(op::select, carry_latch, temporary_latch, d, carry_latch);
 }
 

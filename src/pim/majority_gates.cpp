@@ -66,7 +66,7 @@ void majority_gates::full_add(row_name sum, row_name carry, row_name a, row_name
   sum_of(sum, c);
 }
 
-// a > b so far, in T2: M(a, not b, what was so far).
+// T2 holds a > b for the bits so far: M(a, not b, T2).
 void majority_gates::start_greater(bool or_equal) { aap(or_equal ? own_row::one : own_row::zero, own_row::t2); }
 void majority_gates::greater(row_name a, row_name b) {
   aap(a, own_row::t1);

@@ -49,7 +49,7 @@ class beside {
   block where_;
 };
 
-// The rows that one piece of an operation takes for itself. Elements stay where they are.
+// The rows that one piece of an operation takes for itself. It does not move elements.
 using rows_beside = std::vector<std::unique_ptr<beside>>;
 
 bool covers(const piece& its, const piece& part) {

@@ -18,7 +18,7 @@ inline constexpr unsigned named_own_cells = static_cast<unsigned>(own_cell::dcc1
 struct opened_cells {
   std::uint8_t cells = 0;
   std::array<own_cell, 3> cell{};
-  // Whether the first cell is opened through its n-address, which reads and writes it inverted. Among the addresses of
+  // True if the first cell is opened through its n-address, which reads and writes it inverted. Among the addresses of
   // several rows, only pairs have such a cell, and it is the first.
   bool first_inverted = false;
 

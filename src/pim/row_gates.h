@@ -145,7 +145,7 @@ class majority_gates final : public row_gates {
  private:
   void sum_of(row_name d, row_name b);
 
-  own_row carry_ = own_row::dcc1;  // where the chain's carry is
+  own_row carry_ = own_row::dcc1;  // the row with the carry of the chain
   row_name selector_;
   bool inverted_ = false;
 };

@@ -158,7 +158,7 @@ class thread_registry : public std::enable_shared_from_this<thread_registry> {
   const std::uint64_t id_;  // never used again
   banks& of_;
   const bool keeps_blocks_;
-  std::mutex mutex_;  // of what follows; is held while threads are stopped, and while one ends
+  std::mutex mutex_;  // guards the members below; held while threads are stopped, and while one ends
   std::vector<std::shared_ptr<thread_blocks>> threads_;
   std::uint32_t joined_ = 0;
   std::atomic<bool> is_closed_{false};

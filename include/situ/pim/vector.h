@@ -98,7 +98,7 @@ class vector {
 
   // Returns the number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return core_.size(); }
-  // Returns where it lies: "96 rows in pim 0, 32 in pim 1".
+  // Returns the vector's location as text: "96 rows in pim 0, 32 in pim 1".
   [[nodiscard]] std::string placement() const { return core_.placement(); }
 
   // Writes all elements. Throws bad_argument unless there are as many values.

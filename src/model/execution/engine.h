@@ -276,8 +276,8 @@ class engine final : private sharing_observer, private memory_observer {
   void stop_fast_forward(std::string_view region) {
     if (fast_forward_ && region == options_.fast_forward) end_fast_forward();
   }
-  // Those of the machine, with the cores' branch predictors (warm_start.h). begin_with() waits for the end of a fast
-  // forward.
+  // As in the machine (memory_port.h), with the cores' branch predictors (warm_start.h). begin_with() waits for the end
+  // of a fast forward.
   [[nodiscard]] std::uint64_t state_hash() const;
   void save_state(state_words& to) const;
   void begin_with(state_words words, std::string file);

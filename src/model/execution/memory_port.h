@@ -93,7 +93,7 @@ class memory_port {
   virtual time_ps branch(std::uint32_t, bool, std::uint64_t, time_ps restart, time_ps now) { return now + restart; }
   // Returns when all accesses that the core has in flight are done.
   virtual time_ps wait_for_all(std::uint32_t, time_ps now) { return now; }
-  // Those of modelled_machine. begin_warming() returns false if the machine has no parts to warm.
+  // As in modelled_machine. begin_warming() returns false if the machine has no parts to warm.
   [[nodiscard]] virtual bool begin_warming() { return false; }
   virtual void end_warming() {}
   virtual void warm(std::uint32_t, std::uintptr_t /*address*/, std::uint32_t /*bytes*/, access_kind, time_ps) {}

@@ -106,7 +106,7 @@ void object_log::remove(const void* block) {
   if (after != ranges_.begin() && std::prev(after)->second.begin == address_of(block)) remove(std::prev(after));
 }
 
-// Takes whole pages from the mappings that have them. What is left of a mapping stays one object, in up to two ranges.
+// Takes whole pages from the mappings that have them. The rest of a mapping stays one object, in up to two ranges.
 void object_log::remove_mappings(const void* at, std::size_t bytes) {
   const std::uintptr_t begin = address_of(at);
   const std::uintptr_t end = (begin + bytes + page_bytes - 1) / page_bytes * page_bytes;

@@ -45,7 +45,7 @@ class line_observer {
 
 // For map_range(): the tile-local memory of the tile that makes an access, so that each tile has its own bytes there.
 inline constexpr std::uint32_t local_memory = none - 1;
-// The same for a range whose pages are in the memories that a finder names: find_pages_by().
+// For map_range(), too: a finder names the memory of each page of the range (find_pages_by()).
 inline constexpr std::uint32_t by_page = none - 2;
 
 // A range of addresses, all in one memory: an index into machine_spec::memories, or local_memory.
@@ -90,7 +90,7 @@ class modelled_machine {
   // Returns whether an address that a tile accesses is homed, at this tile or at another one. Throws as memory_of()
   // does.
   [[nodiscard]] bool is_homed(std::uint64_t address, std::uint32_t tile) const;
-  // Makes [begin, end) user-managed as home_range() does, but forgets the lines of what was homed, as forget() does.
+  // Makes [begin, end) user-managed as home_range() does, but forgets the lines of homed pages, as forget() does.
   void forget_homes(std::uint64_t begin, std::uint64_t end);
 
   // Models one access of a core that begins at `now`. Returns when the core may continue. An access across lines is

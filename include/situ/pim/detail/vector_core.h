@@ -60,7 +60,7 @@ class vector_core {
   [[nodiscard]] const element_type& type() const noexcept { return type_; }
   [[nodiscard]] pim::memory& home() const noexcept { return *memory_; }
   [[nodiscard]] std::span<const piece> pieces() const noexcept { return pieces_; }
-  // Returns where it lies: "96 rows in pim 0, 32 in pim 1".
+  // Returns the vector's location as text: "96 rows in pim 0, 32 in pim 1".
   [[nodiscard]] std::string placement() const;
 
   // Brings elements of the host's form to the memory, or back, from element `first` on. Throws bad_argument if they are
