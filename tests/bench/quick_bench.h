@@ -57,6 +57,15 @@ class quick_bench : public ::testing::Test {
     return seen;
   }
 
+  // Every subject that needs no packages has a row in each of its cases. Cases: comparison_case.
+  template <class Cases>
+  static void expect_row_of_each(const Cases& cases, const std::set<std::pair<std::string, std::string>>& seen) {
+    for (const auto& info : cases)
+      for (const auto& subject : info.subjects)
+        EXPECT_TRUE(!subject.packages.empty() || seen.contains({std::string{info.name}, std::string{subject.name}}))
+            << info.name << ' ' << subject.name;
+  }
+
   // A figure of a row that a run left in a file: "median_ns", "ratio_to_raw". 0 where there is none.
   static double figure(const std::filesystem::path& file, const std::string& of_case, const std::string& subject,
                        const char* what) {

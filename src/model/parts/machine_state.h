@@ -238,6 +238,8 @@ struct modelled_machine::impl {
     return tile.at == grid_position{memory.x, memory.y};
   }
   void snoop_arriving(const memory_controller& target, std::uint64_t address, std::uint64_t bytes);
+  // Throws bad_argument if there is no such tile.
+  void check_tile(std::uint32_t tile) const;
   time_ps send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
 
   // range_operations.cpp

@@ -84,11 +84,14 @@ time_ps modelled_machine::impl::send_packets(grid_position from, grid_position t
   return done;
 }
 
+void modelled_machine::impl::check_tile(std::uint32_t tile) const {
+  if (tile >= tiles.size())
+    throw_error(errc::bad_argument, fmt::format("there is no tile {}; the last is {}", tile, tiles.size() - 1));
+}
+
 time_ps modelled_machine::send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) {
   impl& m = *impl_;
-  if (target_tile >= m.tiles.size())
-    throw_error(errc::bad_argument,
-                fmt::format("there is no tile {}; the last is {}", target_tile, m.tiles.size() - 1));
+  m.check_tile(target_tile);
   impl::tile_state& own = m.tiles[m.cores[core].tile];
   impl::tile_state& target = m.tiles[target_tile];
   time_ps arrived = now;
@@ -103,9 +106,7 @@ time_ps modelled_machine::send(std::uint32_t core, std::uint32_t target_tile, st
 
 time_ps modelled_machine::send_raw(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) {
   impl& m = *impl_;
-  if (target_tile >= m.tiles.size())
-    throw_error(errc::bad_argument,
-                fmt::format("there is no tile {}; the last is {}", target_tile, m.tiles.size() - 1));
+  m.check_tile(target_tile);
   impl::tile_state& own = m.tiles[m.cores[core].tile];
   const mesh_spec& its = m.control ? m.spec.control : m.spec.mesh;
   mesh* const over = m.control ? &*m.control : m.network ? &*m.network : nullptr;
