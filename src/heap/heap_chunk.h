@@ -33,7 +33,9 @@ struct alignas(64) heap_chunk {
   std::uint32_t home = 0;
   chunk_kind kind = chunk_kind::ordinary;
   std::atomic<bool> is_young{false};  // a thread makes its own objects in it
-  bool stays = false;                 // young, and an own collection had no room for some of its objects
+  // In a thread's list of young chunks, and its next own collection takes it off and leaves its objects there: it had
+  // no room for some of them, or they are shared from the beginning.
+  bool stays = false;
 
   [[nodiscard]] std::byte* first() noexcept {
     return reinterpret_cast<std::byte*>(this + 1) + colour_bytes(kind, home);

@@ -20,7 +20,8 @@ const heap_options& object_heap::options() const noexcept { return core_->option
 heap_counts object_heap::counts() const { return core_->counts(); }
 std::uint64_t object_heap::bytes_held() const { return core_->bytes_held(); }
 
-heap_thread::heap_thread(object_heap& heap, place_threads* threads) : heap_{&heap}, state_{heap.core(), threads} {}
+heap_thread::heap_thread(object_heap& heap, place_threads* threads, heap_objects makes)
+    : heap_{&heap}, state_{heap.core(), threads, makes == heap_objects::shared} {}
 heap_thread::~heap_thread() = default;
 
 ref<> heap_thread::allocate_at(place home, std::uint8_t layout, std::uint32_t words, ref<> type, std::uint16_t tag,

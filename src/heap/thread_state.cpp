@@ -13,11 +13,16 @@
 
 namespace situ::detail {
 
-thread_state::thread_state(heap_core& core, place_threads* threads)
+thread_state::thread_state(heap_core& core, place_threads* threads, bool makes_shared)
     : table_{core.table_},
       has_strong_sections_{core.has_strong_sections_},
+      bits_of_new_{makes_shared ? entry_is_shared : 0},
       core_{&core},
       rest_{std::make_unique<rest>()} {
+  if (makes_shared && core.must_publish_entries())
+    throw_error(errc::not_supported,
+                "a thread of an object heap cannot make shared objects if each place caches the table's entries, since "
+                "each object would take a round: use heap_table::homed, or heap_objects::own");
   rest_->threads = threads;
   std::unique_lock hold{core.lock_};
   while (core.is_stopping_) {  // a collection of all places goes through the list of threads without the lock
@@ -60,6 +65,7 @@ thread_state::~thread_state() {
     for (heap_chunk* const each : *list) {
       each_object(*each, end_object);
       each->is_young = false;
+      each->stays = false;
     }
   for (heap_chunk* const each : its.reserve) each->is_young = false;
   core_->free_runs_.insert(core_->free_runs_.end(), its.runs.begin(), its.runs.end());
@@ -136,9 +142,12 @@ std::byte* thread_state::find_room(std::size_t bytes) {
     chunk = get();
   }
   const std::lock_guard hold{core_->lock_};  // counts() and others look through the chunks
-  its.young_bytes += chunk->bytes;
+  const bool makes_shared = bits_of_new_ != 0;
+  (makes_shared ? core_->shared_bytes_ : its.young_bytes) += chunk->bytes;
   if (its.young_bytes >= core_->options_.young_bytes)
     section_->due.fetch_or(own_collection_is_due, std::memory_order_relaxed);
+  if (makes_shared && core_->options_.collect_after != 0 && core_->shared_bytes_ >= core_->options_.collect_after)
+    section_->due.fetch_or(collection_is_due, std::memory_order_relaxed);
   if (is_large) {
     its.large.push_back(chunk);
     its.bytes_made += bytes;
@@ -152,7 +161,8 @@ std::byte* thread_state::find_room(std::size_t bytes) {
     its.young.back()->top = next_;
     its.bytes_made += static_cast<std::uint64_t>(next_ - its.young.back()->first());
   }
-  chunk->is_young = true;
+  chunk->is_young = !makes_shared;
+  chunk->stays = makes_shared;
   its.young.push_back(chunk);
   racing_store(next_, chunk->first());
   end_ = chunk->limit();

@@ -242,6 +242,33 @@ TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
   });
 }
 
+TEST_P(heap_collection, of_all_places_frees_what_a_thread_of_shared_objects_makes) {
+  run([] {
+    situ::object_heap heap{{.entries = situ::test::or_modelled<std::uint64_t>(1 << 20, 1 << 14),
+                            .collect_after = situ::test::or_modelled(1U << 20, 1U << 10)}};
+    situ::heap_thread mine{heap, nullptr, situ::heap_objects::shared};
+    situ::rooted<cell> kept{mine, list_of(mine, 1)};
+    constexpr std::uint64_t steps = situ::test::or_modelled<std::uint64_t>(200'000, 12'000);
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      const ref<cell> made = mine.make<cell>(i, ref<cell>{}, ref<cell>{});
+      if (i % 1000 == 0) {
+        mine.store(made, &cell::next, kept.get());
+        kept = made;
+      }
+      mine.safe_point();
+    }
+    situ::barrier();
+    mine.collect();
+    EXPECT_LE(heap.counts().own_collections, heap.counts().collections);  // only as a part of these
+    EXPECT_GE(heap.counts().collections, 2U);
+    EXPECT_GT(heap.counts().entries_freed, steps / 2);
+    std::uint64_t length = 0;
+    for (ref<cell> each = kept.get(); each; each = mine.load(each, &cell::next)) ++length;
+    EXPECT_EQ(length, steps / 1000 + 1);
+    situ::barrier();
+  });
+}
+
 TEST_P(heap_collection, makes_unchanged_objects_read_mostly) {
   run([] {
     situ::object_heap heap{{.entries = entries, .replicas = situ::heap_replicas::always, .read_mostly_after = 2}};

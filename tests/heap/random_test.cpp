@@ -159,10 +159,10 @@ class program {
 class heap_random : public situ::test::on_places {};
 INSTANTIATE_TEST_SUITE_P(layouts, heap_random, testing::ValuesIn(situ::test::all_layouts()), situ::test::layout_name);
 
-void run_programs(situ::heap_options options, int steps) {
+void run_programs(situ::heap_options options, int steps, situ::heap_objects makes = situ::heap_objects::own) {
   options.entries = situ::test::or_modelled<std::uint64_t>(1 << 20, 1 << 14);
   situ::object_heap heap{options};
-  situ::heap_thread mine{heap};
+  situ::heap_thread mine{heap, nullptr, makes};
   std::size_t most = 0;
   for (std::uint32_t seed = 1; seed <= 3; ++seed) {
     program of{heap, mine, 100 * seed + situ::here().index()};
@@ -198,6 +198,17 @@ TEST_P(heap_random, programs_that_collect_everything_often_hold) {
                   .read_mostly_after = 1,
                   .collects_at_each_safe_point = true},
                  situ::test::rounds(200));
+  });
+}
+// Every second place makes objects that are shared from the beginning.
+TEST_P(heap_random, programs_that_make_shared_objects_hold) {
+  run([] {
+    const auto makes = situ::here().index() % 2 == 0 ? situ::heap_objects::shared : situ::heap_objects::own;
+    run_programs({.young_bytes = 256 << 10,
+                  .collect_after = 1 << 20,
+                  .replicas = situ::heap_replicas::always,
+                  .read_mostly_after = 2},
+                 situ::test::rounds(5000), makes);
   });
 }
 

@@ -105,6 +105,12 @@ struct heap_counts {
   std::uint64_t pauses_ns = 0;         // their sum
 };
 
+// Who may have references to what a thread makes.
+enum class heap_objects : std::uint8_t {
+  own,     // nobody else, until a shared object refers to it
+  shared,  // others, from the beginning: for threads that take turns at one piece of work
+};
+
 class heap_thread;
 
 // The heap of a job, as one place sees it. Collective: each place makes it, and destroys it, in the same order as other
@@ -145,8 +151,10 @@ class object_heap {
 // that made it.
 class heap_thread {
  public:
-  // Throws bad_argument for the 65th of a place. cost: a line of the segment.
-  explicit heap_thread(object_heap& heap, place_threads* threads = nullptr);
+  // Throws bad_argument for the 65th of a place. With heap_objects::shared, only collect() frees what the thread makes,
+  // and safe_point() calls it each heap_options::collect_after bytes; not_supported with a replicated table if places
+  // are not coherent, since each object would take a round. cost: a line of the segment.
+  explicit heap_thread(object_heap& heap, place_threads* threads = nullptr, heap_objects makes = heap_objects::own);
   ~heap_thread();
   heap_thread(const heap_thread&) = delete;
   heap_thread& operator=(const heap_thread&) = delete;

@@ -125,7 +125,7 @@ template <class T>
 
 class thread_state {
  public:
-  thread_state(heap_core& core, place_threads* threads);
+  thread_state(heap_core& core, place_threads* threads, bool makes_shared);
   ~thread_state();
   thread_state(const thread_state&) = delete;
   thread_state& operator=(const thread_state&) = delete;
@@ -242,7 +242,7 @@ class thread_state {
     *at = {raw, words, type, layout, 0, tag};
   }
   void publish(heap_object* at, std::uint32_t raw) noexcept {
-    store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at));
+    store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at) | bits_of_new_);
     racing_store(objects_made_, objects_made_ + 1);  // other threads count
   }
   // Returns the next entry that is free in the run that the thread has claimed, when the chunk has so much room, too.
@@ -275,6 +275,7 @@ class thread_state {
   std::uint32_t entry_at_ = 0;  // raw numbers of the claimed run
   std::uint32_t entry_end_ = 0;
   bool has_strong_sections_;
+  std::uint64_t bits_of_new_;  // in the entry of each object that the thread makes
   std::uint64_t objects_made_ = 0;
   std::vector<std::uint32_t> roots_;  // 1: unused
   heap_core* core_;
