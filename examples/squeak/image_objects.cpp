@@ -47,19 +47,29 @@ class tracer {
 
 }  // namespace
 
-void load_image(const image& of, object_memory& memory) {
+std::vector<oop> make_objects(object_memory& memory, const std::vector<object_shape>& shapes) {
+  std::vector<oop> made;
+  made.reserve(shapes.size());
+  for (const object_shape& each : shapes) {
+    object* const to = each.is_context ? memory.allocate_context(0, each.words)
+                                       : memory.allocate(0, each.words, static_cast<std::uint8_t>(each.tag & 15), 0);
+    to->tag = each.tag;
+    made.push_back(to->self);
+  }
+  return made;
+}
+
+std::vector<oop> load_image(const image& of, object_memory& memory, const object_maker& make) {
   const auto context_class = [&](std::uint32_t number) { return of.word(of.special_objects, number) / 2; };
   const std::uint32_t method_context = context_class(special::class_method_context);
   const std::uint32_t block_context = context_class(special::class_block_context);
-  std::vector<oop> made(of.objects.size());
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const image_object& from = of.objects[i];
-    const bool is_context = from.of_class == method_context || from.of_class == block_context;
-    object* const to = is_context && is_pointers(from.format) ? memory.allocate_context(0, from.words)
-                                                              : memory.allocate(0, from.words, from.format, 0);
-    to->tag = static_cast<std::uint16_t>(from.format | from.hash << 4);
-    made[i] = to->self;
+  std::vector<object_shape> shapes;
+  for (const image_object& each : of.objects) {
+    const bool is_context = each.of_class == method_context || each.of_class == block_context;
+    shapes.push_back(
+        {each.words, static_cast<std::uint16_t>(each.format | each.hash << 4), is_context && is_pointers(each.format)});
   }
+  std::vector<oop> made = make(shapes);
   for (std::size_t i = 0; i < made.size(); ++i) {
     const image_object& from = of.objects[i];
     object* const to = memory.at(made[i]);
@@ -70,6 +80,7 @@ void load_image(const image& of, object_memory& memory) {
     to->type = made[from.of_class];
   }
   memory.set_specials(made[of.special_objects]);
+  return made;
 }
 
 std::vector<oop> reachable_objects(const object_memory& memory, const std::vector<oop>& also) {

@@ -4,13 +4,25 @@
 #include "image.h"
 #include "object_memory.h"
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace squeak {
 
-// Makes all objects of an image, and makes its special objects those of `memory`. pre: read_image returned the image;
-// within memory's section. Throws out_of_memory.
-void load_image(const image& of, object_memory& memory);
+// An object that is to be made: one without class and fields.
+struct object_shape {
+  std::uint32_t words = 0;
+  std::uint16_t tag = 0;  // hash and format
+  bool is_context = false;
+};
+// Makes such objects. Within memory's section. Throws out_of_memory.
+[[nodiscard]] std::vector<oop> make_objects(object_memory& memory, const std::vector<object_shape>& shapes);
+using object_maker = std::function<std::vector<oop>(const std::vector<object_shape>& shapes)>;
+
+// Makes all objects of an image by `make`, and makes its special objects those of `memory`. Returns all objects. pre:
+// read_image returned the image; within memory's section. Throws out_of_memory.
+std::vector<oop> load_image(const image& of, object_memory& memory, const object_maker& make);
 
 // Returns the objects that the special objects and `also` lead to, in the order in which they were met: the special
 // objects first. Weak fields lead to nothing. cost: a walk through them.

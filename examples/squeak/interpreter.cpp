@@ -12,12 +12,13 @@
 
 namespace squeak {
 
-interpreter::interpreter(object_memory& memory, interpreter_options options)
+interpreter::interpreter(object_memory& memory, interpreter_options options, baton* of_all)
     : memory_{memory},
       options_{std::move(options)},
+      baton_{of_all},
       named_{std::make_unique<named_primitives>()},
       roots_number_{memory.thread().add_roots([this](const auto& visit) { visit_roots(visit); })} {
-  load_frame(memory_.field(active_process(), 1));
+  if (is_main()) load_frame(memory_.field(active_process(), 1));
 }
 
 interpreter::~interpreter() { memory_.thread().remove_roots(roots_number_); }
@@ -55,27 +56,64 @@ run_end interpreter::send(oop receiver, oop selector, const std::vector<oop>& ar
   store_frame();
   if (found->primitive == 0 || !run_primitive(found->primitive, count)) {
     reclaimable_ = 0;
-    if (!has_failed_) activate(found->method, method_header{found->header}, count);
-    end = has_failed_ ? run_end::failed : run();
+    end = has_failed_ ? run_end::failed : run([&] { return activate_or_pass(found->method, found->header, count); });
   } else if (wants_quit_) {
     end = run_end::quit;
   } else if (!is_answered()) {  // the primitive has changed the process
-    end = run();
+    end = run([&] { return baton_ != nullptr && passes_context() ? run_end::passed : run_loop(); });
   }
   answer_ = end == run_end::answered ? *sp_ : memory_.known().nil;
   return_to_base();
   return end;
 }
 
-run_end interpreter::run() {
+template <class F>
+run_end interpreter::run(const F& start) {
   has_failed_ = false;
   wants_quit_ = false;
+  run_end end = with_low_space(start, base_context_);
+  while (end == run_end::passed) {
+    memory_.leave();
+    const baton_message next = baton_->receive();
+    memory_.enter();
+    end = with_low_space([&] { return go_on_with(next); }, next.context);
+  }
+  return end;
+}
+
+void interpreter::help() {
+  for (;;) {
+    memory_.leave();
+    const baton_message next = baton_->receive();
+    memory_.enter();
+    if (next.step == baton_step::end) return;
+    has_failed_ = false;
+    if (with_low_space([&] { return go_on_with(next); }, next.context) == run_end::failed) pass_failure();
+  }
+}
+
+template <class F>
+run_end interpreter::with_low_space(const F& step, oop context) {
   try {
-    return options_.counts ? loop<true>() : loop<false>();
+    return step();
   } catch (const situ::error& full) {
     if (full.code() != situ::errc::out_of_memory) throw;
+    if (frame_ == nullptr) load_frame(context);
     return fail(std::string{full.what()});
   }
+}
+
+run_end interpreter::run_loop() { return options_.counts ? loop<true>() : loop<false>(); }
+
+run_counts interpreter::counts() const {
+  run_counts sum = counts_;
+  if (baton_ != nullptr) sum.batons = baton_->passes();
+  return sum;
+}
+
+void interpreter::reset_counts() {
+  counts_ = {};
+  if (baton_ != nullptr) baton_->reset_passes();
 }
 
 void interpreter::return_to_base() {
@@ -88,7 +126,13 @@ void interpreter::return_to_base() {
 
 void interpreter::fail_on_entry(oop method, reason_of reason) {
   guards_.push_back({method, std::move(reason)});
-  cache_.flush();
+  flush_method_cache();
+}
+
+std::vector<oop> interpreter::guarded_methods() const {
+  std::vector<oop> all;
+  for (const guard& each : guards_) all.push_back(each.method);
+  return all;
 }
 
 method_cache::entry* interpreter::find_method(oop selector, oop of_class) {
@@ -181,7 +225,7 @@ void interpreter::forget_contexts() {
 
 void interpreter::forget_all() {
   forget_contexts();
-  cache_.flush();
+  flush_method_cache();
   class_of_instances_ = 0;
 }
 

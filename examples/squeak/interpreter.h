@@ -5,10 +5,13 @@
 // Two steps matter at a safe point, where addresses change: store_frame() writes the registers into the active
 // context, load_frame() reads them again.
 //
+// With several places, each has an interpreter, and one at a time runs: baton.h, interpreter_baton.cpp.
+//
 // Contexts are used again after a return if nothing can refer to them: `reclaimable_` counts the activations since a
 // reference to a context got out (a block was made, thisContext pushed, the process changed, a collection was done).
 #pragma once
 
+#include "baton.h"
 #include "method_cache.h"
 #include "object_memory.h"
 
@@ -36,6 +39,7 @@ struct run_counts {
   std::uint64_t sends = 0;       // of messages, and evaluations of blocks
   std::uint64_t primitives = 0;  // calls, also those that failed
   std::uint64_t collections = 0;
+  std::uint64_t batons = 0;  // times that this place has passed it
 };
 
 // Why an evaluation has no answer.
@@ -44,7 +48,8 @@ struct run_failure {
   std::vector<std::string> stack;  // innermost first: "Class>>selector"
 };
 
-enum class run_end : std::uint8_t { answered, failed, quit };
+// passed: another place goes on.
+enum class run_end : std::uint8_t { answered, failed, quit, passed };
 
 class named_primitives;
 
@@ -55,8 +60,9 @@ inline constexpr std::uint64_t bytes_between_services = std::uint64_t{1} << 20;
 
 class interpreter {
  public:
-  // pre: memory holds an image (load_image). Begins in the active process's context.
-  interpreter(object_memory& memory, interpreter_options options);
+  // pre: memory holds an image (load_image). Begins in the active process's context. of_all: with the interpreters of
+  // other places; null if there are none.
+  interpreter(object_memory& memory, interpreter_options options, baton* of_all = nullptr);
   ~interpreter();
   interpreter(const interpreter&) = delete;
   interpreter& operator=(const interpreter&) = delete;
@@ -67,8 +73,11 @@ class interpreter {
   [[nodiscard]] oop answer() const { return answer_; }
   [[nodiscard]] const run_failure& failure() const { return failure_; }
 
-  [[nodiscard]] const run_counts& counts() const { return counts_; }
-  void reset_counts() { counts_ = {}; }
+  // Runs whenever this place has the baton, until the main place ends the job. For all places but the main one.
+  void help();
+
+  [[nodiscard]] run_counts counts() const;
+  void reset_counts();
   void set_counts(bool counts) { options_.counts = counts; }
 
   // Entering this method is a failure. The function gets the receiver and the arguments, and returns why, and in which
@@ -79,6 +88,7 @@ class interpreter {
   };
   using reason_of = std::function<entry_failure(interpreter&, const std::vector<oop>&)>;
   void fail_on_entry(oop method, reason_of reason);
+  [[nodiscard]] std::vector<oop> guarded_methods() const;
 
   // --- for primitives; the registers are in the members
   object_memory& memory() { return memory_; }
@@ -111,7 +121,10 @@ class interpreter {
   // made since the first call for this class may be left out, until a collection.
   [[nodiscard]] oop next_instance(oop of_class, oop after);
   // For primitives that change what addresses mean: become: and collections.
-  void flush_method_cache() { cache_.flush(); }
+  void flush_method_cache() {
+    cache_.flush();
+    ++epoch_;
+  }
   // Exchanges the objects of each two references; their hashes stay.
   void exchange(const std::vector<oop>& from, const std::vector<oop>& to);
   void collect();
@@ -147,7 +160,15 @@ class interpreter {
  private:
   template <bool Counts>
   run_end loop();
-  run_end run();
+  // Runs from the active context on.
+  run_end run_loop();
+  // Begins by start(), and runs until this place or another one has ended the evaluation.
+  template <class F>
+  run_end run(const F& start);
+  // Calls step(). If that finds no room for an object, the evaluation fails: in the active context, or if there is none
+  // in `context`.
+  template <class F>
+  run_end with_low_space(const F& step, oop context);
   // Returns whether the primitive succeeded: the answer is on the stack, in another context perhaps.
   bool run_primitive(std::uint32_t number, int arguments);
   bool run_control_primitive(std::uint32_t number, int arguments);
@@ -162,9 +183,33 @@ class interpreter {
   void set_frame(oop context, object* frame, oop home_context, object* home);
   // Makes a context for a method whose receiver and arguments are on the stack, and makes it active.
   void activate(oop method, method_header header, int arguments);
+  // As above; `from` is where the receiver is, which the caller's stack does not hold any more.
+  void activate_above(oop caller, const std::uint32_t* from, oop method, method_header header, int arguments);
   bool activate_block(int arguments);
   // Replaces the arguments on the stack by a Message.
   void make_message(oop selector, int arguments);
+
+  // --- the baton (interpreter_baton.cpp). Those that return a run_end have passed it, or run on here.
+  [[nodiscard]] bool is_main() const { return baton_ == nullptr || baton_->is_main(); }
+  // Returns the place where a method for this receiver runs.
+  [[nodiscard]] std::uint32_t place_for(oop receiver) const;
+  // Passes the baton if the receiver, whose arguments are on the stack, or the block, lives elsewhere.
+  [[nodiscard]] bool passes_activation(oop method, std::uint32_t header, int arguments);
+  [[nodiscard]] bool passes_block(int arguments);
+  [[nodiscard]] bool passes_answer(oop context, oop value);
+  // Passes it to the main place if the primitive is one of those that run there alone.
+  [[nodiscard]] bool passes_primitive(oop method, std::uint32_t primitive, int arguments);
+  // Passes it if the active context, whose registers are stored, lives elsewhere.
+  [[nodiscard]] bool passes_context();
+  // Takes the receiver and the arguments off the stack, and returns what the caller's frame holds below them.
+  [[nodiscard]] std::uint16_t depth_without(int arguments);
+  [[nodiscard]] bool is_for_main(oop method, std::uint32_t primitive) const;
+  void pass(std::uint32_t to, baton_message message);
+  run_end go_on_with(const baton_message& message);
+  run_end run_primitive_of_others(const baton_message& message);
+  void pass_failure();
+  run_end activate_or_pass(oop method, std::uint32_t header, int arguments);
+
   // Unwinds the contexts up to the sender of the active method, and returns that sender; nil if there is none.
   [[nodiscard]] oop unwind_to_sender();
   void forget_contexts();
@@ -201,6 +246,7 @@ class interpreter {
 
   object_memory& memory_;
   interpreter_options options_;
+  baton* baton_;
   std::unique_ptr<named_primitives> named_;
   std::size_t roots_number_;
 
@@ -219,6 +265,7 @@ class interpreter {
   object* free_contexts_[2] = {nullptr, nullptr};  // small and large, linked by address in their bodies
   std::int64_t reclaimable_ = 0;
   std::int64_t until_service_ = 0;
+  std::uint32_t epoch_ = 0;  // another one: methods or addresses have changed, so all places forget what they know
 
   oop base_process_ = 0;
   oop base_context_ = 0;
@@ -285,17 +332,22 @@ inline object* interpreter::new_context(bool is_large) {
 }
 
 inline void interpreter::activate(oop method, method_header header, int arguments) {
+  sp_ -= arguments + 1;
+  frame_->body()[2] = word_of(static_cast<std::int32_t>(sp_ - frame_->body()) - 5);
+  activate_above(context_, sp_ + 1, method, header, arguments);
+}
+
+inline void interpreter::activate_above(oop caller, const std::uint32_t* from, oop method, method_header header,
+                                        int arguments) {
   object* const made = new_context(header.has_large_frame());
   std::uint32_t* const body = made->body();
   const oop nil = memory_.known().nil;
-  sp_ -= arguments + 1;
-  frame_->body()[2] = word_of(static_cast<std::int32_t>(sp_ - frame_->body()) - 5);
-  body[0] = context_;
+  body[0] = caller;
   body[1] = word_of(0);
   body[2] = word_of(0);
   body[3] = method;
   body[4] = nil;
-  for (int i = 0; i <= arguments; ++i) body[5 + i] = sp_[1 + i];
+  for (int i = 0; i <= arguments; ++i) body[5 + i] = from[i];
   const int temporaries = static_cast<int>(header.temporaries());
   for (int i = arguments; i < temporaries; ++i) body[6 + i] = nil;
   set_frame(made->self, made, made->self, made);

@@ -302,6 +302,7 @@ send_to_class:
     if (primitive == 81 && memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value_of_send;
     if (primitive == 83 || primitive == 84 || primitive == 82) goto control;
     SQUEAK_STORE_REGISTERS();
+    if (baton_ != nullptr && passes_primitive(found->method, primitive, arguments)) return run_end::passed;
     primitive_method_ = found->method;
     if (run_primitive(primitive, arguments)) {
       SQUEAK_LOAD_REGISTERS();
@@ -313,6 +314,10 @@ send_to_class:
 activate:
   frame_->body()[1] = word_of(static_cast<std::int32_t>(ip - bytes_of(*code_)) + 1);
   sp_ = sp;
+  if (baton_ != nullptr) {
+    ip_ = ip;
+    if (passes_activation(found->method, found->header, arguments)) return run_end::passed;
+  }
   activate(found->method, method_header{found->header}, arguments);
   SQUEAK_LOAD_REGISTERS();
   if (--until_service_ < 0) goto serve;
@@ -332,10 +337,12 @@ control:  // perform: and its kin: another message in the place of this one; on 
 
 block_value_of_send:
   SQUEAK_STORE_REGISTERS();
+  if (baton_ != nullptr && passes_block(arguments)) return run_end::passed;
   if (!activate_block(arguments)) goto activate;
   goto block_began;
 block_value:
   SQUEAK_STORE_REGISTERS();
+  if (baton_ != nullptr && passes_block(arguments)) return run_end::passed;
   if (!activate_block(arguments)) goto special_send;
 block_began:
   if constexpr (Counts) ++counts_.sends;
@@ -351,10 +358,12 @@ method_return:
     object*& list = free_contexts_[done->words > 22];
     std::memcpy(done->body(), &list, sizeof(list));
     list = done;
+    if (baton_ != nullptr && passes_answer(sender, value)) return run_end::passed;
     load_frame(sender);
   } else {
     const oop sender = unwind_to_sender();
     if (sender == known.nil) goto cannot_return;
+    if (baton_ != nullptr && passes_answer(sender, value)) return run_end::passed;
     load_frame(sender);
   }
   goto answer;
@@ -364,6 +373,7 @@ block_return: {
   if (caller == known.nil) goto cannot_return;
   if (reclaimable_ > 0) --reclaimable_;
   frame_->body()[0] = known.nil;
+  if (baton_ != nullptr && passes_answer(caller, value)) return run_end::passed;
   load_frame(caller);
 }
 answer:
@@ -386,6 +396,7 @@ serve:
   service();
   if (has_failed_) return run_end::failed;
   if (wants_quit_) return run_end::quit;
+  if (baton_ != nullptr && passes_context()) return run_end::passed;
   SQUEAK_LOAD_REGISTERS();
   goto next;
 

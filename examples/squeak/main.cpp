@@ -9,6 +9,7 @@
 #include "virtual_machine.h"
 
 #include <situ/base/error.h>
+#include <situ/model/region.h>
 #include <situ/situ.h>
 
 #include <fmt/format.h>
@@ -17,7 +18,9 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace squeak {
@@ -28,6 +31,9 @@ struct options {
   std::vector<std::string> arguments;
   std::string snapshot;
   std::uint64_t memory_mib = 1024;
+  std::uint32_t places = 1;
+  std::uint32_t repeat = 1;
+  place_options how;
   bool count = false;
   bool json = false;
 };
@@ -39,6 +45,8 @@ constexpr const char* examples =
     "  squeak Scratch.image --send '20 benchFib' --count --json\n"
     "  squeak Scratch.image --send \"Compiler evaluate: '3 + 4'\"\n"
     "  squeak Scratch.image --evaluate 'Smalltalk at: #Answer put: 42' --snapshot changed.image\n"
+    "  squeak Scratch.image --places 2 --send '20 benchFib' --count\n"
+    "  situ model run --machine tile64 --places 2 squeak_modelled Scratch.image --read-mostly all -s '10 benchFib'\n"
     "Debian's package scratch has an image: /usr/share/scratch/Scratch.image.\n"
     "The exit status is 1 if an evaluation fails; the ones behind it are not begun.";
 
@@ -54,8 +62,10 @@ void print_failure(const std::string& text, const run_failure& failure) {
 }
 
 void print_counts(const evaluation& done) {
-  fmt::print("  {:>14} bytecodes\n  {:>14} sends\n  {:>14} primitives\n  {:>14} collections\n  {:>14.3f} ms\n",
-             done.counts.bytecodes, done.counts.sends, done.counts.primitives, done.counts.collections, done.took_ms);
+  fmt::print("  {:>14} bytecodes\n  {:>14} sends\n  {:>14} primitives\n  {:>14} collections\n", done.counts.bytecodes,
+             done.counts.sends, done.counts.primitives, done.counts.collections);
+  if (situ::place_count() > 1) fmt::print("  {:>14} batons\n", done.counts.batons);
+  fmt::print("  {:>14.3f} ms\n", done.took_ms);
 }
 
 nlohmann::ordered_json to_json(const request& of, const evaluation& done) {
@@ -65,22 +75,32 @@ nlohmann::ordered_json to_json(const request& of, const evaluation& done) {
   made["sends"] = done.counts.sends;
   made["primitives"] = done.counts.primitives;
   made["collections"] = done.counts.collections;
+  made["batons"] = done.counts.batons;
   made["ms"] = done.took_ms;
   return made;
 }
 
-// Runs the requests in order. Returns the exit status.
-int run(const options& o, const std::vector<request>& requests) {
+// Runs the requests in order on the image, which is left empty; at another place than the main one, helps it. Returns
+// the exit status.
+int run(const options& o, const std::vector<request>& requests, image& of) {
   interpreter_options settings;
-  settings.most_bytes = o.memory_mib << 20;
+  settings.most_bytes = (o.memory_mib << 20) / situ::place_count();
   settings.image_path = std::filesystem::absolute(o.image).string();
   settings.vm_path = std::filesystem::current_path().string() + "/";
   settings.attributes = o.arguments;
   settings.counts = o.count;
-  virtual_machine vm{read_image_file(o.image), settings};
+  if (situ::here().index() != 0) {
+    help_main_place(settings, {}, o.how);
+    return 0;
+  }
+  virtual_machine vm{std::move(of), settings, {}, o.how};
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   int status = 0;
-  for (const request& each : requests) {
+  const situ::model::region all_of_them{"evaluations"};
+  std::vector<request> repeated;
+  for (const request& each : requests) repeated.insert(repeated.end(), o.repeat, each);
+  for (const request& each : repeated) {
+    if (&each == &repeated.back()) vm.set_region("last");
     const evaluation done = each.is_message ? vm.send(each.text) : vm.evaluate(each.text);
     if (o.json)
       all.push_back(to_json(each, done));
@@ -93,6 +113,16 @@ int run(const options& o, const std::vector<request>& requests) {
   if (o.json) fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   if (status == 0 && !o.snapshot.empty()) vm.snapshot(o.snapshot);
   return status;
+}
+
+// For a place that situ::launch has started.
+int run_or_say_why(const options& o, const std::vector<request>& requests, image& of) {
+  try {
+    return run(o, requests, of);
+  } catch (const situ::error& failed) {
+    fmt::print(stderr, "squeak: {}\n", failed.message());
+    return 1;
+  }
 }
 
 int main_of(int argc, char** argv) {
@@ -120,6 +150,25 @@ int main_of(int argc, char** argv) {
   app.add_option("--memory", o.memory_mib, "MiB that the objects may take; 1024 unless given")
       ->type_name("MIB")
       ->check(CLI::Range(16, 65536));
+  app.add_option("--repeat", o.repeat, "evaluates each text, and sends each message, so many times")
+      ->type_name("TIMES")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--places", o.places,
+                 "runs the image at so many places: the interpreter goes where the receiver of a message lives")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--read-mostly", o.how.replicated,
+                 "what each place has a replica of, until it is stored into: none, methods, or all but contexts. On "
+                 "one coherent host, an object is its own replica")
+      ->type_name("none|methods|all")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, read_mostly>{
+              {"none", read_mostly::none}, {"methods", read_mostly::methods}, {"all", read_mostly::all}},
+          CLI::ignore_case));
+  app.add_flag("--one-heap", o.how.one_heap, "the interpreter stays where it is for receivers that are read-mostly");
+  app.add_option("--clock-call", o.how.clock_call,
+                 "rounds of a loop whenever the interpreter goes to another place, for a clock that the system reads")
+      ->type_name("ROUNDS");
   app.add_flag("--count", o.count, "prints how many bytecodes, sends and primitives it took");
   app.add_flag("--json", o.json, "prints answers and counts as JSON");
   CLI11_PARSE(app, argc, argv);
@@ -128,8 +177,16 @@ int main_of(int argc, char** argv) {
     return 2;
   }
   try {
+    if (o.places > 1) {
+      image of = read_image_file(o.image);  // an error is told once
+      const situ::launch_result all = situ::launch(o.places, [&] { return run_or_say_why(o, requests, of); });
+      if (all.first_lost) fmt::print(stderr, "squeak: {}\n", all.message());
+      return all.exit_code();
+    }
     situ::runtime rt{argc, argv};
-    return run(o, requests);
+    image of;
+    if (situ::here().index() == 0) of = read_image_file(o.image);
+    return run(o, requests, of);
   } catch (const situ::error& failed) {
     fmt::print(stderr, "squeak: {}\n", failed.message());
     return 1;

@@ -1,6 +1,7 @@
 // Primitive 117: functions by name, as the first literal of the method has it: (module, function, ...).
 #pragma once
 
+#include "object_memory.h"
 #include "open_files.h"
 
 #include <string_view>
@@ -13,6 +14,8 @@ class named_primitives {
  public:
   // Calls the function of the method that vm.primitive_method() is; returns false if there is none.
   bool call(interpreter& vm, int arguments);
+  // Returns whether the function of a method uses what the place has: its files.
+  [[nodiscard]] static bool uses_place(const object_memory& memory, oop method);
   [[nodiscard]] open_files& files() { return files_; }
 
  private:

@@ -1,5 +1,7 @@
 #include "object_memory.h"
 
+#include <situ/base/detail/assert.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -28,15 +30,22 @@ situ::heap_layout layout(const char* name, situ::heap_layout::kind references) {
 
 image_layouts::image_layouts(situ::object_heap& heap) {
   using kind = situ::heap_layout::kind;
-  pointers = heap.add_layout(layout("Squeak pointers", kind::all));
   situ::heap_layout of_context = layout("Squeak context", kind::first);
   of_context.count = words_of_context;
   of_context.never_read_mostly = true;
-  context = heap.add_layout(of_context);
   situ::heap_layout of_method = layout("Squeak method", kind::first);
   of_method.count = words_of_method;
-  method = heap.add_layout(of_method);
-  data = heap.add_layout(layout("Squeak data", kind::none));
+  const auto add_all = [&] {
+    pointers = heap.add_layout(layout("Squeak pointers", kind::all));
+    context = heap.add_layout(of_context);
+    method = heap.add_layout(of_method);
+    data = heap.add_layout(layout("Squeak data", kind::none));
+  };
+  add_all();
+  const image_layouts usual = *this;
+  add_all();
+  SITU_ASSERT(1, pointers == usual.pointers + without_baton, "layouts have other numbers than in turn");
+  *this = usual;
 }
 
 bool object_memory::store_behind_barrier(oop o, std::uint32_t index, oop value) {
@@ -45,12 +54,21 @@ bool object_memory::store_behind_barrier(oop o, std::uint32_t index, oop value) 
     situ::detail::object_of_entry(entry)->body()[index] = value;
     return false;
   }
-  object* const to = is_integer(value) ? section_->object_to_change(o) : section_->object_for_reference(o, value);
-  to->body()[index] = value;
+  with_others([&] {
+    object* const to = is_integer(value) ? section_->object_to_change(o) : section_->object_for_reference(o, value);
+    to->body()[index] = value;
+  });
   // The value may have led to the active context, which then is shared, and is stored into without a barrier.
   remember_active();
   addresses_changed_ = true;
   return true;
+}
+
+object* object_memory::change_behind_barrier(oop o) {
+  addresses_changed_ = true;
+  object* found = nullptr;
+  with_others([&] { found = section_->object_to_change(o); });
+  return found;
 }
 
 oop object_memory::make_bytes(oop of_class, std::string_view bytes) {

@@ -43,6 +43,9 @@ struct image_layouts {
   std::uint8_t context;
   std::uint8_t method;
   std::uint8_t data;
+  // The layout of an object that is to get no baton is so many more than these.
+  static constexpr std::uint8_t without_baton = 4;
+  [[nodiscard]] bool gets_baton(const object& o) const { return o.layout <= data; }
 };
 
 // Objects that the interpreter knows.
@@ -56,12 +59,20 @@ struct known_objects {
 
 class object_memory {
  public:
-  object_memory(situ::object_heap& heap, situ::heap_thread& thread, const image_layouts& layouts)
-      : thread_{thread}, state_{thread.state()}, layouts_{layouts}, heap_{heap} {}
+  // makes: what the thread was made with.
+  object_memory(situ::object_heap& heap, situ::heap_thread& thread, const image_layouts& layouts,
+                situ::heap_objects makes = situ::heap_objects::own)
+      : thread_{thread},
+        state_{thread.state()},
+        layouts_{layouts},
+        heap_{heap},
+        makes_shared_{makes == situ::heap_objects::shared},
+        reference_barrier_{makes_shared_ ? changing : changing | situ::detail::entry_is_shared} {}
   object_memory(const object_memory&) = delete;
   object_memory& operator=(const object_memory&) = delete;
 
   // --- reading
+  [[nodiscard]] std::uint64_t entry(oop o) const { return state_.entry(o); }
   [[nodiscard]] object* at(oop o) const { return situ::detail::object_of_entry(state_.entry(o)); }
   [[nodiscard]] oop class_of(oop o) const { return is_integer(o) ? known_.class_small_integer : at(o)->type; }
   [[nodiscard]] oop field(oop o, std::uint32_t index) const { return at(o)->body()[index]; }
@@ -78,7 +89,7 @@ class object_memory {
   // Stores a word into any object. Returns true if addresses may be others afterwards: then addresses_changed(), too.
   bool store(oop o, std::uint32_t index, oop value) {
     const std::uint64_t entry = state_.entry(o);
-    if ((entry & (is_integer(value) ? changing : changing | situ::detail::entry_is_shared)) != 0) [[unlikely]]
+    if ((entry & (is_integer(value) ? changing : reference_barrier_)) != 0) [[unlikely]]
       return store_behind_barrier(o, index, value);
     situ::detail::object_of_entry(entry)->body()[index] = value;
     return false;
@@ -86,14 +97,16 @@ class object_memory {
   // Returns an object, to store into words of it that are no references. Other addresses may be others afterwards.
   [[nodiscard]] object* at_to_change(oop o) {
     if ((state_.entry(o) & changing) != 0) [[unlikely]]
-      addresses_changed_ = true;
+      return change_behind_barrier(o);
     return section_->object_to_change(o);
   }
   // Returns whether addresses may have changed since know_addresses() was called: a barrier may wait for a move.
   [[nodiscard]] bool addresses_changed() const { return addresses_changed_; }
   void know_addresses() { addresses_changed_ = false; }
   // Says that stores without a barrier into this context may follow.
-  void remember(oop context) { thread_.remember(situ::ref<>{context}); }
+  void remember(oop context) {
+    if (!makes_shared_) thread_.remember(situ::ref<>{context});
+  }
   // Returns a context that becomes active: stores without a barrier may follow.
   [[nodiscard]] object* at_to_activate(oop context) {
     const std::uint64_t entry = state_.entry(context);
@@ -121,6 +134,9 @@ class object_memory {
   [[nodiscard]] oop make_array(std::uint32_t size) {
     return allocate(known_.class_array, size, format::indexed, known_.nil)->self;
   }
+  // The state from which next_hash() goes on.
+  [[nodiscard]] std::uint32_t hash_state() const { return hash_state_; }
+  void set_hash_state(std::uint32_t state) { hash_state_ = state; }
   // Returns a new hash of 12 bits.
   [[nodiscard]] std::uint32_t next_hash() {
     hash_state_ = hash_state_ * 1103515245 + 12345;
@@ -149,13 +165,17 @@ class object_memory {
   void leave() { section_.reset(); }
   void poll() { section_->poll(); }
   [[nodiscard]] bool is_due() const { return state_.is_due(); }
-  // Calls f() outside the section. Addresses are others afterwards.
+  // Calls f() outside the section, while other places answer. Addresses are others afterwards.
   template <class F>
   void outside(F f) {
     leave();
-    f();
+    with_others(f);
     enter();
   }
+  // Calls of the heap that ask other places are made by this function, if there is one.
+  std::function<void(const std::function<void()>& call)> ask_others;
+  [[nodiscard]] const image_layouts& layouts() const { return layouts_; }
+  [[nodiscard]] bool makes_shared() const { return makes_shared_; }
   [[nodiscard]] situ::heap_thread& thread() { return thread_; }
   [[nodiscard]] situ::object_heap& heap() { return heap_; }
   // Bytes made since take_made_bytes() was called last.
@@ -184,11 +204,21 @@ class object_memory {
   }
   static constexpr std::uint64_t changing = situ::detail::entry_is_moving | situ::detail::entry_is_read_mostly;
   bool store_behind_barrier(oop o, std::uint32_t index, oop value);
+  [[nodiscard]] object* change_behind_barrier(oop o);
+  template <class F>
+  void with_others(F f) {
+    if (ask_others)
+      ask_others(f);
+    else
+      f();
+  }
 
   situ::heap_thread& thread_;
   situ::detail::thread_state& state_;
   image_layouts layouts_;
   situ::object_heap& heap_;
+  bool makes_shared_;
+  std::uint64_t reference_barrier_;  // bits of an entry with which a store of a reference takes the long way
   std::optional<situ::heap_section> section_;
   known_objects known_;
   std::array<oop, 2> active_{};

@@ -6,12 +6,17 @@
 #include "message_text.h"
 
 #include <situ/base/error.h>
+#include <situ/model/region.h>
+#include <situ/runtime/at.h>
+#include <situ/runtime/collective.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 
 namespace squeak {
 namespace {
@@ -25,37 +30,123 @@ std::string as_text(const object_memory& memory, oop o) {
 
 }  // namespace
 
-virtual_machine::virtual_machine(image of, interpreter_options options, const situ::heap_options& heap)
-    : heap_{heap}, thread_{heap_}, layouts_{heap_}, memory_{heap_, thread_, layouts_} {
+virtual_machine::virtual_machine(image of, interpreter_options options, const situ::heap_options& heap,
+                                 const place_options& how)
+    : machine_{heap, how}, memory_{machine_.memory} {
   like_.window = of.window;
   like_.flags = of.flags;
   like_.last_hash = of.last_hash;
   memory_.enter();
-  load_image(of, memory_);
+  load(of, how);
   of = {};
-  interpreter_.emplace(memory_, std::move(options));
+  machine_.vm.emplace(memory_, std::move(options), machine_.own_baton ? &*machine_.own_baton : nullptr);
   print_string_ = find_symbol(memory_, "printString");
-  roots_number_ = thread_.add_roots([this](const auto& visit) {
+  roots_number_ = machine_.thread.add_roots([this](const auto& visit) {
     if (print_string_ != 0) visit(print_string_);
   });
-  interpreter_->write_snapshot = [this](const std::string& path) {
+  vm().write_snapshot = [this](const std::string& path) {
     write_image_file(take_image(memory_, like_), path);
     return true;
   };
   guard_windows();
+  if (!machine_.own_baton) return;
+  std::vector<oop> known{memory_.known().specials};
+  for (const oop each : vm().guarded_methods()) known.push_back(each);
+  memory_.leave();
+  (void)situ::broadcast(known);
+  memory_.enter();
 }
 
 virtual_machine::~virtual_machine() {
-  thread_.remove_roots(roots_number_);
-  interpreter_.reset();
+  if (machine_.own_baton) {
+    try {
+      machine_.own_baton->end();
+    } catch (const situ::error&) {  // a place is lost: the job ends
+    }
+  }
+  machine_.thread.remove_roots(roots_number_);
+  machine_.vm.reset();
   memory_.leave();
+}
+
+// Deals the objects to the places in turn.
+std::vector<oop> virtual_machine::make_at_all_places(const std::vector<object_shape>& shapes) {
+  const std::size_t places = machine_.all.size();
+  std::vector<oop> made(shapes.size());
+  memory_.leave();
+  for (std::size_t p = 0; p < places; ++p) {
+    std::vector<std::uint64_t> wanted;  // words, tag, whether it is a context
+    for (std::size_t i = p; i < shapes.size(); i += places)
+      wanted.push_back(std::uint64_t{shapes[i].words} << 32 | std::uint64_t{shapes[i].tag} << 1 |
+                       (shapes[i].is_context ? 1U : 0U));
+    const std::vector<oop> there = situ::at(
+        situ::place{static_cast<std::uint32_t>(p)},
+        [](std::uint64_t machine, const std::vector<std::uint64_t>& all) {
+          object_memory& memory = reinterpret_cast<place_machine*>(machine)->memory;
+          std::vector<object_shape> to_make;
+          for (const std::uint64_t each : all)
+            to_make.push_back(
+                {static_cast<std::uint32_t>(each >> 32), static_cast<std::uint16_t>(each >> 1), (each & 1) != 0});
+          memory.enter();
+          std::vector<oop> objects = make_objects(memory, to_make);
+          memory.leave();
+          return objects;
+        },
+        machine_.all[p], wanted);
+    for (std::size_t i = 0; i < there.size(); ++i) made[p + i * places] = there[i];
+  }
+  memory_.enter();
+  return made;
+}
+
+void virtual_machine::load(const image& of, const place_options& how) {
+  const std::vector<oop> all = load_image(of, memory_, [&](const std::vector<object_shape>& shapes) {
+    return machine_.own_baton ? make_at_all_places(shapes) : make_objects(memory_, shapes);
+  });
+  if (!machine_.own_baton) return;
+  // Evaluations begin and end in the active process's context, which therefore lies at the main place.
+  const oop scheduler = memory_.field(memory_.special(special::scheduler), 1);
+  const oop context = memory_.field(memory_.field(scheduler, 1), 1);
+  memory_.outside([&] { machine_.thread.move(situ::ref<>{context}, situ::place{0}); });
+  if (how.replicated != read_mostly::none) make_read_mostly(all, how.replicated);
+}
+
+void virtual_machine::make_read_mostly(const std::vector<oop>& objects, read_mostly which) {
+  std::vector<situ::ref<>> chosen;
+  for (const oop each : objects) {
+    const object& o = *memory_.at(each);
+    if (which == read_mostly::methods ? is_method(format_of(o)) : !memory_.is_context(o)) chosen.emplace_back(each);
+  }
+  memory_.leave();
+  (void)machine_.thread.make_read_mostly(chosen);
+  memory_.enter();
+}
+
+run_counts virtual_machine::take_counts() {
+  run_counts sum;
+  const auto take = [](std::uint64_t machine) {
+    interpreter& of = *reinterpret_cast<place_machine*>(machine)->vm;
+    const run_counts its = of.counts();
+    of.reset_counts();
+    return std::vector<std::uint64_t>{its.bytecodes, its.sends, its.primitives, its.collections, its.batons};
+  };
+  const auto add = [&](const std::vector<std::uint64_t>& its) {
+    sum.bytecodes += its[0], sum.sends += its[1], sum.primitives += its[2], sum.collections += its[3];
+    sum.batons += its[4];
+  };
+  add(take(reinterpret_cast<std::uint64_t>(&machine_)));
+  if (!machine_.own_baton) return sum;
+  memory_.outside([&] {
+    for (std::uint32_t p = 1; p < machine_.all.size(); ++p) add(situ::at(situ::place{p}, take, machine_.all[p]));
+  });
+  return sum;
 }
 
 void virtual_machine::guard(std::string_view of_class, std::string_view selector, interpreter::reason_of reason) {
   const oop owner = find_global(memory_, of_class), symbol = find_symbol(memory_, selector);
   if (owner == 0 || symbol == 0 || is_integer(owner)) return;  // an image without it opens no such window
   if (const oop method = look_up(memory_, memory_.class_of(owner), symbol); method != 0)
-    interpreter_->fail_on_entry(method, std::move(reason));
+    vm().fail_on_entry(method, std::move(reason));
 }
 
 void virtual_machine::guard_windows() {
@@ -74,18 +165,22 @@ void virtual_machine::guard_windows() {
 
 evaluation virtual_machine::run(oop receiver, oop selector, const std::vector<oop>& arguments) {
   evaluation made;
-  interpreter_->reset_counts();
+  (void)take_counts();
   const auto begin = std::chrono::steady_clock::now();
-  made.end = interpreter_->send(receiver, selector, arguments);
-  made.took_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  made.counts = interpreter_->counts();
-  if (made.end == run_end::answered && print_string_ != 0) {
-    made.end = interpreter_->send(interpreter_->answer(), print_string_, {});
-    if (made.end == run_end::answered) made.text = as_text(memory_, interpreter_->answer());
-  } else if (made.end == run_end::answered) {
-    made.text = describe(memory_, interpreter_->answer());
+  {
+    std::optional<situ::model::region> measured;
+    if (region_ != nullptr) measured.emplace(region_);
+    made.end = vm().send(receiver, selector, arguments);
   }
-  if (made.end == run_end::failed) made.failure = interpreter_->failure();
+  made.took_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  made.counts = take_counts();
+  if (made.end == run_end::answered && print_string_ != 0) {
+    made.end = vm().send(vm().answer(), print_string_, {});
+    if (made.end == run_end::answered) made.text = as_text(memory_, vm().answer());
+  } else if (made.end == run_end::answered) {
+    made.text = describe(memory_, vm().answer());
+  }
+  if (made.end == run_end::failed) made.failure = vm().failure();
   return made;
 }
 
@@ -129,7 +224,7 @@ evaluation virtual_machine::send(std::string_view text) {
 }
 
 void virtual_machine::snapshot(const std::string& path) {
-  interpreter_->store_active_process();
+  vm().store_active_process();
   write_image_file(take_image(memory_, like_), path);
 }
 

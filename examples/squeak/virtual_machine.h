@@ -2,18 +2,23 @@
 //
 //   squeak::virtual_machine vm{squeak::read_image_file("Scratch.image"), {}};
 //   vm.evaluate("3 + 4").text;   // "7"
+//
+// With several places, the main one (0) makes it, and each other one calls help_main_place() at the same time. Their
+// heaps get the image's objects in turn.
 #pragma once
 
 #include "image.h"
 #include "interpreter.h"
+#include "place_machine.h"
 
 #include <situ/heap/object_heap.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace squeak {
+
+struct object_shape;
 
 // The result of an evaluation.
 struct evaluation {
@@ -26,8 +31,9 @@ struct evaluation {
 
 class virtual_machine {
  public:
-  // Throws out_of_memory. cost: some 20 ms for an image of 5 MB.
-  virtual_machine(image of, interpreter_options options, const situ::heap_options& heap = {});
+  // Throws out_of_memory, and place_lost_error. cost: some 20 ms for an image of 5 MB.
+  virtual_machine(image of, interpreter_options options, const situ::heap_options& heap = {},
+                  const place_options& how = {});
   ~virtual_machine();
   virtual_machine(const virtual_machine&) = delete;
   virtual_machine& operator=(const virtual_machine&) = delete;
@@ -42,8 +48,11 @@ class virtual_machine {
   // Throws bad_file.
   void snapshot(const std::string& path);
 
-  [[nodiscard]] interpreter& vm() { return *interpreter_; }
+  [[nodiscard]] interpreter& vm() { return *machine_.vm; }
   [[nodiscard]] object_memory& memory() { return memory_; }
+  // Each evaluation is a region of this name on a modelled machine; null: it is none. pre: the text lives as long as
+  // the program.
+  void set_region(const char* name) { region_ = name; }
 
  private:
   [[nodiscard]] evaluation run(oop receiver, oop selector, const std::vector<oop>& arguments);
@@ -51,12 +60,16 @@ class virtual_machine {
   void guard_windows();
   [[nodiscard]] oop value_of(const struct message_part& part);
 
+  void load(const image& of, const place_options& how);
+  [[nodiscard]] std::vector<oop> make_at_all_places(const std::vector<object_shape>& shapes);
+  void make_read_mostly(const std::vector<oop>& objects, read_mostly which);
+  // Takes the counts of all places' interpreters, whose own begin anew.
+  [[nodiscard]] run_counts take_counts();
+
   image like_;  // without its objects: window and flags
-  situ::object_heap heap_;
-  situ::heap_thread thread_;
-  image_layouts layouts_;
-  object_memory memory_;
-  std::optional<interpreter> interpreter_;
+  place_machine machine_;
+  object_memory& memory_;
+  const char* region_ = nullptr;
   oop print_string_ = 0;
   std::size_t roots_number_ = 0;
 };

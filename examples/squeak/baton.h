@@ -1,0 +1,111 @@
+// The baton: of the interpreters of a job, one a place, only the one that has the baton runs. It passes the baton to the
+// place where the next receiver lives, with what the other one needs to go on.
+//
+//   if (baton.home_of(receiver) != baton.here()) baton.pass(home, message);     // this place: waits then
+//   baton_message next = baton.receive();                                       // there
+//
+// On a modelled machine with raw channels a message goes by them: ten words past all memories. A place that waits for one
+// answers nobody; so whoever needs the others for a moment (a move, a collection) calls with_others(). Elsewhere the
+// message is a line of the other place's segment, and a place that waits for it answers meanwhile.
+#pragma once
+
+#include "object_memory.h"
+
+#include <situ/fabric/signal.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace squeak {
+
+// What the place that gets the baton does first.
+enum class baton_step : std::uint8_t {
+  activate,   // `subject` is a method, for the receiver and the arguments above the caller's stack
+  value,      // likewise a block
+  answer,     // `subject` is what `context` gets
+  go_on,      // with `context`
+  primitive,  // of number `header` and the method `subject`: for the main place
+  failed,     // for the main place: `subject` is a String that says why, or 0 if there was no room for one
+  attend,     // answer messages until attention number `attentions` is over; the baton stays where it is
+  end,        // the job is done
+};
+
+struct baton_message {
+  baton_step step = baton_step::end;
+  std::uint8_t arguments = 0;
+  std::uint16_t depth = 0;  // of the stack of `context`, without receiver and arguments
+  oop context = 0;          // active until now, or (answer, go_on) from now on
+  oop subject = 0;
+  std::uint32_t header = 0;  // of the method
+  // What each interpreter goes on with: members of interpreter and object_memory.
+  std::uint32_t reclaimable = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t wake_up_at = 0;
+  std::uint32_t hash_state = 0;
+  std::uint32_t low_space = 0;   // twice the KiB, and 1 if space was low already
+  std::uint32_t attentions = 0;  // of the baton, so far
+};
+static_assert(sizeof(baton_message) == 40);
+
+class baton {
+ public:
+  // Collective. one_heap: a read-mostly receiver is as good at each place, so the baton stays. clock_call: rounds of a
+  // loop that each pass takes, for a clock that the system reads.
+  baton(bool one_heap, std::uint32_t clock_call);
+  ~baton();
+  baton(const baton&) = delete;
+  baton& operator=(const baton&) = delete;
+
+  [[nodiscard]] std::uint32_t here() const { return here_; }
+  [[nodiscard]] bool is_main() const { return here_ == 0; }
+  [[nodiscard]] bool has_one_heap() const { return one_heap_; }
+  [[nodiscard]] std::uint32_t home_of(const void* object) const {
+    return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(object) - base_) >> slice_shift_);
+  }
+  // Times that this place has passed the baton.
+  [[nodiscard]] std::uint64_t passes() const { return passes_; }
+  void reset_passes() { passes_ = 0; }
+
+  void pass(std::uint32_t to, baton_message message);
+  // Waits for the baton. Not in a section of the heap. Throws place_lost_error.
+  [[nodiscard]] baton_message receive();
+  // Calls f while all other places answer messages. pre: this place has the baton.
+  template <class F>
+  void with_others(F f) {
+    const attention all{*this};
+    f();
+  }
+  // Tells all other places that the job is done. pre: as above.
+  void end();
+
+ private:
+  struct attention {
+    explicit attention(baton& of) : of_{of} { of_.ask_for_attention(); }
+    ~attention() { of_.end_attention(); }
+    baton& of_;
+  };
+  struct box {
+    situ::ptr<baton_message> message;
+    situ::ptr<situ::signal> arrived;    // messages so far
+    situ::ptr<situ::signal> attention;  // the number of the last attention that is over
+  };
+  void ask_for_attention();
+  void end_attention();
+  void send(std::uint32_t to, const baton_message& message);
+  void attend(std::uint32_t number) const;
+  [[gnu::noinline]] void call_clock() const;
+
+  bool one_heap_;
+  bool has_raw_channels_ = false;
+  std::uint32_t clock_call_;
+  std::uint32_t here_;
+  std::uintptr_t base_;
+  std::uint32_t slice_shift_;
+  std::vector<box> boxes_;  // of each place
+  std::uint64_t seen_ = 0;  // messages
+  std::uint32_t attentions_ = 0;
+  std::uint64_t passes_ = 0;
+};
+
+}  // namespace squeak
