@@ -128,6 +128,13 @@ class interpreter {
   // Exchanges the objects of each two references; their hashes stay.
   void exchange(const std::vector<oop>& from, const std::vector<oop>& to);
   void collect();
+  // Calls f() outside the heap's section: objects may move.
+  template <class F>
+  void outside(const F& f) {
+    store_frame();
+    memory_.outside(f);
+    load_frame(context_);
+  }
   void quit() {
     wants_quit_ = true;
     request_service();
@@ -154,6 +161,8 @@ class interpreter {
   void set_wake_up(oop semaphore, std::uint32_t milliseconds);
   [[nodiscard]] static std::uint32_t milliseconds();
 
+  // Makes all objects of all places read-mostly, but contexts; returns how many. Outside the heap's section.
+  std::function<std::uint64_t()> make_all_read_mostly;
   // Writes the snapshot that the image asks for; returns whether that succeeded.
   std::function<bool(const std::string& path)> write_snapshot;
 

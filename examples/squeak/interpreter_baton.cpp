@@ -33,6 +33,7 @@ bool is_of_main_place(std::uint32_t primitive) {
     case 142:
     case 149:
     case 230:
+    case 605:
     case guarded_entry: return true;
     default: return false;
   }

@@ -46,6 +46,10 @@ struct image_layouts {
   // The layout of an object that is to get no baton is so many more than these.
   static constexpr std::uint8_t without_baton = 4;
   [[nodiscard]] bool gets_baton(const object& o) const { return o.layout <= data; }
+  void set_gets_baton(object& o, bool gets) const {
+    if (gets_baton(o) != gets)
+      o.layout = static_cast<std::uint8_t>(gets ? o.layout - without_baton : o.layout + without_baton);
+  }
 };
 
 // Objects that the interpreter knows.

@@ -47,6 +47,7 @@ group group_of(std::uint32_t number) {
     case 235:
     case 243:
     case 246: return text_primitive;
+    case 600 ... 607: return place_primitive;
     default: return nullptr;
   }
 }

@@ -17,6 +17,7 @@ bool element_primitive(interpreter& vm, std::uint32_t number, int arguments);  /
 bool object_primitive(interpreter& vm, std::uint32_t number, int arguments);   // 68 to 79, 110, 111, 148 and others
 bool process_primitive(interpreter& vm, std::uint32_t number, int arguments);  // 85 to 88, 124, 125, 136
 bool system_primitive(interpreter& vm, std::uint32_t number, int arguments);   // 97, 113, 121, 130, 135 and others
+bool place_primitive(interpreter& vm, std::uint32_t number, int arguments);    // 600 to 607
 bool text_primitive(interpreter& vm, std::uint32_t number, int arguments);     // 235, 243, 246
 
 // The elements of an object by index, behind `fixed` named fields.

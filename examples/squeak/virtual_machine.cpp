@@ -48,6 +48,17 @@ virtual_machine::virtual_machine(image of, interpreter_options options, const si
     write_image_file(take_image(memory_, like_), path);
     return true;
   };
+  vm().make_all_read_mostly = [this] {
+    std::uint64_t made = machine_.thread.make_all_read_mostly();
+    for (std::uint32_t p = 1; p < machine_.all.size(); ++p)
+      made += situ::at(
+          situ::place{p},
+          [](std::uint64_t machine) {
+            return reinterpret_cast<place_machine*>(machine)->thread.make_all_read_mostly();
+          },
+          machine_.all[p]);
+    return made;
+  };
   guard_windows();
   if (!machine_.own_baton) return;
   std::vector<oop> known{memory_.known().specials};
