@@ -1,5 +1,8 @@
 #include "primitives.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace squeak {
 namespace {
 
@@ -44,7 +47,32 @@ bool compare(std::uint32_t number, std::int64_t a, std::int64_t b) {
   }
 }
 
+// Returns the value of a SmallInteger or of a large integer of at most 53 bits; nothing for others. SqueakJS has the same limit, so
+// both count the same bytecodes.
+std::optional<std::int64_t> value_of(const object_memory& memory, oop o) {
+  constexpr std::uint64_t most = (std::uint64_t{1} << 53) - 1;
+  if (is_integer(o)) return integer_of(o);
+  const bool is_negative = memory.has_class(o, memory.known().class_large_negative);
+  if (!is_negative && !memory.has_class(o, memory.known().class_large_positive)) return std::nullopt;
+  const object& large = *memory.at(o);
+  std::uint64_t magnitude = 0;
+  if (!memory.has_bytes(o) || byte_size(large) > 7) return std::nullopt;
+  std::memcpy(&magnitude, bytes_of(large), byte_size(large));
+  if (magnitude > most) return std::nullopt;
+  return is_negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+}
+
 }  // namespace
+
+bool large_comparison(interpreter& vm, std::uint32_t number, int arguments) {
+  if (arguments != 1) return false;
+  const known_objects& known = vm.memory().known();
+  const std::optional<std::int64_t> a = value_of(vm.memory(), vm.stack(1)), b = value_of(vm.memory(), vm.stack(0));
+  if (!a || !b) return false;
+  constexpr std::uint32_t to_small = 20;  // 23 is what 3 is for SmallIntegers
+  vm.answer_with(1, compare(number - to_small, *a, *b) ? known.true_object : known.false_object);
+  return true;
+}
 
 bool integer_primitive(interpreter& vm, std::uint32_t number, int arguments) {
   if (arguments != 1) return false;

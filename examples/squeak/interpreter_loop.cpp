@@ -3,6 +3,7 @@
 // Numbers of bytecodes are those of the format. A comparison looks at the bytecode behind it itself, since a jump is
 // there most of the time. Each bytecode that is run counts once.
 #include "interpreter.h"
+#include "primitives.h"
 
 #include <fmt/format.h>
 
@@ -270,10 +271,17 @@ compared:
   if constexpr (Counts) --counts_.bytecodes;
   goto next;
 
-special_send: {
-  const std::uint32_t* const selectors = memory_.at(memory_.special(special::special_selectors))->body();
-  selector = selectors[2 * (code - 176)], arguments = integer_of(selectors[2 * (code - 176) + 1]);
-}
+special_send:
+  if (code <= 184) {
+    SQUEAK_STORE_REGISTERS();
+    const bool is_done = number_send(*this, code);
+    SQUEAK_LOAD_REGISTERS();
+    if (is_done) goto next;
+  }
+  {
+    const std::uint32_t* const selectors = memory_.at(memory_.special(special::special_selectors))->body();
+    selector = selectors[2 * (code - 176)], arguments = integer_of(selectors[2 * (code - 176) + 1]);
+  }
 send:
   start_class = memory_.class_of(sp[-arguments]);
   goto send_to_class;

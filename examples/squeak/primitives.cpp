@@ -10,6 +10,7 @@ using group = bool (*)(interpreter&, std::uint32_t, int);
 // Returns the group of a number; nullptr: it always fails.
 group group_of(std::uint32_t number) {
   if (number >= 1 && number <= 18) return integer_primitive;
+  if (number >= 23 && number <= 28) return large_comparison;
   if (number >= 40 && number <= 59) return float_primitive;
   switch (number) {
     case 60 ... 64:

@@ -12,6 +12,7 @@
 namespace squeak {
 
 bool integer_primitive(interpreter& vm, std::uint32_t number, int arguments);  // 1 to 18
+bool large_comparison(interpreter& vm, std::uint32_t number, int arguments);   // 23 to 28, of LargePositiveInteger
 bool float_primitive(interpreter& vm, std::uint32_t number, int arguments);    // 40 to 59
 bool element_primitive(interpreter& vm, std::uint32_t number, int arguments);  // 60 to 64, 73, 74, 105, 132
 bool object_primitive(interpreter& vm, std::uint32_t number, int arguments);   // 68 to 79, 110, 111, 148 and others
@@ -19,6 +20,9 @@ bool process_primitive(interpreter& vm, std::uint32_t number, int arguments);  /
 bool system_primitive(interpreter& vm, std::uint32_t number, int arguments);   // 97, 113, 121, 130, 135 and others
 bool place_primitive(interpreter& vm, std::uint32_t number, int arguments);    // 600 to 607
 bool text_primitive(interpreter& vm, std::uint32_t number, int arguments);     // 235, 243, 246
+
+// What the bytecodes from 176 to 184 (+ - < > <= >= = ~= *) do without a send, if not both are SmallIntegers.
+bool number_send(interpreter& vm, std::uint32_t code);
 
 // The elements of an object by index, behind `fixed` named fields.
 struct elements {

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <optional>
 
 namespace {
@@ -217,6 +218,87 @@ TEST_F(squeak_interpreter, primitives_of_integers) {
   EXPECT_EQ(answer("1073741823 + 1"), "nil");
   EXPECT_EQ(answer("-3 bitShift: 2"), "nil");
   EXPECT_EQ(answer("3 // 0"), "nil");
+}
+
+// Floats and integers of 32 bits are calculated without a send; the image calculates the rest.
+TEST_F(squeak_interpreter, bytecodes_calculate_with_floats_and_integers_of_32_bits) {
+  const auto literal = [&](double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    return image_builder::refer(
+        builder.add(builder.known("Float"), format::words,
+                    {static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)}));
+  };
+  const auto large = [&](const char* of_class, std::string bytes) {
+    return image_builder::refer(builder.add_bytes(builder.known(of_class), bytes));
+  };
+  struct entry {
+    std::uint8_t bytecode;
+    std::uint32_t a, b;
+    const char* answer;
+  };
+  const std::uint32_t most = word_of((1 << 30) - 1);
+  const std::uint32_t two_to_31 = large("LargePositiveInteger", std::string{"\0\0\0\x80", 4});
+  const std::uint32_t minus = large("LargeNegativeInteger", std::string{"\0\0\0\x80", 4});
+  const std::uint32_t two_to_32 = large("LargePositiveInteger", std::string{"\0\0\0\0\1", 5});
+  const std::vector<entry> all{{176, literal(1.5), literal(2.25), "3.75"},
+                               {177, literal(1.5), word_of(1), "0.5"},
+                               {184, word_of(3), literal(0.5), "1.5"},
+                               {178, literal(1.5), word_of(2), "true"},
+                               {183, literal(2), word_of(2), "false"},
+                               {182, two_to_31, two_to_31, "true"},
+                               {179, minus, most, "false"},
+                               {181, two_to_31, most, "true"},
+                               {180, minus, two_to_31, "true"},
+                               {177, two_to_31, two_to_31, "0"},
+                               {176, minus, two_to_31, "0"},
+                               {177, two_to_31, most, "a LargePositiveInteger"},
+                               {176, most, word_of(1), "a LargePositiveInteger"}};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    add("try" + std::to_string(i), {{32, 33, all[i].bytecode, return_top}, {all[i].a, all[i].b}});
+  add("sum", {{32, 33, 176, return_top}, {two_to_31, two_to_31}});
+  add("beyond", {{32, 33, 182, return_top}, {two_to_32, two_to_32}});
+  start();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(answer("0 try" + std::to_string(i)), all[i].answer) << i;
+    EXPECT_EQ(last.counts.bytecodes, 4U) << i;
+  }
+  EXPECT_THAT(answer("0 sum"), HasSubstr("nobody understands"));
+  EXPECT_THAT(answer("0 beyond"), HasSubstr("nobody understands"));
+}
+
+// They compare at most 53 bits; the image compares longer integers.
+TEST_F(squeak_interpreter, primitives_that_compare_large_integers) {
+  const std::vector<std::pair<const char*, std::uint32_t>> selectors{{"<", 23},  {">", 24}, {"<=", 25},
+                                                                     {">=", 26}, {"=", 27}, {"~=", 28}};
+  const std::uint32_t positive = builder.known("LargePositiveInteger"),
+                      negative = builder.known("LargeNegativeInteger");
+  for (const std::uint32_t each : {positive, negative})
+    for (const auto& [selector, primitive] : selectors)
+      builder.add_method(each, selector, {{push_nil, return_top}, {}, 1, 1, primitive});
+  const auto add_number = [&](const char* name, std::uint32_t of_class, const std::string& bytes) {
+    builder.add_global(name, builder.add_bytes(of_class, bytes));
+  };
+  add_number("Large", positive, std::string{"\0\0\0\x80", 4});
+  add_number("Larger", positive, std::string{"\0\0\0\x80\x01", 5});
+  add_number("Same", positive, std::string{"\0\0\0\x80", 4});
+  add_number("Minus", negative, std::string{"\0\0\0\x80", 4});
+  add_number("Most", positive, "\xff\xff\xff\xff\xff\xff\x1f");
+  add_number("TooLarge", positive, std::string{"\0\0\0\0\0\0\x20", 7});
+  start();
+  for (const auto& [message, expected] :
+       std::vector<std::pair<const char*, const char*>>{{"Large < Larger", "true"},
+                                                        {"Larger < Large", "false"},
+                                                        {"Large > 5", "true"},
+                                                        {"Minus >= 5", "false"},
+                                                        {"Minus <= Large", "true"},
+                                                        {"Large = Same", "true"},
+                                                        {"Large = Minus", "false"},
+                                                        {"Large ~= Minus", "true"},
+                                                        {"Most > Larger", "true"},
+                                                        {"Large < TooLarge", "nil"},
+                                                        {"TooLarge = TooLarge", "nil"},
+                                                        {"Large = nil", "nil"}})
+    EXPECT_EQ(answer(message), expected) << message;
 }
 
 TEST_F(squeak_interpreter, a_snapshot_has_the_same_objects) {
