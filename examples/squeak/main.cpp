@@ -16,8 +16,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -44,6 +47,7 @@ constexpr const char* examples =
     "  squeak Scratch.image --evaluate '100 factorial printString size' --count\n"
     "  squeak Scratch.image --send '20 benchFib' --count --json\n"
     "  squeak Scratch.image --send \"Compiler evaluate: '3 + 4'\"\n"
+    "  squeak Scratch.image --compile Integer 'double ^ self + self' --evaluate '21 double'\n"
     "  squeak Scratch.image --evaluate 'Smalltalk at: #Answer put: 42' --snapshot changed.image\n"
     "  squeak Scratch.image --places 2 --send '20 benchFib' --count\n"
     "  situ model run --machine tile64 --places 2 squeak_modelled Scratch.image --read-mostly all -s '10 benchFib'\n"
@@ -54,7 +58,26 @@ constexpr const char* examples =
 struct request {
   std::string text;
   bool is_message;
+  std::string of_class = {};  // empty unless the text is a method to compile into it
 };
+
+// Returns the text, or that of the file that "@FILE" names.
+std::string text_or_file(const std::string& text) {
+  if (text.size() < 2 || text[0] != '@' || std::isspace(static_cast<unsigned char>(text[1])) != 0) return text;
+  std::ifstream file{text.substr(1), std::ios::binary};
+  std::string all{std::istreambuf_iterator<char>{file}, {}};
+  if (!file.is_open() || file.bad()) throw CLI::ValidationError{"--compile", "cannot read " + text.substr(1)};
+  return all;
+}
+
+evaluation run(virtual_machine& vm, const request& asked) {
+  if (!asked.of_class.empty()) return vm.compile(asked.of_class, asked.text);
+  return asked.is_message ? vm.send(asked.text) : vm.evaluate(asked.text);
+}
+
+std::string name_of(const request& asked) {
+  return asked.of_class.empty() ? asked.text : "compile into " + asked.of_class;
+}
 
 void print_failure(const std::string& text, const run_failure& failure) {
   fmt::print(stderr, "squeak: {}: {}\n", text, failure.reason);
@@ -101,13 +124,13 @@ int run(const options& o, const std::vector<request>& requests, image& of) {
   for (const request& each : requests) repeated.insert(repeated.end(), o.repeat, each);
   for (const request& each : repeated) {
     if (&each == &repeated.back()) vm.set_region("last");
-    const evaluation done = each.is_message ? vm.send(each.text) : vm.evaluate(each.text);
+    const evaluation done = run(vm, each);
     if (o.json)
       all.push_back(to_json(each, done));
     else if (done.end == run_end::answered)
       fmt::print("{}\n", done.text);
     if (!o.json && o.count) print_counts(done);
-    if (done.end == run_end::failed) print_failure(each.text, done.failure), status = 1;
+    if (done.end == run_end::failed) print_failure(name_of(each), done.failure), status = 1;
     if (done.end != run_end::answered) break;
   }
   if (o.json) fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -141,6 +164,11 @@ int main_of(int argc, char** argv) {
          "a message to send: 'RECEIVER selector', or with arguments")
       ->type_name("MESSAGE")
       ->trigger_on_parse();
+  app.add_option_function<std::pair<std::string, std::string>>(
+         "--compile,-c", [&](const auto& of) { requests.push_back({text_or_file(of.second), false, of.first}); },
+         "a class, and the text of a method to compile and install in it, or @FILE; prints its selector")
+      ->type_name("CLASS TEXT")
+      ->trigger_on_parse();
   app.add_option("--snapshot", o.snapshot, "writes the image to this file when all else has succeeded")
       ->type_name("FILE");
   app.add_option("--argument", o.arguments, "what the image finds as its arguments, from attribute 2 on")
@@ -173,7 +201,7 @@ int main_of(int argc, char** argv) {
   app.add_flag("--json", o.json, "prints answers and counts as JSON");
   CLI11_PARSE(app, argc, argv);
   if (requests.empty() && o.snapshot.empty()) {
-    fmt::print(stderr, "squeak: there is nothing to do: give --evaluate, --send or --snapshot\n");
+    fmt::print(stderr, "squeak: there is nothing to do: give --evaluate, --send, --compile or --snapshot\n");
     return 2;
   }
   try {

@@ -204,6 +204,21 @@ evaluation virtual_machine::evaluate(std::string_view text) {
   return run(compiler, selector, {memory_.make_string(lines)});
 }
 
+evaluation virtual_machine::compile(std::string_view of_class, std::string_view method) {
+  constexpr std::string_view of_metaclass = " class";
+  std::string_view name = of_class;
+  if (name.ends_with(of_metaclass)) name.remove_suffix(of_metaclass.size());
+  const oop found = find_global(memory_, name), metaclass = find_global(memory_, "Metaclass");
+  if (found == 0 || (metaclass != 0 && memory_.class_of(memory_.class_of(found)) != metaclass))
+    situ::throw_error(situ::errc::bad_argument, fmt::format("the image has no class {}", name));
+  std::string quoted;
+  for (const char each : method) quoted.append(each == '\'' ? 2 : 1, each);
+  return evaluate(
+      fmt::format("| node | node := Compiler new compile: '{}' in: {} notifying: nil ifFail: [nil]. "
+                  "{} addSelector: node selector withMethod: (node generate: #(0 0 0 0)). node selector",
+                  quoted, of_class, of_class));
+}
+
 oop virtual_machine::value_of(const message_part& part) {
   using kind = message_part::kind;
   if (part.is == kind::string) return memory_.make_string(part.text);

@@ -41,6 +41,10 @@ class virtual_machine {
   // Compiles an expression or a sequence of statements by the image's own compiler, and runs it. It fails if it
   // would open a window of the debugger: for an unknown message, an error, a syntax error.
   [[nodiscard]] evaluation evaluate(std::string_view text);
+  // Compiles a method's text by the image's own compiler, and installs it under its selector, which is the answer.
+  // `of_class` is "Point" or "Point class". No source text is kept: the image has no changes file. It fails for a text
+  // that is no method, as evaluate() does. Throws situ::error bad_argument for a name that is no class.
+  [[nodiscard]] evaluation compile(std::string_view of_class, std::string_view method);
   // Sends a message as message_text.h reads it: "20 benchFib". Throws situ::error bad_argument for a text that is none,
   // and for a name that the image does not have.
   [[nodiscard]] evaluation send(std::string_view message);

@@ -1,44 +1,24 @@
 // A real image, that of Debian's package scratch: counts of bytecodes, answers, snapshots, and another VM.
-//
-// SITU_SQUEAK_IMAGE names the image if it is not where the package has it; SITU_SQUEAK_VM the program squeakvm, and
-// SITU_SQUEAK_PLUGINS the folder of its plugins.
 #include "examples/command.h"
+#include "examples/squeak_debian.h"
 #include "image_file.h"
 #include "virtual_machine.h"
 
+#include <situ/base/error.h>
 #include <situ/situ.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
 namespace {
 
 using namespace squeak;
+using namespace squeak::test;
 using testing::Contains;
 using testing::HasSubstr;
-
-std::string from_environment(const char* name, const char* otherwise) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? value : otherwise;
-}
-
-std::string image_path() { return from_environment("SITU_SQUEAK_IMAGE", "/usr/share/scratch/Scratch.image"); }
-
-// Where Debian's package has the VM: a folder with its version.
-std::string vm_path() {
-  std::string found = from_environment("SITU_SQUEAK_VM", "");
-  if (!found.empty() || !std::filesystem::exists("/usr/lib/squeak")) return found;
-  for (const auto& each : std::filesystem::directory_iterator{"/usr/lib/squeak"})
-    if (std::filesystem::exists(each.path() / "squeakvm")) found = each.path() / "squeakvm";
-  return found;
-}
-
-// CI has the packages: there nothing is skipped.
-bool may_skip() { return std::getenv("SITU_SQUEAK_IS_NEEDED") == nullptr; }
 
 // 28 November 2026, 3:44:05. Object>>compile:classified: stamps the method with the date and the time, which the image
 // prints digit by digit. A second digit of the month or of the day costs 65 bytecodes, one of the minutes or of the
@@ -49,9 +29,7 @@ constexpr std::uint32_t seconds_of_the_counts = 2'177'452'800U + 1'795'837'445U;
 class squeak_debian_image : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(may_skip() || std::filesystem::exists(image_path())) << "there is no " << image_path();
-    if (!std::filesystem::exists(image_path()))
-      GTEST_SKIP() << "there is no " << image_path() << ": install Debian's package scratch, or set SITU_SQUEAK_IMAGE";
+    SQUEAK_NEEDS_IMAGE();
     start(image_path());
   }
   void start(const std::string& path) {
@@ -98,6 +76,29 @@ TEST_F(squeak_debian_image, compiles_a_method_of_a_class) {
   EXPECT_EQ(vm->send("Object compile: 'foo ^ 3 + 4' classified: 'x'").counts.bytecodes, 32'201U);
   EXPECT_EQ(vm->send("Object compile: 'foo ^ 3 + 4' classified: 'x'").counts.bytecodes, 26'384U);
   EXPECT_EQ(evaluate("Object new foo"), "7");
+}
+
+// Without a changes file: the compiler's own method, whose tree of nodes generates the method.
+TEST_F(squeak_debian_image, compiles_a_method_without_a_class_that_keeps_it) {
+  const std::string compiled = "(Compiler new compile: 'foo ^ 3 + 4' in: Object notifying: nil ifFail: [nil])";
+  EXPECT_THAT(evaluate(compiled + " generate: #(0 0 0 0)"), testing::StartsWith("a CompiledMethod("));
+  EXPECT_THAT(evaluate("(" + compiled + " generate: #(0 0 0 0)) decompileString"), HasSubstr("^ 3 + 4'"));
+  EXPECT_EQ(evaluate("Object new foo"), "failed: Message not understood: foo");
+}
+
+TEST_F(squeak_debian_image, compiles_methods_into_classes) {
+  EXPECT_EQ(vm->compile("Integer", "double ^ self + self").text, "#double");
+  EXPECT_EQ(evaluate("21 double"), "42");
+  EXPECT_EQ(vm->compile("Integer", "double\n\t\"other\"\n\t^ 'it''s ', self printString").text, "#double");
+  EXPECT_EQ(evaluate("21 double"), "'it''s 21'");
+  EXPECT_EQ(vm->compile("Object class", "+ other ^ other").text, "#+");
+  EXPECT_EQ(evaluate("Object + 3"), "3");
+  const evaluation wrong = vm->compile("Integer", "double ^ self +");
+  EXPECT_EQ(wrong.end, run_end::failed);
+  EXPECT_EQ(wrong.failure.reason, "syntax error: double ^ self +Argument expected ->");
+  EXPECT_EQ(evaluate("21 double"), "'it''s 21'");
+  for (const char* none : {"Nobody", "Smalltalk", "Object  class", ""})
+    EXPECT_THROW((void)vm->compile(none, "foo ^ 3"), situ::error) << none;
 }
 
 TEST_F(squeak_debian_image, answers) {

@@ -1,6 +1,7 @@
 // The program `squeak`, on a small image without a compiler.
 #include "examples/command.h"
 #include "examples/squeak_builder.h"
+#include "examples/squeak_debian.h"
 #include "image_file.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +64,29 @@ TEST_F(squeak_program, refuses_a_damaged_image_with_an_offset) {
   EXPECT_THAT(ended.err, HasSubstr("damaged.image: byte 0: the image's format is"));
 }
 
+TEST_F(squeak_program, compiles_methods_of_a_text_or_a_file) {
+  SQUEAK_NEEDS_IMAGE();
+  const auto of_image = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {SITU_TEST_BIN_DIR "/squeak", squeak::test::image_path()});
+    return situ::test::run_command(std::move(arguments));
+  };
+  const std::string file = folder.write("triple.st", "triple\n\t\"by addition\"\n\t^ self double + self\n");
+  const auto ended =
+      of_image({"--compile", "Integer", "double ^ self + self", "-c", "Integer", "@" + file, "--evaluate", "7 triple"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "#double\n#triple\n21\n");
+  const auto wrong = of_image({"--compile", "Integer", "double ^ (self", "--evaluate", "3"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_THAT(wrong.err, testing::StartsWith("squeak: compile into Integer: syntax error: double ^ (self"));
+  EXPECT_THAT(of_image({"--compile", "Nobody", "double ^ 3"}).err, HasSubstr("the image has no class Nobody"));
+}
+
 TEST_F(squeak_program, says_what_it_lacks) {
+  EXPECT_THAT(run({"--compile", "SmallInteger", "half ^ self"}).err, HasSubstr("the image has no class SmallInteger"));
+  const auto unread = run({"--compile", "SmallInteger", "@" + folder.path() + "/none.st"});
+  EXPECT_NE(unread.exit_code, 0);
+  EXPECT_THAT(unread.err, HasSubstr("--compile: cannot read " + folder.path() + "/none.st"));
   EXPECT_THAT(run({"--send", "Nobody double"}).err, HasSubstr("the image has no global Nobody"));
   EXPECT_THAT(run({"--evaluate", "3 + 4"}).err, HasSubstr("no Compiler"));
   EXPECT_EQ(run({}).exit_code, 2);
