@@ -24,6 +24,7 @@ struct comparison_subject {
   std::optional<comparison_aim> aim = std::nullopt;
   std::string_view packages = {};  // Debian's, without which it was not built
   std::string_view program = {};   // of its own, whose terms are told; empty: the bench's
+  std::string_view package = {};   // Debian's, which the subject is; empty: it is a program of this build
 };
 
 struct comparison_case {

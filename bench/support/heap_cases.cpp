@@ -1,6 +1,11 @@
 // What `situ bench heap` measures, and what Situ aims at. The program that takes the samples is in bench/heap.
 #include "job_bench.h"
 
+#include <filesystem>
+
+#include "debian_files.h"
+#include "os/find_program.h"
+
 namespace situ::bench {
 namespace {
 
@@ -9,6 +14,32 @@ using aim = comparison_aim;
 comparison_case read(std::string_view name, std::string_view words, double at_most,
                      std::string_view pointers = "itself: as many objects, laid out alike") {
   return {name, words, "read", 0, {{"pointer", pointers}, {"situ", "pointer", aim{at_most}}}};
+}
+
+comparison_case vm(std::string_view name, std::string_view words, std::string_view unit) {
+  return {name,
+          words,
+          unit,
+          0,
+          {{.name = "squeak_vm", .counterpart = "itself: an interpreter in C", .package = "squeak-vm"},
+           {.name = "situ", .counterpart = "squeak_vm", .aim = aim{1}, .program = "situ_bench_heap_vm"}}};
+}
+
+// Why the VM cannot be compared here.
+std::string absence_of_vms() {
+  if (os::find_own_program("situ_bench_heap_vm").empty())
+    return "this Situ was built without its examples (SITU_BUILD_EXAMPLES)";
+  if (const std::string image = squeak::debian_image(); !std::filesystem::exists(image))
+    return "there is no " + image + ": install Debian's package scratch, or set SITU_SQUEAK_IMAGE";
+  if (const std::string program = squeak::debian_vm(); !std::filesystem::exists(program))
+    return "there is no squeakvm: install Debian's package squeak-vm, or set SITU_SQUEAK_VM";
+  return {};
+}
+
+std::vector<comparison_case> all_vm_cases() {
+  return {vm("vm_sends", "`26 benchFib` in a Squeak image: 393 thousand sends", "call"),
+          vm("vm_sieve", "`1 benchmark` there: a sieve of 8,190 numbers, 385 thousand bytecodes", "call"),
+          vm("vm_compile", "a method of eight messages compiled there", "method")};
 }
 
 std::vector<comparison_case> all_heap_cases() {
@@ -66,19 +97,26 @@ std::vector<std::string_view> names_of(const std::vector<comparison_case>& cases
 }  // namespace
 
 const job_bench& heap_bench() {
-  static const std::vector<comparison_case> cases = all_heap_cases();
+  static const std::vector<comparison_case> of_heap = all_heap_cases(), of_vm = all_vm_cases();
+  static const std::vector<comparison_case> cases = [] {
+    std::vector<comparison_case> all = of_heap;
+    all.insert(all.end(), of_vm.begin(), of_vm.end());
+    return all;
+  }();
   static const job_bench made{
       .name = "heap",
       .title = "The object heap",
       .words =
           "Objects of 44 bytes. Pages of 4 KiB, of the same segment for all but malloc. Reads and stores within a "
           "section, which polls each 1,000 accesses. `store_while_moving` counts the writer's processor time; a lost "
-          "store ends the bench.",
+          "store ends the bench. A Squeak VM on an object heap is compared with Debian's squeak-vm, where that is "
+          "installed, by the image's own clock.",
       .help = "References through an object table beside pointers, allocation, moves under writers, pauses",
       .cases = cases,
-      .programs = {{.name = "situ_bench_heap", .cases = names_of(cases), .places = 2}},
-      .subjects = {"pointer", "table", "bump", "malloc", "still", "median", "situ", "barrier", "others_move", "moving",
-                   "p99"}};
+      .programs = {{.name = "situ_bench_heap", .cases = names_of(of_heap), .places = 2},
+                   {.name = "situ_bench_heap_vm", .cases = names_of(of_vm), .places = 1, .absence = absence_of_vms}},
+      .subjects = {"pointer", "table", "bump", "malloc", "still", "median", "squeak_vm", "situ", "barrier",
+                   "others_move", "moving", "p99"}};
   return made;
 }
 

@@ -25,6 +25,10 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
     for (const std::string_view name : program.cases)
       if (is_named(*find_comparison(which.cases, name), options.cases)) request.cases.emplace_back(name);
     if (request.cases.empty()) continue;
+    if (const std::string why = program.absence != nullptr ? program.absence() : ""; !why.empty()) {
+      say(fmt::format("{}: skipped: {}", fmt::join(request.cases, ", "), why));
+      continue;
+    }
     const std::string situ = find_subject_program("situ").value().string();
     const std::string subject = find_subject_program(program.name).value().string();
     if (program.starts_jobs) {
@@ -38,7 +42,7 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
       request.command = {situ, "run", "-n", std::to_string(program.places), "--bind", "core", subject};
     }
     request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}};
-    if (which.has_files) request.environment.emplace_back("SITU_BENCH_FOLDER", folder);
+    request.environment.emplace_back("SITU_BENCH_FOLDER", folder);
     request.timeout = std::chrono::seconds{600};
     runs.push_back({"situ", fmt::format("{}: {}", program.name, fmt::join(request.cases, ", ")), std::move(request)});
   }
@@ -48,7 +52,10 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
 // Of a subject that is a program of its own; nothing of others.
 std::optional<subject_terms> terms_of(const job_bench& which, const row& of) {
   for (const comparison_subject& each : find_comparison(which.cases, of.case_name)->subjects) {
-    if (each.name != of.subject || each.program.empty()) continue;
+    if (each.name != of.subject) continue;
+    if (!each.package.empty())
+      return subject_terms{"as Debian built it", "Debian's " + package_with_version(std::string{each.package})};
+    if (each.program.empty()) continue;
     const auto program = find_subject_program(std::string{each.program});
     if (!program) return std::nullopt;
     subject_terms terms{flags_text(*program), fmt::format("this build, {}", each.program)};

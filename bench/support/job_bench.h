@@ -20,6 +20,9 @@ struct job_program {
   std::vector<std::string_view> cases;
   std::uint32_t places = 2;
   bool starts_jobs = false;  // itself: it gets situ's path
+  // Returns why the program cannot run here: it is left out, and the reason is told. Empty if it can; null if it always
+  // can.
+  std::string (*absence)() = nullptr;
 };
 
 // A case of one subject, situ, whose counterpart is a blocking TCP echo (tcp_echo.h), of which it takes at most so many

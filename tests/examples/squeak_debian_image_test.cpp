@@ -30,7 +30,7 @@ class squeak_debian_image : public testing::Test {
  protected:
   void SetUp() override {
     SQUEAK_NEEDS_IMAGE();
-    start(image_path());
+    start(debian_image());
   }
   void start(const std::string& path) {
     interpreter_options options;
@@ -152,7 +152,7 @@ TEST_F(squeak_debian_image, collections_at_each_safe_point_change_no_answer) {
   interpreter_options options;
   options.counts = true;
   vm.reset();
-  vm.emplace(read_image_file(image_path()), options, often);
+  vm.emplace(read_image_file(debian_image()), options, often);
   EXPECT_EQ(evaluate("(1 to: 40) inject: 0 into: [:sum :i | sum + (Compiler evaluate: i printString, ' * 2')]"),
             "1640");
   const evaluation done = vm->send("20 benchFib");
@@ -181,13 +181,13 @@ TEST_F(squeak_debian_image, a_snapshot_goes_on_with_what_was_changed) {
 }
 
 TEST_F(squeak_debian_image, an_image_of_the_other_byte_order_is_the_same) {
-  const image built = read_image_file(image_path());
+  const image built = read_image_file(debian_image());
   EXPECT_TRUE(read_image(image_bytes(built, std::endian::big), "big") == built);
 }
 
 // The image's own start-up is replaced by a method that answers and ends the VM.
 TEST_F(squeak_debian_image, another_vm_opens_a_snapshot) {
-  const std::string program = vm_path();
+  const std::string program = debian_vm();
   ASSERT_TRUE(may_skip() || !program.empty()) << "there is no squeakvm";
   if (program.empty())
     GTEST_SKIP() << "there is no squeakvm: install Debian's package squeak-vm, or set SITU_SQUEAK_VM";
@@ -199,10 +199,8 @@ TEST_F(squeak_debian_image, another_vm_opens_a_snapshot) {
                 .text,
             "#readDocumentFile");
   vm->snapshot(path);
-  const std::string plugins =
-      from_environment("SITU_SQUEAK_PLUGINS", std::filesystem::path{program}.parent_path().c_str());
-  const auto ended = situ::test::run_shell("timeout 20 " + program + " -plugins " + plugins +
-                                           "/ -vm-display-null -vm-sound-null " + path);
+  const auto ended = situ::test::run_shell("timeout 20 " + program + " -plugins " + debian_vm_plugins(program) +
+                                           " -vm-display-null -vm-sound-null " + path);
   std::ifstream file{written};
   std::string answer;
   EXPECT_TRUE(std::getline(file, answer)) << ended.text;

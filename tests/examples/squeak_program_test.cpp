@@ -67,7 +67,7 @@ TEST_F(squeak_program, refuses_a_damaged_image_with_an_offset) {
 TEST_F(squeak_program, compiles_methods_of_a_text_or_a_file) {
   SQUEAK_NEEDS_IMAGE();
   const auto of_image = [](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {SITU_TEST_BIN_DIR "/squeak", squeak::test::image_path()});
+    arguments.insert(arguments.begin(), {SITU_TEST_BIN_DIR "/squeak", debian_image()});
     return situ::test::run_command(std::move(arguments));
   };
   const std::string file = folder.write("triple.st", "triple\n\t\"by addition\"\n\t^ self double + self\n");
