@@ -5,7 +5,6 @@
 #include <situ/base/error.h>
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>
-#include <situ/memory/detail/losses.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/task.h>
 
@@ -19,17 +18,21 @@
 #include <vector>
 
 #include "heap/heap_core.h"
+#include "heap/meeting.h"
+#include "heap/renumbering.h"
 #include "os/host.h"
 
 namespace situ::detail {
 
 class whole_collection {
  public:
-  whole_collection(heap_core& core, bool sorts) : core_{core}, sorts_{sorts} {}
+  whole_collection(heap_core& core, const heap_collection& how)
+      : core_{core}, how_{how}, keeps_order_{how.sorts || how.renumbers}, meeting_{*core.shared_, core.places_} {}
 
   // Returns false if a thread is in the middle of an operation: then no place has begun.
   [[nodiscard]] bool run() {
-    check_all_live();  // before this place counts as one that has come: no collection ends without the lost one
+    meeting::
+        check_all_live();  // before this place counts as one that has come: no collection ends without the lost one
     const bool is_still = stop_threads();
     if (!is_still) core_.shared_->is_put_off.store(1);
     meet();
@@ -48,13 +51,15 @@ class whole_collection {
       for (heap_chunk* const each : core_.chunks_) live_bytes(*each).store(0, std::memory_order_relaxed);
       core_.rooms_.clear();
     }
+    renumbering numbers{core_, meeting_, how_.sorts};
+    if (how_.renumbers) numbers.begin();
     meet();
     invalidate_all();
     mark();
     meet();
     sweep();
     meet();
-    compact();
+    if (!how_.renumbers || !numbers.run(order_)) compact();
     meet();
     invalidate_all();
     finish();
@@ -91,26 +96,7 @@ class whole_collection {
     }
   }
 
-  static void check_all_live() {
-    for (std::uint32_t p = 0; p < current->place_count; ++p)
-      if (has_ended(*current->job, p)) throw_loss_of(*current->job, p);
-  }
-
-  void meet() {
-    heap_shared& shared = *core_.shared_;
-    const std::uint32_t phase = shared.phase.look();
-    write_back_all();
-    if (shared.arrived.add(1) + 1 == core_.places_) {
-      shared.arrived.set(0);
-      shared.phase.add(1);
-      wake_on_word(shared.phase.word(), static_cast<int>(core_.places_));
-      return;
-    }
-    while (shared.phase.look() == phase) {
-      wait_on_word(shared.phase.word(), phase, 10'000'000);
-      if (shared.phase.look() == phase) check_all_live();
-    }
-  }
+  void meet() { meeting_.meet(); }
 
   // Places add to it: past caches.
   static std::atomic_ref<std::uint64_t> live_bytes(heap_chunk& of) {
@@ -135,14 +121,14 @@ class whole_collection {
       for (const auto& roots : each->its().root_functions)
         if (roots) roots(visit);
     }
-    if (sorts_) std::ranges::reverse(to_do_);
+    if (keeps_order_) std::ranges::reverse(to_do_);
     while (!to_do_.empty()) {
       const std::uint32_t next = to_do_.back();
       to_do_.pop_back();
-      if (sorts_) order_.push_back(next);
+      if (keeps_order_) order_.push_back(next);
       const auto first = static_cast<std::ptrdiff_t>(to_do_.size());
       core_.each_reference(*object_of_entry(core_.entry(next)), [this](std::uint32_t& word) { reach(word); });
-      if (sorts_) std::reverse(to_do_.begin() + first, to_do_.end());  // the first reference is followed first
+      if (keeps_order_) std::reverse(to_do_.begin() + first, to_do_.end());  // the first reference is followed first
     }
   }
 
@@ -151,7 +137,8 @@ class whole_collection {
     const std::uint64_t begin = core_.here_ * core_.options_.entries;
     // Place 0 begins at entry 1: as long as nobody has claimed its first run, no entry is used, and that run is not one
     // to claim again.
-    const std::uint64_t claimed = std::min(core_.shared_->next_entry[core_.here_].look(), core_.options_.entries);
+    const std::uint64_t claimed =
+        std::min(core_.shared_->next_entry[core_.numbering_][core_.here_].look(), core_.options_.entries);
     const std::uint64_t used = claimed == 1 ? 0 : claimed;
     std::uint64_t freed = 0, freed_bytes = 0;
     std::vector<thread_state::rest::entry_run> runs;
@@ -202,6 +189,7 @@ class whole_collection {
     std::unique_lock lock{core_.lock_};
     if (core_.threads_.empty()) return;  // nobody to take memory: the next collection copies
     const std::vector<heap_chunk*> all = core_.chunks_;
+    if (!how_.sorts) order_.clear();
     for (const std::uint32_t raw : order_) {
       const std::uint64_t its = core_.entry(raw);
       heap_object* const object = object_of_entry(its);
@@ -218,15 +206,13 @@ class whole_collection {
       return;
     }
     const auto held = static_cast<std::uint64_t>(in.top - in.first());
-    const bool is_emptied = !in.is_large() && (sorts_ || live * 2 < held);
+    const bool is_emptied = !in.is_large() && (how_.sorts || live * 2 < held);
     std::uint64_t left = 0;
     each_object(in, [&](heap_object& object) {
       const std::uint64_t its = core_.entry(self_of(object));
       if (object_of_entry(its) != &object) return;
       object.age = static_cast<std::uint8_t>(std::min(object.age + 1, 255));
-      const bool becomes_read_mostly = in.kind == chunk_kind::ordinary && core_.options_.read_mostly_after != 0 &&
-                                       object.age >= core_.options_.read_mostly_after && core_.replicates() &&
-                                       core_.may_be_read_mostly(object) && !in.is_large();
+      const bool becomes_read_mostly = core_.becomes_read_mostly(object, object.age);
       const bool is_copied = is_emptied || becomes_read_mostly;
       if (!is_copied || !copy(object, its, becomes_read_mostly ? chunk_kind::read_mostly : in.kind, lock)) ++left;
     });
@@ -264,9 +250,11 @@ class whole_collection {
   }
 
   heap_core& core_;
-  bool sorts_;
+  heap_collection how_;
+  bool keeps_order_;
+  meeting meeting_;
   std::vector<std::uint32_t> to_do_;
-  std::vector<std::uint32_t> order_;  // in which the trace has met the objects; if it sorts
+  std::vector<std::uint32_t> order_;  // in which the trace has met the objects, if it is to be kept
 };
 
 // pre: lock_ is held, and threads stand still. Another place may have swept its part, and given its free entries to
@@ -283,10 +271,10 @@ void heap_core::forget_runs_of_others() {
   }
 }
 
-bool heap_core::collect_here(bool sorts) {
+bool heap_core::collect_here(const heap_collection& how) {
   const std::uint64_t began = steady_ns();
   try {
-    if (!whole_collection{*this, sorts}.run()) return false;
+    if (!whole_collection{*this, how}.run()) return false;
   } catch (...) {  // a place is lost: the threads go on, and nothing has been freed that somebody reaches
     const std::lock_guard hold{lock_};
     if (is_stopped_) forget_runs_of_others();
@@ -319,7 +307,7 @@ void heap_core::unpark(thread_state& of) {
 }
 
 // Returns false if some thread is in the middle of an operation. pre: the place's own thread calls it.
-bool heap_core::ask_all_to_collect(bool sorts) {
+bool heap_core::ask_all_to_collect(const heap_collection& how) {
   // A place that computes sees it at its next safe point.
   for (section_word* const each : words_)
     if (each->is_used.load() != 0) each->due.fetch_or(stop_is_due, std::memory_order_relaxed);
@@ -327,8 +315,10 @@ bool heap_core::ask_all_to_collect(bool sorts) {
   for (std::uint32_t p = 0; p < places_; ++p)
     parts.push_back(situ::async_at(
         place{p},
-        [](std::uint64_t core, bool does_sort) { return reinterpret_cast<heap_core*>(core)->collect_here(does_sort); },
-        cores_[p], sorts));
+        [](std::uint64_t core, bool sorts, bool renumbers) {
+          return reinterpret_cast<heap_core*>(core)->collect_here({.sorts = sorts, .renumbers = renumbers});
+        },
+        cores_[p], how.sorts, how.renumbers));
   bool is_done = true;
   for (future<bool>& each : parts) is_done &= each.get();
   return is_done;
@@ -353,7 +343,7 @@ void heap_core::collect(thread_state& by, const heap_collection& how) {
     }
     try {
       by_own_thread(by, [&] {
-        while (!ask_all_to_collect(how.sorts)) {
+        while (!ask_all_to_collect(how)) {
           progress();
           give_way();
         }

@@ -49,7 +49,6 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
   has_strong_sections_ = context.sender_fences || !join_order_of_processes();
 #endif
 
-  const std::uint64_t entries = options_.entries * places_;
   struct blocks {
     ptr<std::byte> table;
     ptr<heap_shared> shared;
@@ -63,11 +62,11 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
     write_back(own_words_.local(), sizeof(section_word) * most_threads);
     if (here_ == 0) {
       made.shared = allocate<heap_shared>(1, {.alignment = 64});
-      made.table = situ::allocate_bytes(entries * 8 + entries / 8, {.alignment = chunk_bytes});
-      std::memset(made.table.local(), 0, entries * 8 + entries / 8);
-      write_back(made.table.local(), entries * 8 + entries / 8);
+      made.table = situ::allocate_bytes(table_bytes(), {.alignment = chunk_bytes});
+      std::memset(made.table.local(), 0, table_bytes());
+      write_back(made.table.local(), table_bytes());
       new (made.shared.local()) heap_shared{};
-      for (std::uint32_t p = 0; p < places_; ++p) made.shared.local()->next_entry[p].set(p == 0 ? 1 : 0);
+      for (std::uint32_t p = 0; p < places_; ++p) made.shared.local()->next_entry[0][p].set(p == 0 ? 1 : 0);
       write_back(made.shared.local(), sizeof(heap_shared));
     }
   } catch (const error& refused) {
@@ -98,8 +97,7 @@ heap_core::heap_core(const heap_options& options) : options_{options}, end_of_al
     for (std::uint32_t i = 0; i < most_threads; ++i) words_.push_back(each.words.local() + i);
     cores_.push_back(each.core);
   }
-  table_ = table_block_.local();
-  marks_ = reinterpret_cast<std::atomic<std::uint64_t>*>(table_ + entries * 8);
+  use_table(table_block_.local());
   shared_ = shared_block_.local();
   if (options_.table == heap_table::homed)
     home_pages(table_ + here_ * options_.entries * 8, options_.entries * 8, here_);
@@ -112,10 +110,28 @@ heap_core::~heap_core() {
     for (heap_chunk* const each : *list) free_chunk(each);
   deallocate(own_words_);
   if (here_ == 0) {
-    if (options_.table == heap_table::homed) share_pages(table_, options_.entries * places_ * 8);
-    deallocate(table_block_);
+    free_left_tables();
+    free_table(table_block_);
     deallocate(shared_block_);
   }
+}
+
+void heap_core::use_table(std::byte* table) noexcept {
+  table_ = table;
+  marks_ = reinterpret_cast<std::atomic<std::uint64_t>*>(table + options_.entries * places_ * 8);
+}
+
+void heap_core::free_table(const ptr<std::byte>& block) {
+  if (options_.table == heap_table::homed) share_pages(block.local(), options_.entries * places_ * 8);
+  deallocate(block);
+}
+
+void heap_core::free_left_tables() {
+  for (const left_table& each : left_tables_) {
+    if (each.table) free_table(each.table);
+    if (each.map) deallocate(each.map);
+  }
+  left_tables_.clear();
 }
 
 bool heap_core::replicates() const noexcept {
@@ -141,10 +157,10 @@ thread_state::rest::entry_run heap_core::claim_run(thread_state& by) {
   }
   for (std::uint32_t i = 0; i < places_; ++i) {
     const std::uint32_t from = (here_ + i) % places_;
-    std::uint64_t first = shared_->next_entry[from].look();
+    std::uint64_t first = shared_->next_entry[numbering_][from].look();
     if (first >= options_.entries) continue;
     const std::uint64_t step = entries_of_a_run - first % entries_of_a_run;
-    first = shared_->next_entry[from].add(step);
+    first = shared_->next_entry[numbering_][from].add(step);
     if (first >= options_.entries) continue;
     const std::uint64_t begin = from * options_.entries + first;
     if (i != 0)

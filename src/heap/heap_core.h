@@ -193,6 +193,7 @@ class heap_core {
   friend class thread_state;
   friend class own_collection;
   friend class whole_collection;
+  friend class renumbering;
 
   struct copy_room {
     copy_target to;
@@ -224,14 +225,29 @@ class heap_core {
   void ask_for_collection(thread_state& by);
   // Runs this place's part of a collection of all places. Returns false if some thread is in the middle of an
   // operation.
-  [[nodiscard]] bool collect_here(bool sorts);
-  [[nodiscard]] bool ask_all_to_collect(bool sorts);
+  [[nodiscard]] bool collect_here(const heap_collection& how);
+  [[nodiscard]] bool ask_all_to_collect(const heap_collection& how);
   void check_collector();
   [[nodiscard]] bool is_collector_there(thread_state& of);
   void forget_runs_of_others();
   [[nodiscard]] const heap_layout& layout_of_another_place(std::uint8_t number);
   const heap_layout& publish_layout(std::uint8_t number, heap_layout made);
   [[nodiscard]] bool needs_rounds() const;
+  // Whether a collection of all places makes an ordinary object read-mostly.
+  [[nodiscard]] bool becomes_read_mostly(const heap_object& object, std::uint32_t age) {
+    const heap_chunk& in = *chunk_of(&object);
+    return in.kind == chunk_kind::ordinary && !in.is_large() && options_.read_mostly_after != 0 &&
+           age >= options_.read_mostly_after && replicates() && may_be_read_mostly(object);
+  }
+  // The table, and a bit for each of its entries.
+  [[nodiscard]] std::uint64_t table_bytes() const noexcept {
+    const std::uint64_t entries = options_.entries * places_;
+    return entries * 8 + entries / 8;
+  }
+  void use_table(std::byte* table) noexcept;
+  // pre: place 0's own thread calls it.
+  void free_table(const ptr<std::byte>& block);
+  void free_left_tables();
   void count_pause(std::uint64_t took);  // nanoseconds; lock_ is held
 
   heap_options options_;
@@ -242,10 +258,15 @@ class heap_core {
   std::uint32_t slice_shift_ = 0;
   bool has_strong_sections_ = false;
 
-  ptr<std::byte> table_block_;     // place 0's
-  ptr<heap_shared> shared_block_;  // place 0's
+  ptr<std::byte> table_block_;  // place 0's
+  struct left_table {
+    ptr<std::byte> table, map;
+  };
+  std::vector<left_table> left_tables_;  // at place 0: others may still read them (renumbering.h)
+  ptr<heap_shared> shared_block_;        // place 0's
   ptr<section_word> own_words_;
   std::byte* table_ = nullptr;
+  std::uint32_t numbering_ = 0;  // of heap_shared::next_entry
   heap_shared* shared_ = nullptr;
   std::vector<section_word*> words_;             // of each place, most_threads each
   std::vector<std::uint64_t> cores_;             // of each place: its heap_core, in its process

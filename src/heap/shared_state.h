@@ -37,15 +37,25 @@ struct alignas(64) exchange_intent {
   std::array<std::atomic<std::uint64_t>, 2> published;
 };
 
+// What becomes of new numbers (renumbering.h); the word changes once from the first to one of the others.
+inline constexpr std::uint32_t renumbering_is_open = 0;
+inline constexpr std::uint32_t renumbering_is_committed = 1;
+inline constexpr std::uint32_t renumbering_is_given_up = 2;
+
 struct heap_shared {
   std::array<shared_layout, layouts_of_types> layouts;
-  std::array<signal_word<std::uint64_t>, most_heap_places> next_entry;  // of each place's part: the first never claimed
+  // Of each place's part: the first entry that has never been claimed. Two numberings: each one has a table of its own.
+  std::array<std::array<signal_word<std::uint64_t>, most_heap_places>, 2> next_entry;
   std::array<exchange_intent, most_heap_places> intents;
   signal_word<std::uint32_t> collecting;   // while a place collects for all: that one, plus 1
   signal_word<std::uint64_t> collections;  // done so far
   signal_word<std::uint32_t> arrived;      // at the collection's barrier
   signal_word<std::uint32_t> phase;
   std::atomic<std::uint32_t> is_put_off;  // some thread cannot stop now
+  signal_word<std::uint32_t> renumbering;
+  std::atomic<std::uint64_t> new_table;  // addresses, while objects get new numbers
+  std::atomic<std::uint64_t> map;
+  std::atomic<std::uint32_t> has_leftover;  // a place's part of the table has no room for all objects of that home
 };
 
 }  // namespace situ::detail

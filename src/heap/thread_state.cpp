@@ -14,8 +14,7 @@
 namespace situ::detail {
 
 thread_state::thread_state(heap_core& core, place_threads* threads, bool makes_shared)
-    : table_{core.table_},
-      has_strong_sections_{core.has_strong_sections_},
+    : has_strong_sections_{core.has_strong_sections_},
       bits_of_new_{makes_shared ? entry_is_shared : 0},
       core_{&core},
       rest_{std::make_unique<rest>()} {
@@ -30,6 +29,7 @@ thread_state::thread_state(heap_core& core, place_threads* threads, bool makes_s
     give_way();
     hold.lock();
   }
+  table_ = core.table_;  // now, since a collection may give the heap another one
   section_word* const first = core.words_[std::size_t{core.here_} * most_threads];
   section_word* const found =
       std::find_if(first, first + most_threads, [](const section_word& each) { return each.is_used.load() == 0; });

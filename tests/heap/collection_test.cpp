@@ -109,6 +109,144 @@ TEST_P(heap_collection, sorts_objects_in_the_order_of_a_trace) {
   });
 }
 
+// A list whose cells were made in another order, with every other cell of it dead: its references are consecutive
+// numbers afterwards, and its cells lie as before, or, sorted, one behind the other.
+TEST_P(heap_collection, renumbers_objects_in_the_order_of_a_trace) {
+  run([] {
+    for (const bool sorts : {false, true}) {
+      situ::object_heap heap{{.entries = entries, .collect_after = 0}};
+      situ::heap_thread mine{heap};
+      constexpr std::uint64_t n = 1000;
+      std::vector<ref<cell>> made;
+      for (std::uint64_t i = 0; i < n; ++i) {
+        made.push_back(mine.make<cell>(i, ref<cell>{}, ref<cell>{}));
+        (void)mine.make<cell>(i, ref<cell>{}, ref<cell>{});
+      }
+      const std::size_t of_all = mine.add_roots([&](const auto& visit) {
+        for (const ref<cell> each : made) {
+          std::uint32_t word = each.raw();
+          visit(word);
+        }
+      });
+      mine.collect_own();  // they lie in the order in which they were made
+      mine.remove_roots(of_all);
+      const auto at = [&](std::uint64_t i) { return made[i * 7 % n]; };  // a permutation: 7 and n have no common factor
+      for (std::uint64_t i = 0; i < n; ++i) {
+        if (i + 1 < n) mine.store(at(i), &cell::next, at(i + 1));
+        mine.store(at(i), &cell::other, at(i));
+      }
+      situ::rooted<cell> head{mine, at(0)};
+      std::uint32_t word = at(0).raw();
+      const std::size_t roots = mine.add_roots([&](const auto& visit) { visit(word); });
+      situ::barrier();
+      for (int round = 1; round <= 3; ++round) {
+        if (situ::here().index() == 0) mine.collect({.sorts = sorts, .renumbers = true});
+        situ::barrier();
+        EXPECT_EQ(heap.counts().objects_renumbered, round * n);
+        EXPECT_EQ(word, head.get().raw());
+        EXPECT_EQ(word, 2 * (situ::here().index() * heap.options().entries + (situ::here().index() == 0 ? 1 : 0)));
+        std::uint64_t met = 0, behind = 0;
+        const void* after = nullptr;
+        {
+          situ::heap_section section{mine};
+          for (ref<cell> each = head.get(); each; each = section.load(each, &cell::next), ++met) {
+            ASSERT_EQ(each.raw(), word + 2 * met);
+            ASSERT_EQ(section.load(each, &cell::other), each);
+            ASSERT_EQ(section.load(each, &cell::value), met * 7 % n);
+            const situ::detail::heap_object* const object = section.object(each.raw());
+            ASSERT_EQ(object->self, each.raw());
+            behind += object == after ? 1 : 0;
+            after = object->bytes() + sizeof(cell);
+          }
+        }
+        EXPECT_EQ(met, n);
+        EXPECT_EQ(behind, sorts ? n - 1 : 0);
+        situ::barrier();
+      }
+      // New objects take entries that are free, and old ones that die free theirs.
+      {
+        situ::rooted<cell> more{mine, list_of(mine, 3000)};
+        mine.collect_own();
+        EXPECT_EQ(sum_of(mine, head.get()), n * (n - 1) / 2);
+        EXPECT_EQ(sum_of(mine, more.get()), 3000U * 2999 / 2);
+      }
+      mine.remove_roots(roots);
+      head = ref<cell>{};
+      situ::barrier();
+      const std::uint64_t freed = heap.counts().entries_freed;
+      situ::barrier();
+      if (situ::here().index() == 0) mine.collect();
+      situ::barrier();
+      EXPECT_EQ(heap.counts().entries_freed - freed, n + 3000);
+      situ::barrier();
+    }
+  });
+}
+
+// Objects whose home has changed, large ones among them, get numbers of their home's part of the table.
+TEST_P(heap_collection, renumbers_objects_at_their_home) {
+  run([] {
+    situ::object_heap heap{{.entries = entries, .collect_after = 0}};
+    situ::heap_thread mine{heap};
+    const std::uint32_t n = situ::place_count(), here = situ::here().index();
+    constexpr std::uint32_t words = situ::test::or_modelled<std::uint32_t>(100'000, 1'000);
+    situ::rooted<cell> kept{mine, list_of(mine, 100)};
+    situ::rooted<ref<cell>[]> large{mine, mine.make_array<ref<cell>>(words)};
+    for (std::uint32_t i = 0; i < words; ++i) mine.store(large.get(), i, kept.get());
+    mine.collect_own();
+    std::vector<ref<>> all;
+    for (ref<cell> each = kept.get(); each; each = mine.load(each, &cell::next)) all.push_back(each);
+    mine.move(all, situ::place{(here + 1) % n});
+    situ::barrier();
+    for (const bool sorts : {true, false}) {
+      if (here == n - 1) mine.collect({.sorts = sorts, .renumbers = true});
+      situ::barrier();
+      EXPECT_EQ(sum_of(mine, kept.get()), 4950U);
+      for (ref<cell> each = kept.get(); each; each = mine.load(each, &cell::next)) {
+        ASSERT_EQ(mine.home(each).index(), (here + 1) % n);
+        ASSERT_EQ(each.raw() / 2 / heap.options().entries, (here + 1) % n);
+      }
+      EXPECT_EQ(mine.home(large.get()).index(), here);
+      for (std::uint32_t i = 0; i < words; ++i) ASSERT_EQ(mine.load(large.get(), i), kept.get());
+      situ::barrier();
+    }
+  });
+}
+
+// More objects at one home than its part of the table has entries: the rest gets numbers of other parts.
+TEST_P(heap_collection, renumbers_more_objects_than_a_part_of_the_table_has) {
+  run([] {
+    situ::object_heap heap{{.entries = 1024, .collect_after = 0}};
+    situ::heap_thread mine{heap};
+    const std::uint32_t last = situ::place_count() - 1;
+    situ::rooted<cell> kept{mine, list_of(mine, 800)};
+    mine.collect_own();
+    std::vector<ref<>> all;
+    for (ref<cell> each = kept.get(); each; each = mine.load(each, &cell::next)) all.push_back(each);
+    mine.move(all, situ::place{last});
+    for (const bool sorts : {true, false}) {
+      situ::barrier();
+      if (situ::here().index() == 0) mine.collect({.sorts = sorts, .renumbers = true});
+      situ::barrier();
+      EXPECT_EQ(heap.counts().objects_renumbered,
+                situ::here().index() == last ? (sorts ? 1 : 2) * 800U * (last + 1) : 0U);
+      EXPECT_EQ(sum_of(mine, kept.get()), 800U * 799 / 2);
+      for (ref<cell> each = kept.get(); each; each = mine.load(each, &cell::next)) {
+        ASSERT_EQ(mine.home(each).index(), last);
+        mine.store(each, &cell::other, each);
+      }
+    }
+    kept = ref<cell>{};
+    situ::barrier();
+    if (situ::here().index() == 0) mine.collect();
+    situ::barrier();
+    kept = list_of(mine, 100);  // the entries can be used again
+    mine.collect_own();
+    EXPECT_EQ(sum_of(mine, kept.get()), 4950U);
+    situ::barrier();
+  });
+}
+
 TEST_P(heap_collection, of_own_objects_keeps_what_shared_objects_refer_to) {
   run([] {
     situ::object_heap heap{{.entries = entries}};

@@ -30,6 +30,10 @@ std::atomic<int> said;
 void count_spills(situ::log_level, std::string_view message) {
   if (message.find("an object heap has no room for") != std::string_view::npos) ++said;
 }
+std::atomic<int> given_up;
+void count_given_up(situ::log_level, std::string_view message) {
+  if (message.find("a collection of an object heap renumbers nothing") != std::string_view::npos) ++given_up;
+}
 
 // Makes cells, in a list, until there is no room; returns how many.
 std::uint64_t fill(situ::heap_thread& mine, situ::rooted<cell>& list) {
@@ -131,6 +135,62 @@ TEST_P(full_heap, of_memory_loses_nothing) {
         situ::barrier();
       },
       {.memory_budget = std::uint64_t{96} << 20});
+}
+
+// Some place has no room for a copy of each of its objects, or place 0 none for a second table: no object gets a new
+// number.
+TEST_P(full_heap, renumbers_nothing_and_says_so) {
+  if (situ::test::is_modelled) GTEST_SKIP() << "a modelled machine has no budget";
+  const situ::log_sink before = situ::set_log_sink(count_given_up);
+  for (const bool is_table_large : {false, true}) {
+    given_up = 0;
+    run(
+        [&] {
+          const std::uint32_t last = situ::place_count() - 1;
+          const std::uint64_t entries = (is_table_large ? 10U << 20 : 1U << 16) / situ::place_count();
+          situ::object_heap heap{{.entries = entries, .young_bytes = 1 << 30, .collect_after = 0}};
+          situ::heap_thread mine{heap};
+          situ::rooted<cell> small{mine};
+          for (std::uint64_t i = 0; i < 4000; ++i) small = mine.make<cell>(i, small.get(), ref<cell>{});
+          std::vector<std::unique_ptr<situ::rooted<std::uint64_t[]>>> large;
+          if (situ::here().index() == last && !is_table_large) {
+            const std::uint64_t spills = heap.counts().spills;
+            while (heap.counts().spills == spills && large.size() < 250) {
+              large.push_back(std::make_unique<situ::rooted<std::uint64_t[]>>(mine));
+              try {
+                *large.back() = mine.make_array<std::uint64_t>(30'000);
+              } catch (const situ::error& refused) {
+                EXPECT_EQ(refused.code(), situ::errc::out_of_memory) << refused.message();
+                break;
+              }
+              mine.store(large.back()->get(), 29'999, large.size());
+            }
+            if (!large.back()->get()) large.pop_back();
+          }
+          const std::uint32_t raw = small.get().raw();
+          situ::barrier();
+          for (int round = 0; round < 3; ++round) {
+            if (situ::here().index() == 0) mine.collect({.sorts = true, .renumbers = true});
+            situ::barrier();
+            EXPECT_EQ(small.get().raw(), raw);
+            EXPECT_EQ(cells_of(mine, small.get()), 4000U);
+            for (std::size_t i = 0; i < large.size(); ++i) ASSERT_EQ(mine.load(large[i]->get(), 29'999), i + 1);
+          }
+          EXPECT_EQ(heap.counts().objects_renumbered, 0U);
+          large.clear();
+          situ::barrier();
+          if (situ::here().index() == 0) mine.collect({.sorts = true, .renumbers = true});
+          situ::barrier();
+          EXPECT_EQ(heap.counts().objects_renumbered, is_table_large ? 0U : 4000U);
+          EXPECT_EQ(cells_of(mine, small.get()), 4000U);
+          situ::barrier();
+        },
+        {.memory_budget = std::uint64_t{96} << 20});
+    if (GetParam().mode == situ::launch_mode::threads) {
+      EXPECT_EQ(given_up, is_table_large ? 4 : 3);
+    }
+  }
+  situ::set_log_sink(before);
 }
 
 TEST_P(full_heap, that_cannot_be_made_is_refused_at_all_places) {

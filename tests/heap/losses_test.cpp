@@ -55,6 +55,13 @@ class lost_heap_place : public testing::Test {
       std::vector<ref<>> all;
       for (const std::vector<std::uint32_t>& each : situ::all_gather(made))
         for (const std::uint32_t raw : each) all.push_back(ref<>{raw});
+      const std::size_t visited = mine.add_roots([&](const auto& visit) {
+        for (ref<>& each : all) {
+          std::uint32_t word = each.raw();
+          visit(word);
+          each = ref<>{word};
+        }
+      });
       situ::barrier();
       if (situ::here().index() == victim) {
         std::thread{[] {
@@ -66,6 +73,7 @@ class lost_heap_place : public testing::Test {
         survive(heap, mine, all);
         check_whole(mine, all);
       }
+      mine.remove_roots(visited);
       for (const situ::rooted<block>* each : roots) delete each;
     });
     situ::set_log_sink(before);
@@ -161,6 +169,86 @@ TEST_F(lost_heap_place, in_the_middle_of_collections) {
       EXPECT_EQ(lost.place_index(), victim);
     }
   });
+}
+
+// The victim dies while all places give their objects new numbers, at another moment each time: the survivors find all
+// objects with their old numbers, or all with new ones, in roots and fields alike.
+class lost_renumbering_place : public lost_heap_place, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(moments, lost_renumbering_place, testing::Range(0, 12));
+
+TEST_P(lost_renumbering_place, leaves_the_old_numbers_or_the_new_ones) {
+  if (!situ::test::can_fork()) GTEST_SKIP() << situ::test::why_no_fork();
+  const situ::log_sink before = situ::set_log_sink([](situ::log_level, std::string_view) {});
+  constexpr std::uint32_t places = 3, each_place = 3000;
+  const situ::launch_result result = situ::test::launch_on({situ::launch_mode::processes, places}, [&] {
+    situ::object_heap heap{{.entries = 1 << 16, .collect_after = 0}};
+    situ::heap_thread mine{heap};
+    const std::uint32_t here = situ::here().index();
+    std::vector<std::uint32_t> made;
+    for (std::uint32_t i = 0; i < each_place; ++i) {
+      made.push_back(mine.make<block>().raw());
+      fill(mine, ref<>{made.back()}, here * each_place + i);
+    }
+    // A ring through the objects of all places in turn; each place keeps each of its objects, and moves some.
+    const std::vector<std::vector<std::uint32_t>> all = situ::all_gather(made);
+    const auto number_of = [&](std::uint64_t at) { return at % places * each_place + at / places; };
+    const std::size_t visited = mine.add_roots([&](const auto& visit) {
+      for (std::uint32_t& each : made) visit(each);
+    });
+    std::vector<ref<>> moved;
+    for (std::uint32_t i = 0; i < each_place; i += 3) moved.emplace_back(made[i]);
+    mine.move(moved, situ::place{(here + 1) % places});
+    for (std::uint64_t at = here; at < places * each_place; at += places) {
+      const std::uint64_t after = (at + 1) % (places * each_place);
+      mine.store(ref<block>{made[at / places]}, &block::next, ref<block>{all[after % places][after / places]});
+    }
+    situ::barrier();
+    if (here == victim) {
+      const int moment = GetParam();
+      std::thread{[moment] {
+        std::this_thread::sleep_for(std::chrono::microseconds{60'000 + 3'700 * moment});
+        ::kill(::getpid(), SIGKILL);
+      }}.detach();
+    }
+    std::uint64_t collections = 0;
+    try {
+      for (;; ++collections) {
+        if (here == 0)
+          mine.collect({.sorts = collections % 2 == 0, .renumbers = true});
+        else
+          situ::progress();
+        mine.safe_point();
+      }
+    } catch (const situ::place_lost_error& lost) {
+      EXPECT_EQ(lost.place_index(), victim);
+    }
+    EXPECT_GT(heap.counts().objects_renumbered, 0U);
+    const auto check_ring = [&] {
+      for (std::uint32_t i = 0; i < each_place; i += 500) {
+        std::uint64_t at = std::uint64_t{i} * places + here;
+        ref<block> each{made[i]};
+        for (std::uint32_t step = 0; step < places * each_place; ++step) {
+          const auto found = mine.load(each, &block::of);
+          ASSERT_EQ(found[0], number_of(at));
+          ASSERT_EQ(std::ranges::count(found, found[0]), numbers);
+          each = mine.load(each, &block::next);
+          at = (at + 1) % (places * each_place);
+        }
+        ASSERT_EQ(each.raw(), made[i]);
+      }
+    };
+    check_ring();
+    EXPECT_THROW(mine.collect({.renumbers = true}), situ::place_lost_error);
+    for (int i = 0; i < 2000; ++i) (void)mine.make<block>();
+    mine.collect_own();
+    std::vector<ref<>> own;
+    for (const std::uint32_t each : made) own.emplace_back(each);
+    mine.move(own, situ::here());
+    check_ring();
+    mine.remove_roots(visited);
+  });
+  situ::set_log_sink(before);
+  situ::test::expect_only_lost(result, victim);
 }
 
 // The victim is killed within a section, and holds up no move.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <set>
@@ -36,8 +37,8 @@ struct plain {
 // One place's program: a table of roots in the heap and in the model.
 class program {
  public:
-  program(situ::object_heap& heap, situ::heap_thread& mine, std::uint32_t seed)
-      : heap_{heap}, mine_{mine}, random_{seed} {
+  program(situ::object_heap& heap, situ::heap_thread& mine, std::uint32_t seed, bool renumbers)
+      : heap_{heap}, mine_{mine}, random_{seed}, renumbers_{renumbers} {
     for (std::size_t i = 0; i < roots; ++i) in_heap_.push_back(std::make_unique<situ::rooted<item>>(mine));
     in_model_.resize(roots);
   }
@@ -62,6 +63,7 @@ class program {
         break;
     }
     if (pick(200) == 0) mine_.collect_own();
+    if (renumbers_ && pick(100) == 0) mine_.collect({.sorts = pick(2) == 0, .renumbers = true});
   }
 
   // Compares everything that the roots reach.
@@ -150,6 +152,7 @@ class program {
   situ::object_heap& heap_;
   situ::heap_thread& mine_;
   std::mt19937_64 random_;
+  bool renumbers_;
   std::vector<std::unique_ptr<situ::rooted<item>>> in_heap_;
   std::vector<plain*> in_model_;
   std::vector<std::unique_ptr<plain>> made_;
@@ -159,13 +162,14 @@ class program {
 class heap_random : public situ::test::on_places {};
 INSTANTIATE_TEST_SUITE_P(layouts, heap_random, testing::ValuesIn(situ::test::all_layouts()), situ::test::layout_name);
 
-void run_programs(situ::heap_options options, int steps, situ::heap_objects makes = situ::heap_objects::own) {
+void run_programs(situ::heap_options options, int steps, situ::heap_objects makes = situ::heap_objects::own,
+                  bool renumber = false) {
   options.entries = situ::test::or_modelled<std::uint64_t>(1 << 20, 1 << 14);
   situ::object_heap heap{options};
   situ::heap_thread mine{heap, nullptr, makes};
   std::size_t most = 0;
   for (std::uint32_t seed = 1; seed <= 3; ++seed) {
-    program of{heap, mine, 100 * seed + situ::here().index()};
+    program of{heap, mine, 100 * seed + situ::here().index(), renumber};
     for (int i = 0; i < steps; ++i) {
       of.step();
       if (i % 50 == 0) of.compare();
@@ -176,6 +180,7 @@ void run_programs(situ::heap_options options, int steps, situ::heap_objects make
     most = std::max(most, of.reached());
   }
   EXPECT_GT(most, situ::test::or_modelled<std::size_t>(3, 0));  // few steps are modelled
+  EXPECT_EQ(situ::all_reduce(heap.counts().objects_renumbered, std::plus<>{}) != 0, renumber);
   situ::barrier();
 }
 
@@ -209,6 +214,21 @@ TEST_P(heap_random, programs_that_make_shared_objects_hold) {
                   .replicas = situ::heap_replicas::always,
                   .read_mostly_after = 2},
                  situ::test::rounds(5000), makes);
+  });
+}
+
+TEST_P(heap_random, programs_whose_objects_get_new_numbers_hold) {
+  run([] {
+    const auto makes = situ::here().index() % 3 == 2 ? situ::heap_objects::shared : situ::heap_objects::own;
+    run_programs({.young_bytes = 256 << 10, .replicas = situ::heap_replicas::always, .read_mostly_after = 3},
+                 situ::test::rounds(2000), makes, true);
+  });
+}
+// A table that is not homed has lines that several places write.
+TEST_P(heap_random, programs_with_new_numbers_in_a_replicated_table_hold) {
+  run([] {
+    run_programs({.table = situ::heap_table::replicated, .collects_at_each_safe_point = true}, situ::test::rounds(500),
+                 true);
   });
 }
 

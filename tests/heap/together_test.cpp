@@ -245,6 +245,44 @@ TEST_P(heap_together, threads_come_and_go_beside_collections) {
   });
 }
 
+// Threads of all places give all objects new numbers while others make lists, and change them.
+TEST_P(heap_together, threads_go_on_when_their_objects_get_new_numbers) {
+  run([] {
+    situ::object_heap heap{{.young_bytes = 256 << 10, .collect_after = 0}};
+    situ::place_threads threads;
+    std::atomic<std::uint64_t> wrong{0};
+    for (std::uint32_t thread = 0; thread < 3; ++thread)
+      threads.start([&, thread] {
+        situ::heap_thread own{heap, &threads};
+        situ::rooted<token> list{own}, taken{own};
+        std::mt19937 random{thread};
+        const situ::test::one_second second;
+        for (std::uint64_t i = 1; i < std::uint64_t(situ::test::rounds(1000)) && second.is_left(); ++i) {
+          own.safe_point();
+          const ref<token> made = own.make<token>(i, 2 * i, list.get());
+          list = made;
+          if (i % 50 == 0) own.collect_own();
+          if (random() % 300 == 0) own.collect({.sorts = random() % 2 == 0, .renumbers = true});
+          own.safe_point();
+          taken = list.get();
+          for (std::uint64_t expected = i; expected != 0; --expected) {
+            if (!taken.get() || own.load(taken.get(), &token::number) != expected) {
+              ++wrong;
+              break;
+            }
+            if (expected % 16 == 0) own.safe_point();
+            taken = own.load(taken.get(), &token::self);
+          }
+          if (i % 200 == 0)
+            own.move(list.get(), situ::place{static_cast<std::uint32_t>(random() % situ::place_count())});
+        }
+      });
+    threads.join();
+    EXPECT_EQ(wrong, 0U);
+    situ::barrier();
+  });
+}
+
 // Two threads, one of which remembers objects that others move; each own object that a remembered one refers to lives.
 TEST_P(heap_together, remembered_objects_are_moved_and_exchanged) {
   run([] {

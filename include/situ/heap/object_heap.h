@@ -84,15 +84,22 @@ struct heap_collection {
   // meets them; objects that only roots of other places reach follow. The table's entries keep their order. If a place
   // has no room for a copy, the object stays where it is.
   bool sorts = false;
+  // Gives all objects new references as well: entries of the table of their home, in the order in which such a trace
+  // meets the objects. Fields and roots then hold the new references. Every other reference that a program keeps,
+  // at any place, is invalid afterwards: so is a number that has been sent to another place, and a key of a map. Each
+  // root must be visited once, as the word that the program goes on to use. All objects are copied, and the table; if a
+  // place has no room for that, the log says so, and nothing gets a new reference.
+  bool renumbers = false;
 };
 
 // Counts of one place since the heap was made.
 struct heap_counts {
   std::uint64_t objects_made = 0;
   std::uint64_t bytes_made = 0;
-  std::uint64_t objects_shared = 0;  // own objects to which another got a reference, or that survived a collection
-  std::uint64_t objects_moved = 0;   // by this place, to another home or within one
-  std::uint64_t rounds = 0;          // questions to all places: two for a batch of moves
+  std::uint64_t objects_shared = 0;      // own objects to which another got a reference, or that survived a collection
+  std::uint64_t objects_moved = 0;       // by this place, to another home or within one
+  std::uint64_t objects_renumbered = 0;  // of this home, by collections
+  std::uint64_t rounds = 0;              // questions to all places: two for a batch of moves
   std::uint64_t made_read_mostly = 0;
   std::uint64_t stores_to_read_mostly = 0;  // each made the object an ordinary one
   std::uint64_t waits_for_moves = 0;        // stores that found their object moving

@@ -232,6 +232,7 @@ class thread_state {
   friend class heap_core;
   friend class own_collection;
   friend class whole_collection;
+  friend class renumbering;
   friend class situ::heap_thread;
 
   [[nodiscard]] std::uint64_t* at_entry(std::uint32_t raw) const noexcept {
@@ -268,7 +269,7 @@ class thread_state {
   [[nodiscard]] std::uint32_t find_entry();
   std::byte* find_room(std::size_t bytes);
 
-  std::byte* table_;
+  std::byte* table_ = nullptr;
   section_word* section_;
   std::byte* next_ = nullptr;  // of the chunk that the thread allocates from
   std::byte* end_ = nullptr;
