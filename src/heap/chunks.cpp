@@ -32,16 +32,18 @@ void heap_core::free_chunk(heap_chunk* chunk) {
   deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(chunk)});
 }
 
+// pre: as free_chunk; lock_ is held.
+void heap_core::free_chunks(std::vector<heap_chunk*>& chunks) {
+  for (heap_chunk* const each : chunks) free_chunk(each);
+  chunks.clear();
+}
+
 // Returns null if this place has no room. pre: the place's own thread calls it.
 heap_chunk* heap_core::make_chunk(chunk_kind kind, std::size_t bytes) {
   heap_chunk* made = nullptr;
   const std::size_t whole = std::max(chunk_bytes, whole_pages(bytes + sizeof(heap_chunk) + colour_bytes(kind, here_)));
   const std::lock_guard hold{lock_};
-  const auto give_back = [](std::vector<heap_chunk*>& chunks) {
-    for (heap_chunk* const each : chunks) free_chunk(each);
-    chunks.clear();
-  };
-  give_back(to_deallocate_);
+  free_chunks(to_deallocate_);
   if (const auto same = std::ranges::find_if(free_chunks_, [&](const heap_chunk* each) { return each->kind == kind; });
       whole == chunk_bytes && same != free_chunks_.end()) {
     made = *same;
@@ -57,7 +59,7 @@ heap_chunk* heap_core::make_chunk(chunk_kind kind, std::size_t bytes) {
     };
     std::byte* block = allocated();
     if (block == nullptr && !free_chunks_.empty()) {  // they may be of the other kind, or too small each
-      give_back(free_chunks_);
+      free_chunks(free_chunks_);
       block = allocated();
     }
     if (block == nullptr) return nullptr;

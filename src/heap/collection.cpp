@@ -51,15 +51,13 @@ class whole_collection {
       for (heap_chunk* const each : core_.chunks_) live_bytes(*each).store(0, std::memory_order_relaxed);
       core_.rooms_.clear();
     }
-    renumbering numbers{core_, meeting_, how_.sorts};
-    if (how_.renumbers) numbers.begin();
     meet();
     invalidate_all();
     mark();
     meet();
     sweep();
     meet();
-    if (!how_.renumbers || !numbers.run(order_)) compact();
+    if (!how_.renumbers || !renumbering{core_, meeting_, how_.sorts}.run(order_)) compact();
     meet();
     invalidate_all();
     finish();

@@ -215,6 +215,7 @@ class heap_core {
   void wait_outside(section_word& word, std::uint32_t place, std::uint32_t number);
   [[nodiscard]] heap_chunk* make_chunk(chunk_kind kind, std::size_t bytes);
   static void free_chunk(heap_chunk* chunk);
+  static void free_chunks(std::vector<heap_chunk*>& chunks);
   [[nodiscard]] heap_chunk* chunk_here(thread_state& by, chunk_kind kind, std::size_t bytes);
   [[nodiscard]] heap_chunk* chunk_at(thread_state& by, std::uint32_t home, chunk_kind kind, std::size_t bytes);
   [[nodiscard]] heap_object* room_at_hand(const copy_target& to, std::uint32_t words);

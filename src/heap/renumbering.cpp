@@ -27,29 +27,50 @@ std::uint64_t load_past_caches(std::uint64_t* at) noexcept {
   return std::atomic_ref<std::uint64_t>{*at}.load(std::memory_order_relaxed);
 }
 
-// Returns null if there is no room.
-ptr<std::byte> block_of(std::uint64_t bytes) {
-  try {
-    return situ::allocate_bytes(bytes, {.alignment = chunk_bytes});
-  } catch (const error& refused) {
-    if (refused.code() != errc::out_of_memory) throw;
-    return {};
-  }
-}
-
 }  // namespace
 
+// If place 0 has no room for the new table and the map, all places give back the chunks that they do not use.
 void renumbering::begin() {
-  if (core_.here_ != 0) return;
+  {
+    const std::lock_guard hold{core_.lock_};
+    for (heap_chunk* const each : std::vector{core_.chunks_})
+      if (!each->is_young && std::atomic_ref<std::uint64_t>{each->live_bytes}.load(std::memory_order_relaxed) == 0)
+        core_.retire(each);
+  }
+  signal_word<std::uint32_t>& outcome = core_.shared_->renumbering;
+  if (core_.here_ == 0) outcome.set(make_table() ? renumbering_is_open : renumbering_wants_memory);
+  meeting_.meet();
+  if (outcome.look() != renumbering_wants_memory) return;
+  {
+    const std::lock_guard hold{core_.lock_};
+    for (auto* const chunks : {&core_.free_chunks_, &core_.to_deallocate_}) core_.free_chunks(*chunks);
+  }
+  meeting_.meet();
+  if (core_.here_ == 0) {
+    outcome.set(renumbering_is_open);
+    if (!make_table()) give_up("a second table");
+  }
+  meeting_.meet();
+}
+
+// Returns false if this place has no room.
+bool renumbering::make_table() {
+  const auto block_of = [](std::uint64_t bytes) -> ptr<std::byte> {
+    try {
+      return situ::allocate_bytes(bytes, {.alignment = chunk_bytes});
+    } catch (const error& refused) {
+      if (refused.code() != errc::out_of_memory) throw;
+      return {};
+    }
+  };
+  if (!table_block_) table_block_ = block_of(core_.table_bytes());
+  if (!map_block_) map_block_ = block_of(core_.options_.entries * core_.places_ * sizeof(std::uint32_t));
+  if (!table_block_ || !map_block_) return false;
   heap_shared& shared = *core_.shared_;
-  const std::uint64_t entries = core_.options_.entries * core_.places_;
-  table_block_ = block_of(core_.table_bytes());
-  map_block_ = block_of(entries * sizeof(std::uint32_t));
   shared.has_leftover.store(0);
-  shared.renumbering.set(renumbering_is_open);
-  if (!table_block_ || !map_block_) return give_up("a second table");
   shared.new_table.store(reinterpret_cast<std::uint64_t>(table_block_.local()));
   shared.map.store(reinterpret_cast<std::uint64_t>(map_block_.local()));
+  return true;
 }
 
 bool renumbering::is_open() const noexcept { return core_.shared_->renumbering.look() == renumbering_is_open; }
@@ -66,7 +87,8 @@ void renumbering::meet_fresh() {
 }
 
 bool renumbering::run(const std::vector<std::uint32_t>& order) {
-  if (!is_open()) {  // all places have met since begin()
+  begin();
+  if (!is_open()) {
     drop_copies();
     return false;
   }
@@ -156,13 +178,8 @@ void renumbering::number_leftover() {
 void renumbering::copy_objects() {
   std::unique_lock lock{core_.lock_};
   core_.rooms_.clear();
-  for (heap_chunk* const each : std::vector{core_.chunks_}) {
-    if (each->is_young) continue;
-    if (std::atomic_ref<std::uint64_t>{each->live_bytes}.load(std::memory_order_relaxed) == 0)
-      core_.retire(each);
-    else
-      old_chunks_.push_back(each);
-  }
+  for (heap_chunk* const each : core_.chunks_)
+    if (!each->is_young) old_chunks_.push_back(each);
   if (sorts_)
     copy_in_order_of_numbers(lock);
   else

@@ -31,13 +31,13 @@ class renumbering {
   renumbering(const renumbering&) = delete;
   renumbering& operator=(const renumbering&) = delete;
 
-  // Step 1, before a meeting. All threads of all places have stopped.
-  void begin();
-  // The other steps, after a meeting. order: the objects that this place's trace has met. Returns false if a place has
+  // order: the objects that this place's trace has met. pre: all places have met since they have swept. Returns false if a place has
   // no room: then nothing has changed. Throws place_lost_error: the heap is then the old one or the new one.
   [[nodiscard]] bool run(const std::vector<std::uint32_t>& order);
 
  private:
+  void begin();
+  [[nodiscard]] bool make_table();
   void clear_own_part();
   void meet_fresh();
   void number(const std::vector<std::uint32_t>& order);

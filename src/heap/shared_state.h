@@ -37,10 +37,11 @@ struct alignas(64) exchange_intent {
   std::array<std::atomic<std::uint64_t>, 2> published;
 };
 
-// What becomes of new numbers (renumbering.h); the word changes once from the first to one of the others.
+// The outcome of new numbers (renumbering.h): the word changes once from the first one to the second or the third.
 inline constexpr std::uint32_t renumbering_is_open = 0;
 inline constexpr std::uint32_t renumbering_is_committed = 1;
 inline constexpr std::uint32_t renumbering_is_given_up = 2;
+inline constexpr std::uint32_t renumbering_wants_memory = 3;  // before it is open
 
 struct heap_shared {
   std::array<shared_layout, layouts_of_types> layouts;
