@@ -95,19 +95,6 @@ void link(situ::heap_thread& mine, const std::vector<ref<cell>>& own, const std:
   }
 }
 
-// Gives the objects new numbers, in the order of a list, and leaves them where they lie.
-void number_in_order_of_use(situ::heap_thread& mine, std::vector<ref<cell>>& order) {
-  const std::size_t roots = mine.add_roots([&](const auto& visit) {
-    for (ref<cell>& each : order) {
-      std::uint32_t word = each.raw();
-      visit(word);
-      each = ref<cell>{word};
-    }
-  });
-  mine.collect({.renumbers = true});
-  mine.remove_roots(roots);
-}
-
 // By place 0. The chain's objects, and their entries, are in random order.
 void measure(situ::heap_thread& mine) {
   const std::uint32_t n = object_count();
@@ -118,10 +105,12 @@ void measure(situ::heap_thread& mine) {
     own[i] = mine.make<cell>(i);
     plain[i] = new (there.at(i)) plain_cell{{}, nullptr, i, {}};
   }
+  std::vector<ref<cell>>* kept = &own;
   const std::size_t roots = mine.add_roots([&](const auto& visit) {
-    for (const ref<cell> each : own) {
+    for (ref<cell>& each : *kept) {
       std::uint32_t word = each.raw();
       visit(word);
+      each = ref<cell>{word};
     }
   });
   mine.collect_own();  // they are shared, and lie in the order in which they were made
@@ -137,12 +126,13 @@ void measure(situ::heap_thread& mine) {
     plain_shuffled[i] = plain[shuffled[i]];
   }
   if (job_bench::is_wanted("read_at_random")) {
-    number_in_order_of_use(mine, own_shuffled);
+    kept = &own_shuffled;
+    mine.collect({.renumbers = true});  // entries in the order of use; the objects lie as before
     compare("read_at_random", [&] { return sum_of(plain_shuffled); }, [&] { return sum_of(mine, own_shuffled); });
-    std::vector<std::uint32_t> place_of(n);  // entries in the order of the objects again, for the chain
-    for (std::uint32_t i = 0; i < n; ++i) place_of[shuffled[i]] = i;
-    for (std::uint32_t i = 0; i < n; ++i) own[i] = own_shuffled[place_of[i]];
-    number_in_order_of_use(mine, own);
+    // Entries in the order of the objects again, for the chain.
+    for (std::uint32_t i = 0; i < n; ++i) own[shuffled[i]] = own_shuffled[i];
+    kept = &own;
+    mine.collect({.renumbers = true});
     for (std::uint32_t i = 0; i < n; ++i) own_shuffled[i] = own[shuffled[i]];
   }
 

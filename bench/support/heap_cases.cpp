@@ -45,9 +45,10 @@ std::vector<comparison_case> all_vm_cases() {
 std::vector<comparison_case> all_heap_cases() {
   return {
       read("read_in_order", "a field of 1e6 objects, in the order in which they were made", 1.1),
-      read("read_at_random", "likewise, in random order", 1.5),
+      read("read_at_random", "likewise, in random order, after a collection that renumbers; the objects lie as before",
+           1.5),
       read("read_chain", "likewise, each object names the next", 2),
-      read("read_chain_sorted", "the chain, after a collection that sorts", 1.2,
+      read("read_chain_sorted", "the chain, after a collection that sorts and renumbers", 1.2,
            "itself: objects in the chain's order"),
       read("read_chain_made_sorted", "the same", 1.2, "itself: objects that stay where they were made"),
       {"store_in_cache",

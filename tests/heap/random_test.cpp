@@ -228,7 +228,7 @@ TEST_P(heap_random, programs_whose_objects_get_new_numbers_hold) {
 TEST_P(heap_random, programs_with_new_numbers_in_a_replicated_table_hold) {
   run([] {
     run_programs({.table = situ::heap_table::replicated, .collects_at_each_safe_point = true}, situ::test::rounds(500),
-                 true);
+                 situ::heap_objects::own, true);
   });
 }
 
