@@ -13,7 +13,7 @@ situ::heap_options of_each_place(situ::heap_options of_all) {
   const std::uint64_t places = situ::place_count();
   if (places == 1) return of_all;
   of_all.entries = std::max<std::uint64_t>(of_all.entries / places, 1 << 15);
-  if (of_all.collect_after != 0) of_all.collect_after = std::max<std::uint64_t>(of_all.collect_after / places, 1 << 22);
+  if (of_all.collect_after != 0) of_all.collect_after = std::max<std::uint64_t>(of_all.collect_after / places, 1);
   return of_all;
 }
 
