@@ -143,8 +143,11 @@ class reader_of_accesses {
 }
 
 [[nodiscard]] bool uses_wide_registers(const decoded_instruction& one) noexcept {
-  return one.is.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX || one.is.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX ||
-         one.is.meta.category == ZYDIS_CATEGORY_X87_ALU || one.is.meta.category == ZYDIS_CATEGORY_FCMOV ||
+  return one.is.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX || one.is.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+}
+
+[[nodiscard]] bool uses_x87(const decoded_instruction& one) noexcept {
+  return one.is.meta.category == ZYDIS_CATEGORY_X87_ALU || one.is.meta.category == ZYDIS_CATEGORY_FCMOV ||
          one.is.meta.isa_set == ZYDIS_ISA_SET_X87;
 }
 
@@ -168,6 +171,7 @@ class writer {
     }
     // The executor then saves these registers, too, wherever it runs (execution/assembly_hooks.cpp).
     if (is_wide_) text("\t.section situ_model_wide,\"a\",@progbits\n\t.byte 1");
+    if (has_x87_) text("\t.section situ_model_x87,\"a\",@progbits\n\t.byte 1");
     return std::move(result_);
   }
 
@@ -185,6 +189,7 @@ class writer {
     if (!decoded_[i] || line.is_from_asm_statement) return;
     const decoded_instruction& one = *decoded_[i];
     is_wide_ = is_wide_ || uses_wide_registers(one);
+    has_x87_ = has_x87_ || uses_x87(one);
     if (one.is.mnemonic == ZYDIS_MNEMONIC_ENDBR64) return;
     if (is_for_linker(line.text)) return;
     const bool are_flags_free = state_.are_flags_free(i);
@@ -245,6 +250,7 @@ class writer {
   std::unordered_set<std::string_view> targets_;  // labels that jumps lead to; few of them have no number
   bool begins_block_ = false;
   bool is_wide_ = false;
+  bool has_x87_ = false;
   hooked_assembly result_;
 };
 

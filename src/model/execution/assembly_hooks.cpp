@@ -302,6 +302,21 @@ asm(R"(
     pushq %r11
     cld
     movq situ_model_saved_bytes(%rip), %rax
+    cmpb $0, situ_model_has_x87_alone(%rip)
+    je 3f
+    # The x87's stack is empty if the top is register 0, and that one is empty: nothing of it is to be saved.
+    fnstsw %ax
+    testl $0x3800, %eax
+    movq situ_model_saved_bytes(%rip), %rax
+    jnz 3f
+    fxam
+    fnstsw %ax
+    andl $0x4500, %eax
+    cmpl $0x4100, %eax
+    movl $256, %eax
+    je 3f
+    movq situ_model_saved_bytes(%rip), %rax
+  3:
     subq %rax, %rsp
     andq $-64, %rsp
     cmpq $256, %rax

@@ -9,15 +9,21 @@
 #include "model/execution/engine.h"
 #include "model/execution/memory_calls.h"
 
-// The linker's names for the section that is not empty if a file of the program uses registers beyond the general ones
-// and the lower halves of the 16 vector registers.
+// The linker's names for the sections that are not empty if a file of the program uses registers beyond the general
+// ones and the lower halves of the 16 vector registers; or the x87, as all code with a long double does.
 extern "C" [[gnu::weak]] const char __start_situ_model_wide[];  // NOLINT
 extern "C" [[gnu::weak]] const char __stop_situ_model_wide[];   // NOLINT
+extern "C" [[gnu::weak]] const char __start_situ_model_x87[];   // NOLINT
+extern "C" [[gnu::weak]] const char __stop_situ_model_x87[];    // NOLINT
 
 extern "C" {
-// The number of bytes that a hook saves on the slow path: 256 for the vector registers' lower halves, or more for all state.
+// The number of bytes that a hook saves on the slow path: 256 for the vector registers' lower halves, or more for all
+// state, which takes 20 times as long (some 200 ns).
 extern std::uint64_t situ_model_saved_bytes;
 std::uint64_t situ_model_saved_bytes = 256;
+// Whether of that state the program uses the x87 alone: then 256 bytes do while the x87's stack is empty.
+extern bool situ_model_has_x87_alone;
+bool situ_model_has_x87_alone = false;
 }
 
 namespace situ::model {
@@ -28,7 +34,9 @@ static_assert(static_cast<int>(access_kind::atomic) == 2 && static_cast<int>(acc
               "assembly_hooks.cpp has these figures");
 
 [[gnu::constructor(101)]] void choose_what_to_save() {
-  if (&__start_situ_model_wide[0] == &__stop_situ_model_wide[0]) return;
+  const bool is_wide = &__start_situ_model_wide[0] != &__stop_situ_model_wide[0];
+  if (!is_wide && &__start_situ_model_x87[0] == &__stop_situ_model_x87[0]) return;
+  situ_model_has_x87_alone = !is_wide;
   unsigned all = 0, enabled = 0, other[2] = {};
   if (__get_cpuid_count(13, 0, &other[0], &enabled, &all, &other[1]) != 0)
     situ_model_saved_bytes = std::max(enabled, 576U);
