@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace squeak {
 namespace {
 
@@ -24,12 +26,18 @@ bool any_method(const object_memory& memory, oop of_class, Visit visit) {
 
 }  // namespace
 
-oop find_symbol(const object_memory& memory, std::string_view name) {
+std::vector<oop> find_symbols(const object_memory& memory, std::span<const std::string_view> names) {
   const oop symbols = memory.class_of(memory.special(special::does_not_understand));
-  for (const oop each : reachable_objects(memory))
-    if (memory.at(each)->type == symbols && memory.has_bytes(each) && text_of(*memory.at(each)) == name) return each;
-  return 0;
+  std::vector<oop> found(names.size());
+  for (const oop each : reachable_objects(memory)) {
+    if (memory.at(each)->type != symbols || !memory.has_bytes(each)) continue;
+    const auto at = std::ranges::find(names, text_of(*memory.at(each)));
+    if (at != names.end()) found[static_cast<std::size_t>(at - names.begin())] = each;
+  }
+  return found;
 }
+
+oop find_symbol(const object_memory& memory, std::string_view name) { return find_symbols(memory, {&name, 1})[0]; }
 
 oop find_global(const object_memory& memory, std::string_view name) {
   const oop associations = memory.field(memory.special(special::smalltalk), 1);

@@ -3,6 +3,7 @@
 
 #include "object_memory.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@ namespace squeak {
 
 // Find an object; return 0 if there is none. cost: a walk through all objects; through the globals.
 [[nodiscard]] oop find_symbol(const object_memory& memory, std::string_view name);
+// Finds several symbols in one walk; 0 for each that is not there.
+[[nodiscard]] std::vector<oop> find_symbols(const object_memory& memory, std::span<const std::string_view> names);
 [[nodiscard]] oop find_global(const object_memory& memory, std::string_view name);
 
 // Returns the text of a symbol or string; "?" for another object.

@@ -40,9 +40,10 @@ virtual_machine::virtual_machine(image of, interpreter_options options, const si
   load(of, how);
   of = {};
   machine_.vm.emplace(memory_, std::move(options), machine_.own_baton ? &*machine_.own_baton : nullptr);
-  print_string_ = find_symbol(memory_, "printString");
+  find_own_symbols();
   roots_number_ = machine_.thread.add_roots([this](const auto& visit) {
-    if (print_string_ != 0) visit(print_string_);
+    for (oop& each : own_symbols_)
+      if (each != 0) visit(each);
   });
   vm().write_snapshot = [this](const std::string& path) {
     write_image_file(take_image(memory_, like_), path);
@@ -153,8 +154,14 @@ run_counts virtual_machine::take_counts() {
   return sum;
 }
 
+void virtual_machine::find_own_symbols() { std::ranges::copy(find_symbols(memory_, own_names), own_symbols_.begin()); }
+
+oop virtual_machine::own_symbol(std::string_view name) const {
+  return own_symbols_[static_cast<std::size_t>(std::ranges::find(own_names, name) - own_names.begin())];
+}
+
 void virtual_machine::guard(std::string_view of_class, std::string_view selector, interpreter::reason_of reason) {
-  const oop owner = find_global(memory_, of_class), symbol = find_symbol(memory_, selector);
+  const oop owner = find_global(memory_, of_class), symbol = own_symbol(selector);
   if (owner == 0 || symbol == 0 || is_integer(owner)) return;  // an image without it opens no such window
   if (const oop method = look_up(memory_, memory_.class_of(owner), symbol); method != 0)
     vm().fail_on_entry(method, std::move(reason));
@@ -185,8 +192,8 @@ evaluation virtual_machine::run(oop receiver, oop selector, const std::vector<oo
   }
   made.took_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   made.counts = take_counts();
-  if (made.end == run_end::answered && print_string_ != 0) {
-    made.end = vm().send(vm().answer(), print_string_, {});
+  if (made.end == run_end::answered && own_symbol("printString") != 0) {
+    made.end = vm().send(vm().answer(), own_symbol("printString"), {});
     if (made.end == run_end::answered) made.text = as_text(memory_, vm().answer());
   } else if (made.end == run_end::answered) {
     made.text = describe(memory_, vm().answer());
@@ -196,7 +203,7 @@ evaluation virtual_machine::run(oop receiver, oop selector, const std::vector<oo
 }
 
 evaluation virtual_machine::evaluate(std::string_view text) {
-  const oop compiler = find_global(memory_, "Compiler"), selector = find_symbol(memory_, "evaluate:");
+  const oop compiler = find_global(memory_, "Compiler"), selector = own_symbol("evaluate:");
   if (compiler == 0 || selector == 0)
     situ::throw_error(situ::errc::bad_argument, "the image has no Compiler that understands evaluate:");
   std::string lines{text};

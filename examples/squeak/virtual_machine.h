@@ -60,6 +60,9 @@ class virtual_machine {
 
  private:
   [[nodiscard]] evaluation run(oop receiver, oop selector, const std::vector<oop>& arguments);
+  void find_own_symbols();
+  // pre: the name is one of own_names.
+  [[nodiscard]] oop own_symbol(std::string_view name) const;
   void guard(std::string_view of_class, std::string_view selector, interpreter::reason_of reason);
   void guard_windows();
   [[nodiscard]] oop value_of(const struct message_part& part);
@@ -74,7 +77,10 @@ class virtual_machine {
   place_machine machine_;
   object_memory& memory_;
   const char* region_ = nullptr;
-  oop print_string_ = 0;
+  static constexpr std::array<std::string_view, 5> own_names{
+      "printString",
+      "evaluate:", "openContext:label:contents:", "openInterrupt:onProcess:", "errorInClass:withCode:doitFlag:"};
+  std::array<oop, own_names.size()> own_symbols_{};  // of these names; 0 for one that the image does not have
   std::size_t roots_number_ = 0;
 };
 
