@@ -48,15 +48,12 @@ void baton::call_clock() const {
 
 void baton::send(std::uint32_t to, const baton_message& message) {
 #if defined(SITU_MODEL)
-  if (has_raw_channels_) {
-    const baton_message words = message;
-    return situ_model_raw_send(to, &words, sizeof(words));
-  }
+  if (has_raw_channels_) return situ_model_raw_send(to, &message, sizeof(message));
 #endif
   situ::put_signal(boxes_[to].message, message, boxes_[to].arrived, 1, situ::signal_by::add);
 }
 
-void baton::pass(std::uint32_t to, baton_message message) {
+void baton::pass(std::uint32_t to, baton_message& message) {
   ++passes_;
   if (clock_call_ != 0) call_clock();
   message.attentions = attentions_;

@@ -67,7 +67,8 @@ class baton {
   [[nodiscard]] std::uint64_t passes() const { return passes_; }
   void reset_passes() { passes_ = 0; }
 
-  void pass(std::uint32_t to, baton_message message);
+  // Sets the message's own part, the attentions, too.
+  void pass(std::uint32_t to, baton_message& message);
   // Waits for the baton. Not in a section of the heap. Throws place_lost_error.
   [[nodiscard]] baton_message receive();
   // Calls f while all other places answer messages. pre: this place has the baton.

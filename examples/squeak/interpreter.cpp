@@ -142,7 +142,8 @@ method_cache::entry* interpreter::find_method(oop selector, oop of_class) {
   if (method == 0) return nullptr;
   const std::uint32_t header = memory_.field(method, 0);
   const bool is_guarded = std::ranges::any_of(guards_, [&](const guard& each) { return each.method == method; });
-  entry = {selector, of_class, method, header, is_guarded ? guarded_entry : method_header{header}.primitive()};
+  cache_.fill(entry,
+              {selector, of_class, method, header, is_guarded ? guarded_entry : method_header{header}.primitive()});
   return &entry;
 }
 

@@ -213,7 +213,7 @@ class interpreter {
   // Takes the receiver and the arguments off the stack, and returns what the caller's frame holds below them.
   [[nodiscard]] std::uint16_t depth_without(int arguments);
   [[nodiscard]] bool is_for_main(oop method, std::uint32_t primitive) const;
-  void pass(std::uint32_t to, baton_message message);
+  void pass(std::uint32_t to, baton_message&& message);
   run_end go_on_with(const baton_message& message);
   run_end run_primitive_of_others(const baton_message& message);
   void pass_failure();

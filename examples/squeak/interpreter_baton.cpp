@@ -55,7 +55,7 @@ std::uint32_t interpreter::place_for(oop receiver) const {
   return baton_->home_of(at);
 }
 
-void interpreter::pass(std::uint32_t to, baton_message message) {
+void interpreter::pass(std::uint32_t to, baton_message&& message) {
   message.reclaimable = static_cast<std::uint32_t>(reclaimable_);
   message.epoch = epoch_;
   message.wake_up_at = wake_up_at_;

@@ -21,10 +21,24 @@ class method_cache {
   [[nodiscard]] entry& at(oop selector, oop of_class) {
     return entries_[((selector >> 1) ^ (of_class << 1)) % entries_.size()];
   }
-  void flush() { entries_.fill({}); }
+  // to: what at() has returned.
+  void fill(entry& to, const entry& found) {
+    if (to.selector == 0) {
+      if (used_ == numbers_.size()) flush();
+      numbers_[used_++] = static_cast<std::uint16_t>(&to - entries_.data());
+    }
+    to = found;
+  }
+  // cost: by what has been found since the last flush: a place that gets the baton seldom has found little.
+  void flush() {
+    for (std::uint32_t i = 0; i < used_; ++i) entries_[numbers_[i]] = {};
+    used_ = 0;
+  }
 
  private:
   std::array<entry, 4096> entries_{};
+  std::array<std::uint16_t, 2048> numbers_{};  // of the entries that are not empty
+  std::uint32_t used_ = 0;
 };
 
 // Stands for the primitive of a method whose entry is a failure.
