@@ -137,7 +137,7 @@ class whole_collection {
     // to claim again.
     const std::uint64_t claimed =
         std::min(core_.shared_->next_entry[core_.numbering_][core_.here_].look(), core_.options_.entries);
-    const std::uint64_t used = claimed == 1 ? 0 : claimed;
+    const std::uint64_t used = core_.here_ == 0 && claimed == 1 ? 0 : claimed;
     std::uint64_t freed = 0, freed_bytes = 0;
     std::vector<thread_state::rest::entry_run> runs;
     for (std::uint64_t first = 0; first < used; first += entries_of_a_run) {
