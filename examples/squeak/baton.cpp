@@ -22,7 +22,7 @@ baton::baton(bool one_heap, std::uint32_t clock_call)
   has_raw_channels_ = situ_model_has_raw_channels();
 #endif
   const std::vector<std::uint64_t> all = [] {
-    const situ::ptr<situ::signal> signals = situ::allocate_signals(2);
+    const situ::ptr<situ::signal> signals = situ::allocate_signals(2 + baton_words);
     const situ::ptr<baton_message> message = situ::allocate<baton_message>(1);
     std::vector<std::uint64_t> addresses;
     for (const std::vector<std::uint64_t>& each :
@@ -32,7 +32,8 @@ baton::baton(bool one_heap, std::uint32_t clock_call)
   }();
   for (std::size_t i = 0; i < all.size(); i += 2) {
     const situ::ptr<situ::signal> signals{reinterpret_cast<situ::signal*>(all[i + 1])};
-    boxes_.push_back({situ::ptr<baton_message>{reinterpret_cast<baton_message*>(all[i])}, signals, signals + 1});
+    boxes_.push_back(
+        {situ::ptr<baton_message>{reinterpret_cast<baton_message*>(all[i])}, signals, signals + 1, signals + 2});
   }
 }
 
@@ -53,43 +54,53 @@ void baton::send(std::uint32_t to, const baton_message& message) {
   situ::put_signal(boxes_[to].message, message, boxes_[to].arrived, 1, situ::signal_by::add);
 }
 
-void baton::pass(std::uint32_t to, baton_message& message) {
+void baton::pass(std::uint32_t to, const baton_message& message) {
   ++passes_;
   if (clock_call_ != 0) call_clock();
-  message.attentions = attentions_;
   send(to, message);
 }
 
-baton_message baton::receive() {
+const baton_message& baton::receive(object_memory& memory) {
 #if defined(SITU_MODEL)
   while (has_raw_channels_) {
-    baton_message words;
-    (void)situ_model_raw_receive(&words, sizeof(words));
-    attentions_ = words.attentions;
-    if (words.step != baton_step::attend) return words;
-    attend(words.attentions);
+    (void)situ_model_raw_receive(&received_, sizeof(received_));
+    if (received_.step != baton_step::attend) return received_;
+    memory.leave();
+    attend(received_.header);
+    memory.enter();
   }
 #endif
+  memory.leave();
   seen_ = situ::wait_until(boxes_[here_].arrived, [this](std::uint64_t n) { return n != seen_; });
-  return *boxes_[here_].message.local();
+  received_ = *boxes_[here_].message.local();
+  memory.enter();
+  return received_;
 }
 
-void baton::attend(std::uint32_t number) const {
+std::uint64_t baton::word(baton_word which) const {
+  return situ::atomic_load(situ::word(boxes_[0].words + static_cast<int>(which)));
+}
+void baton::set_word(baton_word which, std::uint64_t value) {
+  situ::atomic_store(situ::word(boxes_[0].words + static_cast<int>(which)), value);
+}
+
+void baton::attend(std::uint64_t number) const {
   const std::atomic_ref<std::uint64_t> over{boxes_[here_].attention.local()->value};
   while (over.load(std::memory_order_acquire) < number) situ::progress();
 }
 
 void baton::ask_for_attention() {
   if (!has_raw_channels_) return;
-  ++attentions_;
+  attention_ = word(baton_word::attentions) + 1;
+  set_word(baton_word::attentions, attention_);
   for (std::uint32_t p = 0; p < boxes_.size(); ++p)
-    if (p != here_) send(p, {.step = baton_step::attend, .attentions = attentions_});
+    if (p != here_) send(p, {.step = baton_step::attend, .header = static_cast<std::uint32_t>(attention_)});
 }
 
 void baton::end_attention() {
   if (!has_raw_channels_) return;
   for (std::uint32_t p = 0; p < boxes_.size(); ++p)
-    if (p != here_) situ::send_signal(boxes_[p].attention, attentions_);
+    if (p != here_) situ::send_signal(boxes_[p].attention, attention_);
 }
 
 void baton::end() {

@@ -13,40 +13,46 @@
 
 #include <situ/fabric/signal.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace squeak {
 
 // What the place that gets the baton does first.
 enum class baton_step : std::uint8_t {
-  activate,   // `subject` is a method, for the receiver and the arguments above the caller's stack
-  value,      // likewise a block
+  activate,   // `subject` is a method, for a receiver and its arguments
+  value,      // likewise a block, for arguments
   answer,     // `subject` is what `context` gets
   go_on,      // with `context`
   primitive,  // of number `header` and the method `subject`: for the main place
   failed,     // for the main place: `subject` is a String that says why, or 0 if there was no room for one
-  attend,     // answer messages until attention number `attentions` is over; the baton stays where it is
+  attend,     // answer messages until attention number `header` is over; the baton stays where it is
   end,        // the job is done
 };
 
 struct baton_message {
+  // The receiver and the arguments, or a block's arguments, if they are so many; more are read from the caller's frame.
+  static constexpr std::uint32_t most_values = 3;
+
   baton_step step = baton_step::end;
   std::uint8_t arguments = 0;
   std::uint16_t depth = 0;  // of the stack of `context`, without receiver and arguments
   oop context = 0;          // active until now, or (answer, go_on) from now on
   oop subject = 0;
   std::uint32_t header = 0;  // of the method
-  // What each interpreter goes on with: members of interpreter and object_memory.
+  // Each interpreter goes on with these members of interpreter and object_memory.
   std::uint32_t reclaimable = 0;
   std::uint32_t epoch = 0;
-  std::uint32_t wake_up_at = 0;
   std::uint32_t hash_state = 0;
-  std::uint32_t low_space = 0;   // twice the KiB, and 1 if space was low already
-  std::uint32_t attentions = 0;  // of the baton, so far
+  std::array<oop, most_values> values{};
 };
 static_assert(sizeof(baton_message) == 40);
+
+// Words of all places: timers and low space are seldom looked at.
+enum class baton_word : std::uint8_t { wake_up_at, low_space, attentions };
+inline constexpr std::size_t baton_words = 3;
 
 class baton {
  public:
@@ -67,10 +73,12 @@ class baton {
   [[nodiscard]] std::uint64_t passes() const { return passes_; }
   void reset_passes() { passes_ = 0; }
 
-  // Sets the message's own part, the attentions, too.
-  void pass(std::uint32_t to, baton_message& message);
-  // Waits for the baton. Not in a section of the heap. Throws place_lost_error.
-  [[nodiscard]] baton_message receive();
+  void pass(std::uint32_t to, const baton_message& message);
+  // Waits for the baton; the message is valid until the next call. While this place answers others it is outside of the
+  // section of `memory`, so addresses are others afterwards. Throws place_lost_error.
+  [[nodiscard]] const baton_message& receive(object_memory& memory);
+  [[nodiscard]] std::uint64_t word(baton_word which) const;
+  void set_word(baton_word which, std::uint64_t value);
   // Calls f while all other places answer messages. pre: this place has the baton.
   template <class F>
   void with_others(F f) {
@@ -90,11 +98,12 @@ class baton {
     situ::ptr<baton_message> message;
     situ::ptr<situ::signal> arrived;    // messages so far
     situ::ptr<situ::signal> attention;  // the number of the last attention that is over
+    situ::ptr<situ::signal> words;      // one for each baton_word; those of the main place count
   };
   void ask_for_attention();
   void end_attention();
   void send(std::uint32_t to, const baton_message& message);
-  void attend(std::uint32_t number) const;
+  void attend(std::uint64_t number) const;
   [[gnu::noinline]] void call_clock() const;
 
   bool one_heap_;
@@ -103,9 +112,10 @@ class baton {
   std::uint32_t here_;
   std::uintptr_t base_;
   std::uint32_t slice_shift_;
-  std::vector<box> boxes_;  // of each place
-  std::uint64_t seen_ = 0;  // messages
-  std::uint32_t attentions_ = 0;
+  std::vector<box> boxes_;       // of each place
+  std::uint64_t seen_ = 0;       // messages
+  std::uint64_t attention_ = 0;  // the number of the one that this place has asked for
+  baton_message received_;
   std::uint64_t passes_ = 0;
 };
 

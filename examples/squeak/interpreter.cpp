@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace squeak {
 
@@ -25,9 +26,13 @@ interpreter::~interpreter() { memory_.thread().remove_roots(roots_number_); }
 
 void interpreter::visit_roots(const situ::heap_thread::root_visitor& visit) {
   memory_.visit_roots(visit);
-  for (oop* each : {&context_, &home_context_, &method_, &receiver_, &base_process_, &base_context_, &answer_,
-                    &primitive_method_, &control_selector_})
-    if (*each != 0 && !is_integer(*each)) visit(*each);
+  const auto visit_all = [&](std::initializer_list<oop*> all) {
+    for (oop* const each : all)
+      if (*each != 0 && !is_integer(*each)) visit(*each);
+  };
+  visit_all({&base_process_, &base_context_, &answer_, &primitive_method_, &control_selector_});
+  // If another place has the baton, these may be in use again there.
+  if (is_active_) visit_all({&context_, &home_context_, &method_, &receiver_});
   for (guard& each : guards_) visit(each.method);
 }
 
@@ -60,7 +65,7 @@ run_end interpreter::send(oop receiver, oop selector, const std::vector<oop>& ar
   } else if (wants_quit_) {
     end = run_end::quit;
   } else if (!is_answered()) {  // the primitive has changed the process
-    end = run([&] { return baton_ != nullptr && passes_context() ? run_end::passed : run_loop(); });
+    end = run([&] { return baton_ == nullptr || !passes_context(); });
   }
   answer_ = end == run_end::answered ? *sp_ : memory_.known().nil;
   return_to_base();
@@ -71,39 +76,40 @@ template <class F>
 run_end interpreter::run(const F& start) {
   has_failed_ = false;
   wants_quit_ = false;
-  run_end end = with_low_space(start, base_context_);
-  while (end == run_end::passed) {
-    memory_.leave();
-    const baton_message next = baton_->receive();
-    memory_.enter();
-    end = with_low_space([&] { return go_on_with(next); }, next.context);
-  }
-  return end;
-}
-
-void interpreter::help() {
-  for (;;) {
-    memory_.leave();
-    const baton_message next = baton_->receive();
-    memory_.enter();
-    if (next.step == baton_step::end) return;
-    has_failed_ = false;
-    if (with_low_space([&] { return go_on_with(next); }, next.context) == run_end::failed) pass_failure();
-  }
+  return with_low_space([&] {
+    if (start()) return run_loop();
+    const run_end end = wait_for_baton();
+    return end == run_end::not_yet ? run_loop() : end;
+  });
 }
 
 template <class F>
-run_end interpreter::with_low_space(const F& step, oop context) {
+run_end interpreter::with_low_space(const F& step) {
   try {
     return step();
   } catch (const situ::error& full) {
     if (full.code() != situ::errc::out_of_memory) throw;
-    if (frame_ == nullptr) load_frame(context);
+    if (!is_active_) load_frame(context_);
     return fail(std::string{full.what()});
   }
 }
 
-run_end interpreter::run_loop() { return options_.counts ? loop<true>() : loop<false>(); }
+run_end interpreter::run_loop() {
+  if (baton_ != nullptr) return options_.counts ? loop<true, true>() : loop<false, true>();
+  return options_.counts ? loop<true, false>() : loop<false, false>();
+}
+
+void interpreter::help() {
+  run_end end = run_end::failed;
+  while (end != run_end::job_done) {
+    has_failed_ = false;
+    end = with_low_space([&] {
+      const run_end begin = wait_for_baton();
+      return begin == run_end::not_yet ? run_loop() : begin;
+    });
+    if (end == run_end::failed) pass_failure();
+  }
+}
 
 run_counts interpreter::counts() const {
   run_counts sum = counts_;
@@ -317,19 +323,20 @@ void interpreter::service() {
     memory_.poll();
     load_frame(context_);
   }
-  if (!has_failed_ && wake_up_at_ != 0) wake_up_if_due();
+  if (!has_failed_ && wake_up_at() != 0) wake_up_if_due();
 }
 
 void interpreter::check_space() {
-  if (bytes_free() > low_space_bytes_) {
-    space_was_low_ = false;
+  low_space_state state = low_space();
+  if (bytes_free() > state.bytes) {
+    if (state.was_low) set_low_space({state.bytes, false});
     return;
   }
-  if (!space_was_low_) collect();
-  if (bytes_free() > low_space_bytes_) return;
+  if (!state.was_low) collect();
+  if (bytes_free() > state.bytes) return;
   const oop semaphore = memory_.special(special::low_space_semaphore);
-  if (bytes_free() != 0 && !space_was_low_ && memory_.has_class(semaphore, memory_.known().class_semaphore)) {
-    space_was_low_ = true;
+  if (bytes_free() != 0 && !state.was_low && memory_.has_class(semaphore, memory_.known().class_semaphore)) {
+    set_low_space({state.bytes, true});
     signal(semaphore);
   } else if (bytes_free() == 0) {
     (void)fail(fmt::format("space is low: the objects take {} MiB", memory_.heap().bytes_held() >> 20));

@@ -48,8 +48,8 @@ struct run_failure {
   std::vector<std::string> stack;  // innermost first: "Class>>selector"
 };
 
-// passed: another place goes on.
-enum class run_end : std::uint8_t { answered, failed, quit, passed };
+// not_yet: this place goes on. job_done: the main place has ended.
+enum class run_end : std::uint8_t { answered, failed, quit, not_yet, job_done };
 
 class named_primitives;
 
@@ -146,7 +146,7 @@ class interpreter {
   [[nodiscard]] bool has_room(std::uint64_t bytes) const {
     return bytes < bytes_between_services || bytes < bytes_free();
   }
-  void set_low_space_threshold(std::uint64_t bytes) { low_space_bytes_ = bytes; }
+  void set_low_space_threshold(std::uint64_t bytes) { set_low_space({bytes, low_space().was_low}); }
 
   // --- processes (scheduler.cpp)
   // Has the active process refer to its context, as a process in a snapshot does.
@@ -167,17 +167,19 @@ class interpreter {
   std::function<bool(const std::string& path)> write_snapshot;
 
  private:
-  template <bool Counts>
+  // Places: whether there are others.
+  template <bool Counts, bool Places>
   run_end loop();
   // Runs from the active context on.
   run_end run_loop();
-  // Begins by start(), and runs until this place or another one has ended the evaluation.
+  // Begins by start(), and runs until this place or another one has ended the evaluation. start() returns whether this
+  // place goes on; otherwise another one has the baton.
   template <class F>
   run_end run(const F& start);
-  // Calls step(). If that finds no room for an object, the evaluation fails: in the active context, or if there is none
-  // in `context`.
+  // Calls step(). If that finds no room for an object, the evaluation fails: in the active context, or in the one that
+  // came with the baton.
   template <class F>
-  run_end with_low_space(const F& step, oop context);
+  run_end with_low_space(const F& step);
   // Returns whether the primitive succeeded: the answer is on the stack, in another context perhaps.
   bool run_primitive(std::uint32_t number, int arguments);
   bool run_control_primitive(std::uint32_t number, int arguments);
@@ -198,26 +200,32 @@ class interpreter {
   // Replaces the arguments on the stack by a Message.
   void make_message(oop selector, int arguments);
 
-  // --- the baton (interpreter_baton.cpp). Those that return a run_end have passed it, or run on here.
+  // --- the baton (interpreter_baton.cpp)
   [[nodiscard]] bool is_main() const { return baton_ == nullptr || baton_->is_main(); }
   // Returns the place where a method for this receiver runs.
   [[nodiscard]] std::uint32_t place_for(oop receiver) const;
-  // Passes the baton if the receiver, whose arguments are on the stack, or the block, lives elsewhere.
-  [[nodiscard]] bool passes_activation(oop method, std::uint32_t header, int arguments);
+  [[nodiscard]] std::uint32_t place_for(oop receiver, std::uint64_t entry) const;
+  // Passes the baton to the place where the method is to run. The receiver and the arguments are on the stack.
+  void pass_activation(std::uint32_t to, oop method, std::uint32_t header, int arguments);
+  // Pass the baton if what comes next is done elsewhere; return whether they have: the block lives elsewhere; so does
+  // the context that gets an answer; the primitive is one for the main place; the active context, whose registers are
+  // stored, lives elsewhere.
   [[nodiscard]] bool passes_block(int arguments);
   [[nodiscard]] bool passes_answer(oop context, oop value);
-  // Passes it to the main place if the primitive is one of those that run there alone.
   [[nodiscard]] bool passes_primitive(oop method, std::uint32_t primitive, int arguments);
-  // Passes it if the active context, whose registers are stored, lives elsewhere.
   [[nodiscard]] bool passes_context();
   // Takes the receiver and the arguments off the stack, and returns what the caller's frame holds below them.
   [[nodiscard]] std::uint16_t depth_without(int arguments);
   [[nodiscard]] bool is_for_main(oop method, std::uint32_t primitive) const;
-  void pass(std::uint32_t to, baton_message&& message);
-  run_end go_on_with(const baton_message& message);
-  run_end run_primitive_of_others(const baton_message& message);
+  void pass(std::uint32_t to, baton_message& message);
+  // Waits for the baton until this place goes on (not_yet), or until the evaluation has ended.
+  run_end wait_for_baton();
+  // Does what a message says; nothing if the baton has gone on.
+  std::optional<run_end> go_on_with(const baton_message& message);
+  std::optional<run_end> run_primitive_of_others(const baton_message& message);
   void pass_failure();
-  run_end activate_or_pass(oop method, std::uint32_t header, int arguments);
+  // Makes the method's context active here, or passes the baton; returns whether it is here.
+  bool activate_or_pass(oop method, std::uint32_t header, int arguments);
 
   // Unwinds the contexts up to the sender of the active method, and returns that sender; nil if there is none.
   [[nodiscard]] oop unwind_to_sender();
@@ -264,6 +272,7 @@ class interpreter {
   oop home_context_ = 0;
   oop method_ = 0;
   oop receiver_ = 0;
+  bool is_active_ = false;  // false: another place has the baton, and this place knows no context
   object* frame_ = nullptr;
   object* home_ = nullptr;
   object* code_ = nullptr;
@@ -291,11 +300,19 @@ class interpreter {
     reason_of reason;
   };
   std::vector<guard> guards_;
-  oop class_of_instances_ = 0;    // 0: instances_ is not known
-  std::vector<oop> instances_;    // ascending
-  std::uint32_t wake_up_at_ = 0;  // 0: no timer
-  std::uint64_t low_space_bytes_ = 0;
-  bool space_was_low_ = false;
+  oop class_of_instances_ = 0;  // 0: instances_ is not known
+  std::vector<oop> instances_;  // ascending
+  // One of all places, if there are several: baton_word.
+  struct low_space_state {
+    std::uint64_t bytes = 0;
+    bool was_low = false;
+  };
+  [[nodiscard]] std::uint32_t wake_up_at() const;  // 0: no timer
+  void set_wake_up_at(std::uint32_t at);
+  [[nodiscard]] low_space_state low_space() const;
+  void set_low_space(low_space_state state);
+  std::uint32_t wake_up_at_ = 0;
+  low_space_state low_space_;
 };
 
 inline void interpreter::set_frame(oop context, object* frame, oop home_context, object* home) {
@@ -319,6 +336,7 @@ inline oop interpreter::quick_answer(std::uint32_t primitive, oop receiver) cons
 inline void interpreter::load_frame(oop context) {
   object* const frame = memory_.at_to_activate(context);
   memory_.know_addresses();
+  is_active_ = true;
   const std::uint32_t* const body = frame->body();
   if (is_integer(body[3]))
     set_frame(context, frame, body[5], memory_.at_to_activate(body[5]));

@@ -46,8 +46,11 @@ bool interpreter::is_for_main(oop method, std::uint32_t primitive) const {
 }
 
 std::uint32_t interpreter::place_for(oop receiver) const {
+  return place_for(receiver, is_integer(receiver) ? 0 : memory_.entry(receiver));
+}
+
+std::uint32_t interpreter::place_for(oop receiver, std::uint64_t entry) const {
   if (is_integer(receiver)) return baton_->here();
-  const std::uint64_t entry = memory_.entry(receiver);
   const object* const at = situ::detail::object_of_entry(entry);
   if ((entry & situ::detail::entry_is_read_mostly) != 0 &&
       (baton_->has_one_heap() || !memory_.layouts().gets_baton(*at)))
@@ -55,54 +58,59 @@ std::uint32_t interpreter::place_for(oop receiver) const {
   return baton_->home_of(at);
 }
 
-void interpreter::pass(std::uint32_t to, baton_message&& message) {
+void interpreter::pass(std::uint32_t to, baton_message& message) {
   message.reclaimable = static_cast<std::uint32_t>(reclaimable_);
   message.epoch = epoch_;
-  message.wake_up_at = wake_up_at_;
   message.hash_state = memory_.hash_state();
-  message.low_space = static_cast<std::uint32_t>(low_space_bytes_ >> 10 << 1) | (space_was_low_ ? 1U : 0U);
-  // What this place had is no root any more; the context may be used again there.
-  set_frame(0, nullptr, 0, nullptr);
-  method_ = receiver_ = 0;
+  is_active_ = false;
   baton_->pass(to, message);
 }
 
 std::uint16_t interpreter::depth_without(int arguments) {
   sp_ -= arguments + 1;
-  store_frame();
-  return static_cast<std::uint16_t>(sp_ - frame_->body() - 5);
+  const auto depth = static_cast<std::int32_t>(sp_ - frame_->body()) - 5;
+  frame_->body()[2] = word_of(depth);
+  return static_cast<std::uint16_t>(depth);
 }
 
-bool interpreter::passes_activation(oop method, std::uint32_t header, int arguments) {
-  const std::uint32_t to = place_for(sp_[-arguments]);
-  if (to == baton_->here()) return false;
-  const std::uint16_t depth = depth_without(arguments);
-  pass(to, {.step = baton_step::activate,
-            .arguments = static_cast<std::uint8_t>(arguments),
-            .depth = depth,
-            .context = context_,
-            .subject = method,
-            .header = header});
-  return true;
+void interpreter::pass_activation(std::uint32_t to, oop method, std::uint32_t header, int arguments) {
+  baton_message message;
+  message.step = baton_step::activate;
+  message.arguments = static_cast<std::uint8_t>(arguments);
+  message.depth = depth_without(arguments);
+  message.context = context_;
+  message.subject = method;
+  message.header = header;
+  for (std::uint32_t i = 0; i < baton_message::most_values && i < message.arguments + 1U; ++i)
+    message.values[i] = sp_[1 + i];
+  pass(to, message);
 }
 
 bool interpreter::passes_block(int arguments) {
   const oop block = sp_[-arguments];
   const std::uint32_t to = baton_->home_of(memory_.at(block));
   if (to == baton_->here() || memory_.field(block, 3) != word_of(arguments)) return false;
-  const std::uint16_t depth = depth_without(arguments);
-  pass(to, {.step = baton_step::value,
-            .arguments = static_cast<std::uint8_t>(arguments),
-            .depth = depth,
-            .context = context_,
-            .subject = block});
+  store_frame();
+  baton_message message;
+  message.step = baton_step::value;
+  message.arguments = static_cast<std::uint8_t>(arguments);
+  message.depth = depth_without(arguments);
+  message.context = context_;
+  message.subject = block;
+  for (std::uint32_t i = 0; i < baton_message::most_values && i < message.arguments; ++i)
+    message.values[i] = sp_[2 + i];
+  pass(to, message);
   return true;
 }
 
 bool interpreter::passes_answer(oop context, oop value) {
   const std::uint32_t to = baton_->home_of(memory_.at(context));
   if (to == baton_->here()) return false;
-  pass(to, {.step = baton_step::answer, .context = context, .subject = value});
+  baton_message message;
+  message.step = baton_step::answer;
+  message.context = context;
+  message.subject = value;
+  pass(to, message);
   return true;
 }
 
@@ -110,56 +118,76 @@ bool interpreter::passes_context() {
   const std::uint32_t to = baton_->home_of(memory_.at(context_));
   if (to == baton_->here()) return false;
   store_frame();
-  pass(to, {.step = baton_step::go_on, .context = context_});
+  baton_message message;
+  message.step = baton_step::go_on;
+  message.context = context_;
+  pass(to, message);
   return true;
 }
 
 bool interpreter::passes_primitive(oop method, std::uint32_t primitive, int arguments) {
   if (is_main() || !is_for_main(method, primitive)) return false;
   store_frame();
-  pass(0, {.step = baton_step::primitive,
-           .arguments = static_cast<std::uint8_t>(arguments),
-           .context = context_,
-           .subject = method,
-           .header = primitive});
+  baton_message message;
+  message.step = baton_step::primitive;
+  message.arguments = static_cast<std::uint8_t>(arguments);
+  message.context = context_;
+  message.subject = method;
+  message.header = primitive;
+  pass(0, message);
   return true;
 }
 
 // Its reason goes along as a String, if there is room for one.
 void interpreter::pass_failure() {
-  oop reason = 0;
+  baton_message message;
+  message.step = baton_step::failed;
+  message.context = context_;
   try {
-    reason = memory_.make_string(failure_.reason);
+    message.subject = memory_.make_string(failure_.reason);
   } catch (const situ::error& full) {
     if (full.code() != situ::errc::out_of_memory) throw;
   }
-  pass(0, {.step = baton_step::failed, .context = context_, .subject = reason});
+  pass(0, message);
 }
 
-run_end interpreter::activate_or_pass(oop method, std::uint32_t header, int arguments) {
-  if (baton_ != nullptr && passes_activation(method, header, arguments)) return run_end::passed;
+bool interpreter::activate_or_pass(oop method, std::uint32_t header, int arguments) {
+  if (baton_ != nullptr) {
+    const std::uint32_t to = place_for(stack(arguments));
+    if (to != baton_->here()) {
+      pass_activation(to, method, header, arguments);
+      return false;
+    }
+  }
   activate(method, method_header{header}, arguments);
-  return run_loop();
+  return true;
 }
 
-run_end interpreter::go_on_with(const baton_message& message) {
-  if (epoch_ != message.epoch) {
+run_end interpreter::wait_for_baton() {
+  while (true)
+    if (const std::optional<run_end> end = go_on_with(baton_->receive(memory_))) return *end;
+}
+
+std::optional<run_end> interpreter::go_on_with(const baton_message& message) {
+  if (epoch_ != message.epoch && message.step != baton_step::end) {
     forget_all();
     epoch_ = message.epoch;
   }
   reclaimable_ = message.reclaimable;
-  wake_up_at_ = message.wake_up_at;
   memory_.set_hash_state(message.hash_state);
-  low_space_bytes_ = std::uint64_t{message.low_space >> 1} << 10;
-  space_was_low_ = (message.low_space & 1) != 0;
+  context_ = message.context;  // if there is no room for another one
   switch (message.step) {
     case baton_step::activate: {
-      const std::uint32_t* const from = memory_.at(message.context)->body() + 6 + message.depth;
-      activate_above(message.context, from, message.subject, method_header{message.header}, message.arguments);
+      const bool has_all = message.arguments < baton_message::most_values;
+      activate_above(message.context,
+                     has_all ? message.values.data() : memory_.at(message.context)->body() + 6 + message.depth,
+                     message.subject, method_header{message.header}, message.arguments);
       break;
     }
     case baton_step::value: {
-      const std::uint32_t* const from = memory_.at(message.context)->body() + 7 + message.depth;
+      const bool has_all = message.arguments <= baton_message::most_values;
+      const std::uint32_t* const from =
+          has_all ? message.values.data() : memory_.at(message.context)->body() + 7 + message.depth;
       std::uint32_t* const body = memory_.at_to_activate(message.subject)->body();
       for (int i = 0; i < message.arguments; ++i) body[6 + i] = from[i];
       body[0] = message.context;
@@ -176,26 +204,50 @@ run_end interpreter::go_on_with(const baton_message& message) {
       break;
     case baton_step::go_on: load_frame(message.context); break;
     case baton_step::primitive: return run_primitive_of_others(message);
+    case baton_step::end: return run_end::job_done;
     default:
       load_frame(message.context);
       return fail(message.subject != 0 ? std::string{text_of(*memory_.at(message.subject))}
                                        : std::string{"space is low: no place has room for an object"});
   }
-  return run_loop();
+  is_active_ = true;
+  return run_end::not_yet;
 }
 
-run_end interpreter::run_primitive_of_others(const baton_message& message) {
+std::optional<run_end> interpreter::run_primitive_of_others(const baton_message& message) {
+  const oop method = message.subject;
+  const int arguments = message.arguments;
   load_frame(message.context);
-  primitive_method_ = message.subject;
-  if (!run_primitive(message.header, message.arguments)) {
+  primitive_method_ = method;
+  if (!run_primitive(message.header, arguments)) {
     if (has_failed_) return run_end::failed;
-    return activate_or_pass(message.subject, memory_.field(message.subject, 0), message.arguments);
+    if (!activate_or_pass(method, memory_.field(method, 0), arguments)) return std::nullopt;
+    return run_end::not_yet;
   }
   store_frame();
   if (until_service_ < 0 || memory_.made_bytes() > bytes_between_services) service();
   if (has_failed_) return run_end::failed;
   if (wants_quit_) return run_end::quit;
-  return passes_context() ? run_end::passed : run_loop();
+  if (passes_context()) return std::nullopt;
+  return run_end::not_yet;
+}
+
+std::uint32_t interpreter::wake_up_at() const {
+  return baton_ == nullptr ? wake_up_at_ : static_cast<std::uint32_t>(baton_->word(baton_word::wake_up_at));
+}
+void interpreter::set_wake_up_at(std::uint32_t at) {
+  wake_up_at_ = at;
+  if (baton_ != nullptr) baton_->set_word(baton_word::wake_up_at, at);
+}
+
+interpreter::low_space_state interpreter::low_space() const {
+  if (baton_ == nullptr) return low_space_;
+  const std::uint64_t word = baton_->word(baton_word::low_space);
+  return {word >> 1, (word & 1) != 0};
+}
+void interpreter::set_low_space(low_space_state state) {
+  low_space_ = state;
+  if (baton_ != nullptr) baton_->set_word(baton_word::low_space, state.bytes << 1 | (state.was_low ? 1U : 0U));
 }
 
 }  // namespace squeak

@@ -34,7 +34,7 @@ namespace squeak {
     goto compared;                                                                                  \
   } while (false)
 
-template <bool Counts>
+template <bool Counts, bool Places>
 run_end interpreter::loop() {
   const known_objects& known = memory_.known();
   const std::uint8_t* ip;
@@ -49,6 +49,7 @@ run_end interpreter::loop() {
   oop start_class;
   oop value;
   method_cache::entry* found;
+  [[maybe_unused]] std::uint64_t receiver_entry = 0;  // of the message's receiver; 0: a SmallInteger
 
 next:
   SQUEAK_COUNT_BYTECODE();
@@ -283,10 +284,22 @@ special_send:
     selector = selectors[2 * (code - 176)], arguments = integer_of(selectors[2 * (code - 176) + 1]);
   }
 send:
-  start_class = memory_.class_of(sp[-arguments]);
+  if constexpr (Places) {
+    value = sp[-arguments];
+    if (is_integer(value)) {
+      start_class = known.class_small_integer;
+      receiver_entry = 0;
+    } else {
+      receiver_entry = memory_.entry(value);
+      start_class = situ::detail::object_of_entry(receiver_entry)->type;
+    }
+  } else {
+    start_class = memory_.class_of(sp[-arguments]);
+  }
   goto send_to_class;
-super_send:  // the last literal is the association of the class that has the method
+super_send:  // the receiver is the active one; the last literal is the association of the class that has the method
   start_class = memory_.field(memory_.field(literals[method_header{code_->body()[0]}.literals() - 1], 1), 0);
+  if constexpr (Places) receiver_entry = is_integer(receiver) ? 0 : memory_.entry(receiver);
 send_to_class:
   if constexpr (Counts) ++counts_.sends;
   found = &cache_.at(selector, start_class);
@@ -310,7 +323,8 @@ send_to_class:
     if (primitive == 81 && memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value_of_send;
     if (primitive == 83 || primitive == 84 || primitive == 82) goto control;
     SQUEAK_STORE_REGISTERS();
-    if (baton_ != nullptr && passes_primitive(found->method, primitive, arguments)) return run_end::passed;
+    if constexpr (Places)
+      if (passes_primitive(found->method, primitive, arguments)) goto passed;
     primitive_method_ = found->method;
     if (run_primitive(primitive, arguments)) {
       SQUEAK_LOAD_REGISTERS();
@@ -322,9 +336,12 @@ send_to_class:
 activate:
   frame_->body()[1] = word_of(static_cast<std::int32_t>(ip - bytes_of(*code_)) + 1);
   sp_ = sp;
-  if (baton_ != nullptr) {
-    ip_ = ip;
-    if (passes_activation(found->method, found->header, arguments)) return run_end::passed;
+  if constexpr (Places) {
+    const std::uint32_t to = place_for(sp[-arguments], receiver_entry);
+    if (to != baton_->here()) {
+      pass_activation(to, found->method, found->header, arguments);
+      goto passed;
+    }
   }
   activate(found->method, method_header{found->header}, arguments);
   SQUEAK_LOAD_REGISTERS();
@@ -345,12 +362,14 @@ control:  // perform: and its kin: another message in the place of this one; on 
 
 block_value_of_send:
   SQUEAK_STORE_REGISTERS();
-  if (baton_ != nullptr && passes_block(arguments)) return run_end::passed;
+  if constexpr (Places)
+    if (passes_block(arguments)) goto passed;
   if (!activate_block(arguments)) goto activate;
   goto block_began;
 block_value:
   SQUEAK_STORE_REGISTERS();
-  if (baton_ != nullptr && passes_block(arguments)) return run_end::passed;
+  if constexpr (Places)
+    if (passes_block(arguments)) goto passed;
   if (!activate_block(arguments)) goto special_send;
 block_began:
   if constexpr (Counts) ++counts_.sends;
@@ -366,12 +385,14 @@ method_return:
     object*& list = free_contexts_[done->words > 22];
     std::memcpy(done->body(), &list, sizeof(list));
     list = done;
-    if (baton_ != nullptr && passes_answer(sender, value)) return run_end::passed;
+    if constexpr (Places)
+      if (passes_answer(sender, value)) goto passed;
     load_frame(sender);
   } else {
     const oop sender = unwind_to_sender();
     if (sender == known.nil) goto cannot_return;
-    if (baton_ != nullptr && passes_answer(sender, value)) return run_end::passed;
+    if constexpr (Places)
+      if (passes_answer(sender, value)) goto passed;
     load_frame(sender);
   }
   goto answer;
@@ -381,7 +402,8 @@ block_return: {
   if (caller == known.nil) goto cannot_return;
   if (reclaimable_ > 0) --reclaimable_;
   frame_->body()[0] = known.nil;
-  if (baton_ != nullptr && passes_answer(caller, value)) return run_end::passed;
+  if constexpr (Places)
+    if (passes_answer(caller, value)) goto passed;
   load_frame(caller);
 }
 answer:
@@ -404,16 +426,27 @@ serve:
   service();
   if (has_failed_) return run_end::failed;
   if (wants_quit_) return run_end::quit;
-  if (baton_ != nullptr && passes_context()) return run_end::passed;
+  if constexpr (Places)
+    if (passes_context()) goto passed;
   SQUEAK_LOAD_REGISTERS();
   goto next;
+
+[[maybe_unused]] passed:
+  if constexpr (Places) {
+    const run_end end = wait_for_baton();
+    if (end != run_end::not_yet) return end;
+    SQUEAK_LOAD_REGISTERS();
+    goto next;
+  }
 
 unknown:
   SQUEAK_STORE_REGISTERS();
   return fail(fmt::format("unknown bytecode {}", code));
 }
 
-template run_end interpreter::loop<false>();
-template run_end interpreter::loop<true>();
+template run_end interpreter::loop<false, false>();
+template run_end interpreter::loop<false, true>();
+template run_end interpreter::loop<true, false>();
+template run_end interpreter::loop<true, true>();
 
 }  // namespace squeak

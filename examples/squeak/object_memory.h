@@ -120,7 +120,9 @@ class object_memory {
     return situ::detail::object_of_entry(entry);
   }
   // Names the contexts that are stored into without a barrier, since a store to another object may share them.
-  void set_active(oop context, oop home) { active_ = {context, home}; }
+  void set_active(oop context, oop home) {
+    if (!makes_shared_) active_ = {context, home};
+  }
 
   // --- making objects: this thread's own, in which words are stored without a barrier until the next safe point
   // Throws situ::error out_of_memory.

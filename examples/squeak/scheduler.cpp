@@ -115,13 +115,13 @@ void interpreter::suspend_active() {
   for (;;) {
     const oop next = take_next_process();
     if (next != memory_.known().nil) return transfer_to(next);
-    if (wake_up_at_ == 0) {
+    if (wake_up_at() == 0) {
       (void)fail(nothing_can_run);
       return;
     }
     sleep_until_wake_up();
     const oop semaphore = memory_.special(special::timer_semaphore);
-    wake_up_at_ = 0;
+    set_wake_up_at(0);
     if (!memory_.has_class(semaphore, memory_.known().class_semaphore)) continue;
     if (memory_.field(semaphore, first_field) == memory_.known().nil) {
       signal(semaphore);
@@ -134,19 +134,19 @@ void interpreter::suspend_active() {
 void interpreter::set_wake_up(oop semaphore, std::uint32_t milliseconds) {
   const bool is_one = memory_.has_class(semaphore, memory_.known().class_semaphore);
   memory_.store(memory_.known().specials, special::timer_semaphore, is_one ? semaphore : memory_.known().nil);
-  wake_up_at_ = is_one ? std::max(milliseconds & clock_mask, 1U) : 0;
+  set_wake_up_at(is_one ? std::max(milliseconds & clock_mask, 1U) : 0);
 }
 
 void interpreter::wake_up_if_due() {
-  const std::uint32_t behind = (milliseconds() - wake_up_at_) & clock_mask;
+  const std::uint32_t behind = (milliseconds() - wake_up_at()) & clock_mask;
   if (behind > clock_mask / 2) return;
-  wake_up_at_ = 0;
+  set_wake_up_at(0);
   const oop semaphore = memory_.special(special::timer_semaphore);
   if (memory_.has_class(semaphore, memory_.known().class_semaphore)) signal(semaphore);
 }
 
 void interpreter::sleep_until_wake_up() {
-  const std::uint32_t left = (wake_up_at_ - milliseconds()) & clock_mask;
+  const std::uint32_t left = (wake_up_at() - milliseconds()) & clock_mask;
   if (left == 0 || left > clock_mask / 2) return;
   forget_all();
   memory_.leave();
@@ -158,7 +158,7 @@ void interpreter::sleep_until_wake_up() {
 }
 
 void interpreter::idle() {
-  if (wake_up_at_ == 0) {
+  if (wake_up_at() == 0) {
     (void)fail(nothing_can_run);
     return;
   }
