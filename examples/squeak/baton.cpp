@@ -54,17 +54,17 @@ void baton::send(std::uint32_t to, const baton_message& message) {
   situ::put_signal(boxes_[to].message, message, boxes_[to].arrived, 1, situ::signal_by::add);
 }
 
-void baton::pass(std::uint32_t to, const baton_message& message) {
+void baton::pass(std::uint32_t to) {
   ++passes_;
   if (clock_call_ != 0) call_clock();
-  send(to, message);
+  send(to, next_);
 }
 
 const baton_message& baton::receive(object_memory& memory) {
 #if defined(SITU_MODEL)
   while (has_raw_channels_) {
     (void)situ_model_raw_receive(&received_, sizeof(received_));
-    if (received_.step != baton_step::attend) return received_;
+    if (received_.step() != baton_step::attend) return received_;
     memory.leave();
     attend(received_.header);
     memory.enter();
@@ -94,7 +94,8 @@ void baton::ask_for_attention() {
   attention_ = word(baton_word::attentions) + 1;
   set_word(baton_word::attentions, attention_);
   for (std::uint32_t p = 0; p < boxes_.size(); ++p)
-    if (p != here_) send(p, {.step = baton_step::attend, .header = static_cast<std::uint32_t>(attention_)});
+    if (p != here_)
+      send(p, {.what = baton_message::what_of(baton_step::attend), .header = static_cast<std::uint32_t>(attention_)});
 }
 
 void baton::end_attention() {
@@ -105,7 +106,7 @@ void baton::end_attention() {
 
 void baton::end() {
   for (std::uint32_t p = 0; p < boxes_.size(); ++p)
-    if (p != here_) send(p, {.step = baton_step::end});
+    if (p != here_) send(p, {});
 }
 
 }  // namespace squeak

@@ -34,12 +34,10 @@ enum class baton_step : std::uint8_t {
 
 struct baton_message {
   // The receiver and the arguments, or a block's arguments, if they are so many; more are read from the caller's frame.
-  static constexpr std::uint32_t most_values = 3;
+  static constexpr int most_values = 3;
 
-  baton_step step = baton_step::end;
-  std::uint8_t arguments = 0;
-  std::uint16_t depth = 0;  // of the stack of `context`, without receiver and arguments
-  oop context = 0;          // active until now, or (answer, go_on) from now on
+  std::uint32_t what = static_cast<std::uint32_t>(baton_step::end);
+  oop context = 0;  // active until now, or (answer, go_on) from now on
   oop subject = 0;
   std::uint32_t header = 0;  // of the method
   // Each interpreter goes on with these members of interpreter and object_memory.
@@ -47,6 +45,14 @@ struct baton_message {
   std::uint32_t epoch = 0;
   std::uint32_t hash_state = 0;
   std::array<oop, most_values> values{};
+
+  // depth: of the stack of `context`, without receiver and arguments.
+  [[nodiscard]] static std::uint32_t what_of(baton_step step, std::uint32_t arguments = 0, std::uint32_t depth = 0) {
+    return static_cast<std::uint32_t>(step) | arguments << 8 | depth << 16;
+  }
+  [[nodiscard]] baton_step step() const { return static_cast<baton_step>(what & 0xff); }
+  [[nodiscard]] int arguments() const { return static_cast<int>(what >> 8 & 0xff); }
+  [[nodiscard]] std::uint32_t depth() const { return what >> 16; }
 };
 static_assert(sizeof(baton_message) == 40);
 
@@ -73,7 +79,9 @@ class baton {
   [[nodiscard]] std::uint64_t passes() const { return passes_; }
   void reset_passes() { passes_ = 0; }
 
-  void pass(std::uint32_t to, const baton_message& message);
+  // The message that pass() sends. It has words of earlier ones: those that its step does not need stay.
+  [[nodiscard]] baton_message& next() { return next_; }
+  void pass(std::uint32_t to);
   // Waits for the baton; the message is valid until the next call. While this place answers others it is outside of the
   // section of `memory`, so addresses are others afterwards. Throws place_lost_error.
   [[nodiscard]] const baton_message& receive(object_memory& memory);
@@ -116,6 +124,7 @@ class baton {
   std::uint64_t seen_ = 0;       // messages
   std::uint64_t attention_ = 0;  // the number of the one that this place has asked for
   baton_message received_;
+  baton_message next_;
   std::uint64_t passes_ = 0;
 };
 

@@ -19,7 +19,8 @@ interpreter::interpreter(object_memory& memory, interpreter_options options, bat
       baton_{of_all},
       named_{std::make_unique<named_primitives>()},
       roots_number_{memory.thread().add_roots([this](const auto& visit) { visit_roots(visit); })} {
-  if (is_main()) load_frame(memory_.field(active_process(), 1));
+  is_active_ = is_main();
+  if (is_active_) load_frame(memory_.field(active_process(), 1));
 }
 
 interpreter::~interpreter() { memory_.thread().remove_roots(roots_number_); }
@@ -90,6 +91,7 @@ run_end interpreter::with_low_space(const F& step) {
   } catch (const situ::error& full) {
     if (full.code() != situ::errc::out_of_memory) throw;
     if (!is_active_) load_frame(context_);
+    is_active_ = true;
     return fail(std::string{full.what()});
   }
 }

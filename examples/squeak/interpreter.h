@@ -215,9 +215,10 @@ class interpreter {
   [[nodiscard]] bool passes_primitive(oop method, std::uint32_t primitive, int arguments);
   [[nodiscard]] bool passes_context();
   // Takes the receiver and the arguments off the stack, and returns what the caller's frame holds below them.
-  [[nodiscard]] std::uint16_t depth_without(int arguments);
+  [[nodiscard]] std::uint32_t depth_without(int arguments);
   [[nodiscard]] bool is_for_main(oop method, std::uint32_t primitive) const;
-  void pass(std::uint32_t to, baton_message& message);
+  void pass(std::uint32_t to, baton_step step, oop context, oop subject, std::uint32_t arguments = 0,
+            std::uint32_t depth = 0);
   // Waits for the baton until this place goes on (not_yet), or until the evaluation has ended.
   run_end wait_for_baton();
   // Does what a message says; nothing if the baton has gone on.
@@ -272,7 +273,7 @@ class interpreter {
   oop home_context_ = 0;
   oop method_ = 0;
   oop receiver_ = 0;
-  bool is_active_ = false;  // false: another place has the baton, and this place knows no context
+  bool is_active_ = true;  // false: another place has the baton, and this place knows no context
   object* frame_ = nullptr;
   object* home_ = nullptr;
   object* code_ = nullptr;
@@ -336,7 +337,6 @@ inline oop interpreter::quick_answer(std::uint32_t primitive, oop receiver) cons
 inline void interpreter::load_frame(oop context) {
   object* const frame = memory_.at_to_activate(context);
   memory_.know_addresses();
-  is_active_ = true;
   const std::uint32_t* const body = frame->body();
   if (is_integer(body[3]))
     set_frame(context, frame, body[5], memory_.at_to_activate(body[5]));

@@ -58,32 +58,33 @@ std::uint32_t interpreter::place_for(oop receiver, std::uint64_t entry) const {
   return baton_->home_of(at);
 }
 
-void interpreter::pass(std::uint32_t to, baton_message& message) {
+void interpreter::pass(std::uint32_t to, baton_step step, oop context, oop subject, std::uint32_t arguments,
+                       std::uint32_t depth) {
+  baton_message& message = baton_->next();
+  message.what = baton_message::what_of(step, arguments, depth);
+  message.context = context;
+  message.subject = subject;
   message.reclaimable = static_cast<std::uint32_t>(reclaimable_);
   message.epoch = epoch_;
   message.hash_state = memory_.hash_state();
   is_active_ = false;
-  baton_->pass(to, message);
+  baton_->pass(to);
 }
 
-std::uint16_t interpreter::depth_without(int arguments) {
+std::uint32_t interpreter::depth_without(int arguments) {
   sp_ -= arguments + 1;
   const auto depth = static_cast<std::int32_t>(sp_ - frame_->body()) - 5;
   frame_->body()[2] = word_of(depth);
-  return static_cast<std::uint16_t>(depth);
+  return static_cast<std::uint32_t>(depth);
 }
 
 void interpreter::pass_activation(std::uint32_t to, oop method, std::uint32_t header, int arguments) {
-  baton_message message;
-  message.step = baton_step::activate;
-  message.arguments = static_cast<std::uint8_t>(arguments);
-  message.depth = depth_without(arguments);
-  message.context = context_;
-  message.subject = method;
+  const std::uint32_t depth = depth_without(arguments);
+  baton_message& message = baton_->next();
   message.header = header;
-  for (std::uint32_t i = 0; i < baton_message::most_values && i < message.arguments + 1U; ++i)
-    message.values[i] = sp_[1 + i];
-  pass(to, message);
+  for (int i = 0; i < baton_message::most_values && i <= arguments; ++i)
+    message.values[static_cast<std::size_t>(i)] = sp_[1 + i];
+  pass(to, baton_step::activate, context_, method, static_cast<std::uint32_t>(arguments), depth);
 }
 
 bool interpreter::passes_block(int arguments) {
@@ -91,26 +92,18 @@ bool interpreter::passes_block(int arguments) {
   const std::uint32_t to = baton_->home_of(memory_.at(block));
   if (to == baton_->here() || memory_.field(block, 3) != word_of(arguments)) return false;
   store_frame();
-  baton_message message;
-  message.step = baton_step::value;
-  message.arguments = static_cast<std::uint8_t>(arguments);
-  message.depth = depth_without(arguments);
-  message.context = context_;
-  message.subject = block;
-  for (std::uint32_t i = 0; i < baton_message::most_values && i < message.arguments; ++i)
-    message.values[i] = sp_[2 + i];
-  pass(to, message);
+  const std::uint32_t depth = depth_without(arguments);
+  baton_message& message = baton_->next();
+  for (int i = 0; i < baton_message::most_values && i < arguments; ++i)
+    message.values[static_cast<std::size_t>(i)] = sp_[2 + i];
+  pass(to, baton_step::value, context_, block, static_cast<std::uint32_t>(arguments), depth);
   return true;
 }
 
 bool interpreter::passes_answer(oop context, oop value) {
   const std::uint32_t to = baton_->home_of(memory_.at(context));
   if (to == baton_->here()) return false;
-  baton_message message;
-  message.step = baton_step::answer;
-  message.context = context;
-  message.subject = value;
-  pass(to, message);
+  pass(to, baton_step::answer, context, value);
   return true;
 }
 
@@ -118,37 +111,27 @@ bool interpreter::passes_context() {
   const std::uint32_t to = baton_->home_of(memory_.at(context_));
   if (to == baton_->here()) return false;
   store_frame();
-  baton_message message;
-  message.step = baton_step::go_on;
-  message.context = context_;
-  pass(to, message);
+  pass(to, baton_step::go_on, context_, 0);
   return true;
 }
 
 bool interpreter::passes_primitive(oop method, std::uint32_t primitive, int arguments) {
   if (is_main() || !is_for_main(method, primitive)) return false;
   store_frame();
-  baton_message message;
-  message.step = baton_step::primitive;
-  message.arguments = static_cast<std::uint8_t>(arguments);
-  message.context = context_;
-  message.subject = method;
-  message.header = primitive;
-  pass(0, message);
+  baton_->next().header = primitive;
+  pass(0, baton_step::primitive, context_, method, static_cast<std::uint32_t>(arguments));
   return true;
 }
 
 // Its reason goes along as a String, if there is room for one.
 void interpreter::pass_failure() {
-  baton_message message;
-  message.step = baton_step::failed;
-  message.context = context_;
+  oop reason = 0;
   try {
-    message.subject = memory_.make_string(failure_.reason);
+    reason = memory_.make_string(failure_.reason);
   } catch (const situ::error& full) {
     if (full.code() != situ::errc::out_of_memory) throw;
   }
-  pass(0, message);
+  pass(0, baton_step::failed, context_, reason);
 }
 
 bool interpreter::activate_or_pass(oop method, std::uint32_t header, int arguments) {
@@ -169,36 +152,39 @@ run_end interpreter::wait_for_baton() {
 }
 
 std::optional<run_end> interpreter::go_on_with(const baton_message& message) {
-  if (epoch_ != message.epoch && message.step != baton_step::end) {
+  if (epoch_ != message.epoch && message.step() != baton_step::end) {
     forget_all();
     epoch_ = message.epoch;
   }
   reclaimable_ = message.reclaimable;
   memory_.set_hash_state(message.hash_state);
   context_ = message.context;  // if there is no room for another one
-  switch (message.step) {
+  switch (message.step()) {
     case baton_step::activate: {
-      const bool has_all = message.arguments < baton_message::most_values;
+      const int arguments = message.arguments();
+      const bool has_all = arguments < baton_message::most_values;
       activate_above(message.context,
-                     has_all ? message.values.data() : memory_.at(message.context)->body() + 6 + message.depth,
-                     message.subject, method_header{message.header}, message.arguments);
+                     has_all ? message.values.data() : memory_.at(message.context)->body() + 6 + message.depth(),
+                     message.subject, method_header{message.header}, arguments);
       break;
     }
     case baton_step::value: {
-      const bool has_all = message.arguments <= baton_message::most_values;
+      const int arguments = message.arguments();
+      const bool has_all = arguments <= baton_message::most_values;
       const std::uint32_t* const from =
-          has_all ? message.values.data() : memory_.at(message.context)->body() + 7 + message.depth;
+          has_all ? message.values.data() : memory_.at(message.context)->body() + 7 + message.depth();
       std::uint32_t* const body = memory_.at_to_activate(message.subject)->body();
-      for (int i = 0; i < message.arguments; ++i) body[6 + i] = from[i];
+      for (int i = 0; i < arguments; ++i) body[6 + i] = from[i];
       body[0] = message.context;
       body[1] = body[4];
-      body[2] = word_of(message.arguments);
+      body[2] = word_of(arguments);
       load_frame(message.subject);
       if (options_.counts) ++counts_.sends;
       break;
     }
     case baton_step::answer:
       load_frame(message.context);
+      is_active_ = true;
       *++sp_ = message.subject;
       if (is_main() && is_answered()) return run_end::answered;
       break;
@@ -207,6 +193,7 @@ std::optional<run_end> interpreter::go_on_with(const baton_message& message) {
     case baton_step::end: return run_end::job_done;
     default:
       load_frame(message.context);
+      is_active_ = true;
       return fail(message.subject != 0 ? std::string{text_of(*memory_.at(message.subject))}
                                        : std::string{"space is low: no place has room for an object"});
   }
@@ -216,8 +203,9 @@ std::optional<run_end> interpreter::go_on_with(const baton_message& message) {
 
 std::optional<run_end> interpreter::run_primitive_of_others(const baton_message& message) {
   const oop method = message.subject;
-  const int arguments = message.arguments;
+  const int arguments = message.arguments();
   load_frame(message.context);
+  is_active_ = true;
   primitive_method_ = method;
   if (!run_primitive(message.header, arguments)) {
     if (has_failed_) return run_end::failed;
