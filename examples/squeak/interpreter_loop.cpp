@@ -14,6 +14,17 @@ namespace squeak {
 #define SQUEAK_LOAD_REGISTERS() \
   (sp = sp_, ip = ip_, literals = code_->body() + 1, temporaries = home_->body() + 6, receiver = receiver_)
 #define SQUEAK_COUNT_BYTECODE() (Counts ? void(++counts_.bytecodes) : void())
+// Goes to the code of the next bytecode, from the end of another one's: there the processor predicts it best.
+#define SQUEAK_NEXT()        \
+  do {                       \
+    SQUEAK_COUNT_BYTECODE(); \
+    code = *ip++;            \
+    goto* codes[code];       \
+  } while (false)
+#define SQUEAK_4(label) &&label, &&label, &&label, &&label
+#define SQUEAK_8(label) SQUEAK_4(label), SQUEAK_4(label)
+#define SQUEAK_16(label) SQUEAK_8(label), SQUEAK_8(label)
+#define SQUEAK_32(label) SQUEAK_16(label), SQUEAK_16(label)
 #define SQUEAK_JUMP_IF(condition, distance)                             \
   do {                                                                  \
     const std::uint32_t jump = (distance);                              \
@@ -51,29 +62,89 @@ run_end interpreter::loop() {
   method_cache::entry* found;
   [[maybe_unused]] std::uint64_t receiver_entry = 0;  // of the message's receiver; 0: a SmallInteger
 
+  // The code of each bytecode: the frequent ones have their own, the switch has the others.
+  // clang-format off: a table, which it lays out in a column
+  static const void* const codes[256] = {
+      SQUEAK_16(do_push_field), SQUEAK_16(do_push_temporary), SQUEAK_32(do_push_literal), SQUEAK_32(do_push_variable),
+      SQUEAK_8(do_store_field), SQUEAK_8(do_store_temporary),
+      &&do_push_receiver, &&do_push_true, &&do_push_false, &&do_push_nil, SQUEAK_4(do_push_number),
+      &&do_return_receiver, &&others, &&others, &&others, &&do_return_top, &&do_return_from_block, &&others, &&others,
+      SQUEAK_4(others), &&others, &&others, &&others, &&do_pop,
+      &&do_duplicate, &&others, &&others, &&others, SQUEAK_4(others),
+      SQUEAK_8(do_jump), SQUEAK_8(do_jump_on_false),
+      SQUEAK_8(do_long_jump), SQUEAK_4(do_long_jump_on_true), SQUEAK_4(do_long_jump_on_false),
+      &&do_add, &&do_subtract, &&do_less, &&do_greater, &&do_less_or_equal, &&do_greater_or_equal, &&do_equal,
+      &&do_not_equal,
+      &&do_multiply, &&others, &&others, &&others, &&others, &&others, &&do_bits, &&do_bits,
+      &&do_at, &&do_at_put, &&do_size, &&others, &&others, &&others, &&do_identical, &&do_class_of,
+      &&do_block_copy, &&do_value_of_block, &&do_value_of_block, &&others, SQUEAK_4(others),
+      SQUEAK_16(do_send_literal), SQUEAK_16(do_send_literal), SQUEAK_16(do_send_literal)};
+  // clang-format on
+
 next:
-  SQUEAK_COUNT_BYTECODE();
-  code = *ip++;
+  SQUEAK_NEXT();
+
+others:
   switch (code) {
-    case 0 ... 15: *++sp = memory_.field(receiver, code); goto next;
-    case 16 ... 31: *++sp = temporaries[code - 16]; goto next;
-    case 32 ... 63: *++sp = literals[code - 32]; goto next;
-    case 64 ... 95: *++sp = memory_.field(literals[code - 64], 1); goto next;
+    case 0 ... 15:
+    do_push_field:
+      *++sp = memory_.field(receiver, code);
+      SQUEAK_NEXT();
+    case 16 ... 31:
+    do_push_temporary:
+      *++sp = temporaries[code - 16];
+      SQUEAK_NEXT();
+    case 32 ... 63:
+    do_push_literal:
+      *++sp = literals[code - 32];
+      SQUEAK_NEXT();
+    case 64 ... 95:
+    do_push_variable:
+      *++sp = memory_.field(literals[code - 64], 1);
+      SQUEAK_NEXT();
     case 96 ... 103:
+    do_store_field:
       if (memory_.store(receiver, code - 96, *sp--)) goto moved;
-      goto next;
-    case 104 ... 111: temporaries[code - 104] = *sp--; goto next;
-    case 112: *++sp = receiver; goto next;
-    case 113: *++sp = known.true_object; goto next;
-    case 114: *++sp = known.false_object; goto next;
-    case 115: *++sp = known.nil; goto next;
-    case 116 ... 119: *++sp = word_of(static_cast<std::int32_t>(code) - 117); goto next;
-    case 120: value = receiver; goto method_return;
+      SQUEAK_NEXT();
+    case 104 ... 111:
+    do_store_temporary:
+      temporaries[code - 104] = *sp--;
+      SQUEAK_NEXT();
+    case 112:
+    do_push_receiver:
+      *++sp = receiver;
+      SQUEAK_NEXT();
+    case 113:
+    do_push_true:
+      *++sp = known.true_object;
+      SQUEAK_NEXT();
+    case 114:
+    do_push_false:
+      *++sp = known.false_object;
+      SQUEAK_NEXT();
+    case 115:
+    do_push_nil:
+      *++sp = known.nil;
+      SQUEAK_NEXT();
+    case 116 ... 119:
+    do_push_number:
+      *++sp = word_of(static_cast<std::int32_t>(code) - 117);
+      SQUEAK_NEXT();
+    case 120:
+    do_return_receiver:
+      value = receiver;
+      goto method_return;
     case 121: value = known.true_object; goto method_return;
     case 122: value = known.false_object; goto method_return;
     case 123: value = known.nil; goto method_return;
-    case 124: value = *sp; goto method_return;
-    case 125: value = *sp; goto block_return;
+    case 124:
+    do_return_top:
+      value = *sp;
+      goto method_return;
+    case 125:
+    do_return_from_block:
+      value = *sp;
+      goto block_return;
     case 128: {  // push, with a longer number
       const std::uint32_t number = *ip++;
       switch (number >> 6) {
@@ -83,7 +154,7 @@ next:
         default: value = memory_.field(literals[number & 63], 1); break;
       }
       *++sp = value;
-      goto next;
+      SQUEAK_NEXT();
     }
     case 129 ... 130: {  // store, and store and pop
       const std::uint32_t number = *ip++;
@@ -122,59 +193,89 @@ next:
       selector = literals[number & 63], arguments = static_cast<int>(number >> 6);
       goto send;
     }
-    case 135: --sp; goto next;
-    case 136: ++sp, *sp = sp[-1]; goto next;
+    case 135:
+    do_pop:
+      --sp;
+      SQUEAK_NEXT();
+    case 136:
+    do_duplicate:
+      ++sp, *sp = sp[-1];
+      SQUEAK_NEXT();
     case 137:
       reclaimable_ = 0;
       SQUEAK_STORE_REGISTERS();
       store_frame();
       *++sp = context_;
-      goto next;
-    case 144 ... 151: ip += code - 143; goto next;
-    case 152 ... 159: SQUEAK_JUMP_IF(known.false_object, code - 151); goto next;
-    case 160 ... 167: {
+      SQUEAK_NEXT();
+    case 144 ... 151:
+    do_jump:
+      ip += code - 143;
+      SQUEAK_NEXT();
+    case 152 ... 159:
+    do_jump_on_false:
+      SQUEAK_JUMP_IF(known.false_object, code - 151);
+      SQUEAK_NEXT();
+    case 160 ... 167:
+    do_long_jump: {
       const int distance = (static_cast<int>(code) - 164) * 256 + *ip++;
       ip += distance;
       if (distance < 0 && --until_service_ < 0) goto serve;
-      goto next;
+      SQUEAK_NEXT();
     }
     case 168 ... 171:
+    do_long_jump_on_true:
       ++ip;
       SQUEAK_JUMP_IF(known.true_object, (code - 168) * 256 + ip[-1]);
-      goto next;
+      SQUEAK_NEXT();
     case 172 ... 175:
+    do_long_jump_on_false:
       ++ip;
       SQUEAK_JUMP_IF(known.false_object, (code - 172) * 256 + ip[-1]);
-      goto next;
-    case 176: {  // +
+      SQUEAK_NEXT();
+    case 176:
+    do_add: {  // +
       std::int32_t sum;
       if ((sp[-1] & *sp & 1) == 0 ||
           __builtin_add_overflow(static_cast<std::int32_t>(sp[-1]), static_cast<std::int32_t>(*sp - 1), &sum))
         goto special_send;
       *--sp = static_cast<oop>(sum);
-      goto next;
+      SQUEAK_NEXT();
     }
-    case 177: {  // -
+    case 177:
+    do_subtract: {  // -
       std::int32_t difference;
       if ((sp[-1] & *sp & 1) == 0 ||
           __builtin_sub_overflow(static_cast<std::int32_t>(sp[-1]), static_cast<std::int32_t>(*sp - 1), &difference))
         goto special_send;
       *--sp = static_cast<oop>(difference);
-      goto next;
+      SQUEAK_NEXT();
     }
-    case 178: SQUEAK_COMPARE(<);
-    case 179: SQUEAK_COMPARE(>);
-    case 180: SQUEAK_COMPARE(<=);
-    case 181: SQUEAK_COMPARE(>=);
-    case 182: SQUEAK_COMPARE(==);
-    case 183: SQUEAK_COMPARE(!=);
-    case 184: {  // *
+    case 178:
+    do_less:
+      SQUEAK_COMPARE(<);
+    case 179:
+    do_greater:
+      SQUEAK_COMPARE(>);
+    case 180:
+    do_less_or_equal:
+      SQUEAK_COMPARE(<=);
+    case 181:
+    do_greater_or_equal:
+      SQUEAK_COMPARE(>=);
+    case 182:
+    do_equal:
+      SQUEAK_COMPARE(==);
+    case 183:
+    do_not_equal:
+      SQUEAK_COMPARE(!=);
+    case 184:
+    do_multiply: {  // *
       std::int32_t product;
       if ((sp[-1] & *sp & 1) == 0 || __builtin_mul_overflow(integer_of(sp[-1]), integer_of(*sp), &product) ||
           !fits_integer(product))
         goto special_send;
       *--sp = word_of(product);
-      goto next;
+      SQUEAK_NEXT();
     }
     case 185 ... 186:
     case 188 ... 189: {  // / \\ bitShift: //
@@ -183,13 +284,15 @@ next:
       SQUEAK_STORE_REGISTERS();
       if (!run_primitive(primitives[code - 185], 1)) goto special_send;
       sp = sp_;
-      goto next;
+      SQUEAK_NEXT();
     }
-    case 190 ... 191:  // bitAnd: bitOr:
+    case 190 ... 191:
+    do_bits:  // bitAnd: bitOr:
       if ((sp[-1] & *sp & 1) == 0) goto special_send;
       value = code == 190 ? sp[-1] & *sp : sp[-1] | *sp;
       goto answer_binary;
-    case 192: {  // at:
+    case 192:
+    do_at: {  // at:
       if (is_integer(sp[-1]) || !is_integer(*sp)) goto special_send;
       const object& o = *memory_.at(sp[-1]);
       const std::uint32_t index = static_cast<std::uint32_t>(integer_of(*sp)) - 1;
@@ -201,7 +304,8 @@ next:
         goto special_send;
       goto answer_binary;
     }
-    case 193: {  // at:put:
+    case 193:
+    do_at_put: {  // at:put:
       if (is_integer(sp[-2]) || !is_integer(sp[-1])) goto special_send;
       const object& o = *memory_.at(sp[-2]);
       const std::uint32_t index = static_cast<std::uint32_t>(integer_of(sp[-1])) - 1;
@@ -216,13 +320,21 @@ next:
       *sp = value;
       goto stored;
     }
-    case 194:  // size
+    case 194:
+    do_size:  // size
       if (!memory_.has_class(*sp, known.class_array)) goto special_send;
       *sp = word_of(static_cast<std::int32_t>(memory_.at(*sp)->words));
-      goto next;
-    case 198: value = sp[-1] == *sp ? known.true_object : known.false_object; goto answer_binary;
-    case 199: *sp = memory_.class_of(*sp); goto next;
-    case 200: {  // blockCopy: (the jump around the block has two bytes)
+      SQUEAK_NEXT();
+    case 198:
+    do_identical:
+      value = sp[-1] == *sp ? known.true_object : known.false_object;
+      goto answer_binary;
+    case 199:
+    do_class_of:
+      *sp = memory_.class_of(*sp);
+      SQUEAK_NEXT();
+    case 200:
+    do_block_copy: {  // blockCopy: (the jump around the block has two bytes)
       if (is_integer(sp[-1]) || !memory_.is_context(*memory_.at(sp[-1]))) goto special_send;
       reclaimable_ = 0;
       object* const block = memory_.allocate_context(known.class_block_context, home_->words);
@@ -230,13 +342,17 @@ next:
       std::uint32_t* const body = block->body();
       body[1] = start, body[2] = word_of(0), body[3] = *sp, body[4] = start, body[5] = home_context_;
       *--sp = block->self;
-      goto next;
+      SQUEAK_NEXT();
     }
-    case 201 ... 202:  // value, value:
+    case 201 ... 202:
+    do_value_of_block:  // value, value:
       arguments = static_cast<int>(code) - 201;
       if (memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value;
       goto special_send;
-    case 208 ... 255: selector = literals[code & 15], arguments = static_cast<int>(code - 208) >> 4; goto send;
+    case 208 ... 255:
+    do_send_literal:
+      selector = literals[code & 15], arguments = static_cast<int>(code - 208) >> 4;
+      goto send;
     default:
       if (code >= 176) goto special_send;
       goto unknown;
@@ -244,7 +360,7 @@ next:
 
 stored:
   if (!memory_.addresses_changed()) [[likely]]
-    goto next;
+    SQUEAK_NEXT();
 moved:
   SQUEAK_STORE_REGISTERS();
   refresh_addresses();
@@ -253,7 +369,7 @@ moved:
 
 answer_binary:
   *--sp = value;
-  goto next;
+  SQUEAK_NEXT();
 
 compared:
   SQUEAK_COUNT_BYTECODE();
@@ -261,13 +377,13 @@ compared:
   if (code >= 152 && code <= 159) {
     ++ip;
     if (*sp-- == known.false_object) ip += code - 151;
-    goto next;
+    SQUEAK_NEXT();
   }
   if (code >= 172 && code <= 175) {
     const std::uint32_t distance = (code - 172) * 256 + ip[1];
     ip += 2;
     if (*sp-- == known.false_object) ip += distance;
-    goto next;
+    SQUEAK_NEXT();
   }
   if constexpr (Counts) --counts_.bytecodes;
   goto next;
@@ -318,7 +434,7 @@ send_to_class:
   if (const std::uint32_t primitive = found->primitive; primitive != 0) {
     if (primitive >= 256 && primitive < 520) {
       *sp = quick_answer(primitive, *sp);
-      goto next;
+      SQUEAK_NEXT();
     }
     if (primitive == 81 && memory_.has_class(sp[-arguments], known.class_block_context)) goto block_value_of_send;
     if (primitive == 83 || primitive == 84 || primitive == 82) goto control;

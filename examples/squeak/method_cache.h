@@ -11,7 +11,7 @@ namespace squeak {
 
 class method_cache {
  public:
-  struct entry {
+  struct alignas(32) entry {  // within one cache line
     oop selector = 0;
     oop of_class = 0;
     oop method = 0;
