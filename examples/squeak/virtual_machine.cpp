@@ -46,8 +46,13 @@ virtual_machine::virtual_machine(image of, interpreter_options options, const si
       if (each != 0) visit(each);
   });
   vm().write_snapshot = [this](const std::string& path) {
-    write_image_file(take_image(memory_, like_), path);
-    return true;
+    try {
+      write_image_file(take_image(memory_, like_), path);
+      return true;
+    } catch (const situ::error& failed) {
+      if (failed.code() != situ::errc::bad_file) throw;
+      return false;  // the image's to tell
+    }
   };
   vm().make_all_read_mostly = [this] {
     std::uint64_t made = machine_.thread.make_all_read_mostly();

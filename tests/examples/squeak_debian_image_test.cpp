@@ -162,6 +162,32 @@ TEST_F(squeak_debian_image, collections_at_each_safe_point_change_no_answer) {
   EXPECT_EQ(evaluate("100 factorial printString size"), "158");
 }
 
+// A process of the image waits for it, and runs while there is still room.
+TEST_F(squeak_debian_image, a_process_waits_for_low_space) {
+  interpreter_options options;
+  options.most_bytes = std::uint64_t{64} << 20;
+  vm.reset();
+  vm.emplace(read_image_file(debian_image()), options);
+  EXPECT_EQ(evaluate("| gate kept isLow | isLow := false. kept := OrderedCollection new. gate := Semaphore new. "
+                     "Smalltalk primLowSpaceSemaphore: gate; primSignalAtBytesLeft: 30000000. "
+                     "[gate wait. isLow := true] forkAt: Processor userInterruptPriority. "
+                     "[isLow] whileFalse: [kept add: (Array new: 1000)]. kept size between: 1000 and: 20000"),
+            "true");
+}
+
+TEST_F(squeak_debian_image, the_image_writes_a_snapshot_and_quits) {
+  const package_rank::test::scratch_folder folder;
+  const std::string path = folder.path() + "/asked.image";
+  interpreter_options options;
+  options.image_path = path;
+  vm.reset();
+  vm.emplace(read_image_file(debian_image()), options);
+  EXPECT_EQ(evaluate("Smalltalk at: #SituAnswer put: 42. Smalltalk snapshotPrimitive"), "false");
+  EXPECT_EQ(vm->evaluate("Smalltalk quitPrimitive").end, run_end::quit);
+  start(path);
+  EXPECT_EQ(evaluate("Smalltalk at: #SituAnswer"), "42");
+}
+
 TEST_F(squeak_debian_image, files_are_written_and_read) {
   const package_rank::test::scratch_folder folder;
   const std::string path = folder.path() + "/text";

@@ -1,5 +1,7 @@
 // The interpreter on small images whose methods are bytecodes by hand.
+#include "examples/command.h"
 #include "examples/squeak_builder.h"
+#include "image_file.h"
 #include "image_names.h"
 #include "image_objects.h"
 #include "message_text.h"
@@ -142,6 +144,59 @@ TEST_F(squeak_interpreter, endless_recursion_ends_with_low_space) {
   EXPECT_THAT(answer("3 down"), HasSubstr("failed: space is low: the objects take"));
   EXPECT_EQ(last.failure.stack.size(), 20U);
   EXPECT_EQ(last.failure.stack.front(), "SmallInteger>>down");
+}
+
+// The image is told once, before the VM gives up: its semaphore has a signal.
+TEST_F(squeak_interpreter, low_space_signals_the_semaphore_that_the_image_has_named) {
+  add("down", {{push_receiver, 208, return_top}, {symbol_word("down")}});
+  const std::uint32_t nil = image_builder::refer(builder.known("nil"));
+  builder.add_global("Gate", builder.add(builder.known("Semaphore"), format::fixed, {nil, nil, word_of(0)}));
+  builder.add_method(builder.known("Semaphore"), "signals", {{return_receiver}, {}, 0, 0, 266});
+  builder.add_method(builder.known("Semaphore"), "lowSpaceSemaphore:", {{push_nil, return_top}, {}, 1, 1, 124});
+  builder.add_method(builder.known("Semaphore"), "signalAtBytesLeft:", {{push_nil, return_top}, {}, 1, 1, 125});
+  start(std::uint64_t{64} << 20);
+  EXPECT_EQ(answer("Gate lowSpaceSemaphore: Gate"), "a Semaphore");
+  EXPECT_EQ(answer("Gate signalAtBytesLeft: -1"), "nil");
+  EXPECT_EQ(answer("Gate signalAtBytesLeft: 30000000"), "a Semaphore");
+  EXPECT_EQ(answer("Gate signals"), "0");
+  EXPECT_THAT(answer("3 down"), HasSubstr("failed: space is low"));
+  EXPECT_EQ(answer("Gate signals"), "1");
+}
+
+TEST_F(squeak_interpreter, the_image_quits) {
+  add("leave", {{push_nil, return_top}, {}, 0, 0, 113});
+  add("later", {{push_receiver, 208, pop, push_one, return_top}, {symbol_word("leave")}});
+  add("double", {{push_receiver, push_receiver, 176, return_top}});
+  start();
+  EXPECT_EQ(vm->send("3 leave").end, run_end::quit);
+  EXPECT_EQ(vm->send("3 later").end, run_end::quit);
+  EXPECT_EQ(answer("21 double"), "42");
+}
+
+// The VM that writes the snapshot answers false; the one that reads it goes on behind the primitive, which answers true.
+TEST_F(squeak_interpreter, the_image_asks_for_a_snapshot) {
+  add("snapshot", {{push_nil, return_top}, {}, 0, 0, 97});
+  add("saved", {{push_receiver, 208, return_top}, {symbol_word("snapshot")}});
+  add("double", {{push_receiver, push_receiver, 176, return_top}});
+  const package_rank::test::scratch_folder folder;
+  interpreter_options options;
+  options.image_path = folder.path() + "/asked.image";
+  vm.emplace(builder.build(), options);
+  EXPECT_EQ(answer("3 saved"), "false");
+  EXPECT_EQ(answer("21 double"), "42");
+  vm.reset();
+  vm.emplace(read_image_file(options.image_path), options);
+  EXPECT_EQ(vm->vm().stack(), vm->memory().known().true_object);
+  EXPECT_THAT(stack_lines(vm->memory(), vm->vm().context()), testing::Contains("SmallInteger>>saved"));
+  EXPECT_EQ(answer("21 double"), "42");
+}
+
+TEST_F(squeak_interpreter, a_snapshot_that_cannot_be_written_is_a_primitive_that_fails) {
+  add("snapshot", {{push_nil, return_top}, {}, 0, 0, 97});
+  interpreter_options options;
+  options.image_path = "/nowhere/asked.image";
+  vm.emplace(builder.build(), options);
+  EXPECT_EQ(answer("3 snapshot"), "nil");
 }
 
 TEST_F(squeak_interpreter, waiting_for_ever_is_a_failure) {
