@@ -113,10 +113,10 @@ int run(const options& o, const std::vector<request>& requests, image& of) {
   settings.attributes = o.arguments;
   settings.counts = o.count;
   if (situ::here().index() != 0) {
-    help_main_place(settings, {}, o.how);
+    help_main_place(settings, heap_of_image(), o.how);
     return 0;
   }
-  virtual_machine vm{std::move(of), settings, {}, o.how};
+  virtual_machine vm{std::move(of), settings, heap_of_image(), o.how};
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   int status = 0;
   const situ::model::region all_of_them{"evaluations"};

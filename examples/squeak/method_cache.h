@@ -36,7 +36,7 @@ class method_cache {
   }
 
  private:
-  std::array<entry, 4096> entries_{};
+  std::array<entry, 8192> entries_{};
   std::array<std::uint16_t, 2048> numbers_{};  // of the entries that are not empty
   std::uint32_t used_ = 0;
 };

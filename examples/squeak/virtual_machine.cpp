@@ -66,7 +66,10 @@ virtual_machine::virtual_machine(image of, interpreter_options options, const si
     return made;
   };
   guard_windows();
-  if (!machine_.own_baton) return;
+  if (!machine_.own_baton) {
+    vm().collect();  // the image's objects are old from here on, so the first evaluation does not copy them
+    return;
+  }
   std::vector<oop> known{memory_.known().specials};
   for (const oop each : vm().guarded_methods()) known.push_back(each);
   memory_.leave();

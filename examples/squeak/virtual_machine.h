@@ -29,10 +29,18 @@ struct evaluation {
   double took_ms = 0;   // likewise
 };
 
+// The heap of an image: what dies young dies within the caches. Measured: 4 MiB, compared with the default of 16, saves
+// 9 % of a compiler's time and 15 % of a sieve's; 1 and 2 MiB save no more.
+[[nodiscard]] inline situ::heap_options heap_of_image() {
+  situ::heap_options made;
+  made.young_bytes = std::uint64_t{4} << 20;
+  return made;
+}
+
 class virtual_machine {
  public:
-  // Throws out_of_memory, and place_lost_error. cost: some 20 ms for an image of 5 MB.
-  virtual_machine(image of, interpreter_options options, const situ::heap_options& heap = {},
+  // Throws out_of_memory, and place_lost_error. cost: some 30 ms for an image of 5 MB.
+  virtual_machine(image of, interpreter_options options, const situ::heap_options& heap = heap_of_image(),
                   const place_options& how = {});
   ~virtual_machine();
   virtual_machine(const virtual_machine&) = delete;
