@@ -1,4 +1,4 @@
-// Where Debian's packages scratch and squeak-vm have an image and another VM, for tests and benchmarks.
+// The paths of the image and the VM of Debian's packages scratch and squeak-vm, for tests and benchmarks.
 //
 // SITU_SQUEAK_IMAGE names another image, SITU_SQUEAK_VM another program squeakvm, and SITU_SQUEAK_PLUGINS the folder of
 // its plugins.

@@ -21,7 +21,8 @@ bool system_primitive(interpreter& vm, std::uint32_t number, int arguments);   /
 bool place_primitive(interpreter& vm, std::uint32_t number, int arguments);    // 600 to 607
 bool text_primitive(interpreter& vm, std::uint32_t number, int arguments);     // 235, 243, 246
 
-// What the bytecodes from 176 to 184 (+ - < > <= >= = ~= *) do without a send, if not both are SmallIntegers.
+// The bytecodes from 176 to 184 (+ - < > <= >= = ~= *) for operands that are not both SmallIntegers. It returns false if
+// the message has to be sent.
 bool number_send(interpreter& vm, std::uint32_t code);
 
 // The elements of an object by index, behind `fixed` named fields.

@@ -47,7 +47,8 @@ def commands(text, examples):
         if kind not in ("sh", "text", "indented"):
             continue
         is_asked = line.startswith("$ ")
-        line = re.split(r" #|   +", line[2:] if is_asked else line)[0].strip()
+        line = re.sub(r"\"[^\"]*\"|'[^']*'", "quoted", line[2:] if is_asked else line)  # no program's name; it may have any characters
+        line = re.split(r" #|   +", line)[0].strip()
         first = re.split(r"\s", line)[0]
         if not line or line.startswith("#") or not (kind == "sh" or is_asked or first in examples | {"situ"}):
             continue
