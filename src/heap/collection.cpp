@@ -265,7 +265,7 @@ void heap_core::forget_runs_of_others() {
   for (thread_state* const each : threads_) {
     std::erase_if(each->its().runs, is_others);
     each->its().runs_looked_through = 0;
-    each->entry_at_ = each->entry_end_ = 0;
+    each->forget_entries();
   }
 }
 

@@ -180,7 +180,7 @@ heap_counts heap_core::counts() const {
   const std::lock_guard hold{lock_};
   heap_counts sum = counts_;
   for (const thread_state* each : threads_) {
-    sum.objects_made += racing_load(each->objects_made_);
+    sum.objects_made += each->objects_made();
     sum.bytes_made += each->rest_->bytes_made;
     const std::byte* const next = racing_load(each->next_);
     if (next != nullptr) sum.bytes_made += static_cast<std::uint64_t>(next - each->rest_->young.back()->first());

@@ -125,7 +125,7 @@ ref<> heap_core::make_at(thread_state& by, std::uint32_t home, std::uint8_t layo
   check_outside(by, "allocate_at()");
   if (object_bytes(words) > most_object_bytes) throw_too_large(object_bytes(words));
   const std::uint32_t raw = by.find_entry();
-  by.entry_at_ = raw + 2;
+  by.take_entry();
   heap_object* made = nullptr;
   {
     std::unique_lock lock{lock_};

@@ -129,7 +129,7 @@ class own_collection {
     }
     its_.runs = std::move(kept);
     its_.runs_looked_through = 0;
-    of_.entry_at_ = of_.entry_end_ = 0;
+    of_.forget_entries();
   }
   // Returns how many of its entries are free now. Most groups of entries have dead objects alone. In the others, entries
   // of survivors are as frequent as a wrong guess of the processor costs, so these are swept without a branch an entry.

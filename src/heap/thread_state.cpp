@@ -53,7 +53,7 @@ thread_state::~thread_state() {
     its.young.back()->top = next_;
     its.bytes_made += static_cast<std::uint64_t>(next_ - its.young.back()->first());
   }
-  core_->counts_.objects_made += objects_made_;
+  core_->counts_.objects_made += objects_made();
   core_->counts_.bytes_made += its.bytes_made;
   // Own objects that nobody else can reach end with the thread; those that are shared stay, in chunks like others.
   const auto end_object = [&](heap_object& each) {
@@ -108,7 +108,7 @@ ref<> thread_state::make_large_object(std::uint8_t layout, std::uint32_t words, 
   const std::size_t bytes = object_bytes(words);
   const std::uint32_t raw = find_entry();
   std::byte* const at = find_room(bytes);
-  entry_at_ = raw + 2;
+  take_entry();
   if (at == next_) racing_store(next_, next_ + bytes);
   begin_object(reinterpret_cast<heap_object*>(at), raw, layout, words, type, tag, fill);
   return ref<>{raw};
@@ -169,18 +169,28 @@ std::byte* thread_state::find_room(std::size_t bytes) {
   return next_;
 }
 
+// A stretch of free entries has 64 at most: their lines are then in the nearest cache when the objects are made.
 std::uint32_t thread_state::find_entry() {
+  constexpr std::uint32_t most = 2 * 64;
+  if (next_raw() != free_end_) return next_raw();
+  if (cursor_ >> 63 != 0) {
+    const std::lock_guard hold{core_->lock_};  // others count
+    racing_store(objects_made_, objects_made_ + (cursor_ >> 32));
+    racing_store(cursor_, cursor_ & 0xffff'ffff);
+  }
   rest& its = *rest_;
   while (true) {
-    for (; entry_at_ != entry_end_; entry_at_ += 2)
-      if (entry(entry_at_) == 0) return entry_at_;
-    if (its.runs_looked_through < its.runs.size()) {
-      const rest::entry_run& run = its.runs[its.runs_looked_through++];
-      entry_at_ = run.begin;
-      entry_end_ = run.end;
-    } else {
-      its.runs.push_back(core_->claim_run(*this));
+    for (std::uint32_t raw = next_raw(); raw != run_end_; raw += 2) {
+      if (entry(raw) != 0) continue;
+      std::uint32_t end = raw + 2;
+      while (end != run_end_ && end - raw != most && entry(end) == 0) end += 2;
+      begin_stretch(raw, end);
+      return raw;
     }
+    if (its.runs_looked_through == its.runs.size()) its.runs.push_back(core_->claim_run(*this));
+    const rest::entry_run& run = its.runs[its.runs_looked_through++];
+    begin_stretch(run.begin, run.begin);
+    run_end_ = run.end;
   }
 }
 

@@ -373,8 +373,8 @@ std::uint8_t object_heap::layout_of() {
 
 template <class T, class... Values>
 ref<T> heap_thread::make(Values&&... values) {
-  const std::uint8_t layout = state_.layout_of(detail::type_key<T>(), [] { return detail::make_layout<T>(); });
-  return ref_cast<T>(state_.make_object_of<T>(layout, std::forward<Values>(values)...));
+  return ref_cast<T>(state_.make_object_of<T>(
+      detail::type_key<T>(), [] { return detail::make_layout<T>(); }, std::forward<Values>(values)...));
 }
 
 template <class T>

@@ -171,27 +171,34 @@ class thread_state {
     if (bytes > most_small_bytes) [[unlikely]]
       return make_large_object(layout, words, type, tag, fill);
     const std::uint32_t raw = next_entry(bytes);
-    heap_object* const at = take(raw, bytes);
+    heap_object* const at = take(bytes);
     begin_object(at, raw, layout, words, type, tag, fill);
     return ref<>{raw};
   }
-  // Makes an object whose words are a T of these values. pre: the constructor of T does not use the heap.
+  // Makes an object whose words are a T of these values. `make` makes its layout, if the thread does not know it yet.
+  // pre: the constructor of T does not use the heap.
   template <class T, class... Values>
-  [[nodiscard]] ref<> make_object_of(std::uint8_t layout, Values&&... values) {
+  [[nodiscard]] ref<> make_object_of(std::uint64_t key, heap_layout (*make)(), Values&&... values) {
+    constexpr std::size_t bytes = object_bytes((sizeof(T) + 3) / 4);
+    const known_layout& known = known_layouts_[key % known_layouts_.size()];
+    if constexpr (bytes <= most_small_bytes)
+      if (known.key == key && has_entry_and_room(bytes)) [[likely]]
+        return fill_object_of<T>(known.number, std::forward<Values>(values)...);
+    return make_slowly<T>(key, make, std::forward<Values>(values)...);
+  }
+  // The same, with all that may be missing: apart, so that the usual way saves no registers.
+  template <class T, class... Values>
+  [[nodiscard, gnu::noinline]] ref<> make_slowly(std::uint64_t key, heap_layout (*make)(), Values&&... values) {
     constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
     constexpr std::size_t bytes = object_bytes(words);
+    const std::uint8_t layout = layout_of(key, make);
     if constexpr (bytes > most_small_bytes) {
       const ref<> made = make_large_object(layout, words, 0, 0, 0);
       ::new (static_cast<void*>(object_of_entry(entry(made.raw()))->bytes())) T{std::forward<Values>(values)...};
       return made;
     } else {
-      const std::uint32_t raw = next_entry(bytes);
-      heap_object* const at = take(raw, bytes);
-      set_header(at, raw, layout, words, 0, 0);
-      if constexpr (sizeof(T) % 4 != 0) at->body()[words - 1] = 0;
-      ::new (static_cast<void*>(at->bytes())) T{std::forward<Values>(values)...};
-      publish(at, raw);
-      return ref<>{raw};
+      (void)next_entry(bytes);
+      return fill_object_of<T>(layout, std::forward<Values>(values)...);
     }
   }
   void begin_object(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words, std::uint32_t type,
@@ -238,28 +245,54 @@ class thread_state {
   [[nodiscard]] std::uint64_t* at_entry(std::uint32_t raw) const noexcept {
     return reinterpret_cast<std::uint64_t*>(table_ + std::size_t{raw} * 4);
   }
-  static void set_header(heap_object* at, std::uint32_t raw, std::uint8_t layout, std::uint32_t words,
-                         std::uint32_t type, std::uint16_t tag) noexcept {
-    *at = {raw, words, type, layout, 0, tag};
+  // pre: has_entry_and_room().
+  template <class T, class... Values>
+  [[nodiscard]] ref<> fill_object_of(std::uint8_t layout, Values&&... values) {
+    constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
+    const std::uint32_t raw = next_raw();
+    heap_object* const at = take(object_bytes(words));
+    *at = {raw, words, 0, layout, 0, 0};
+    if constexpr (sizeof(T) % 4 != 0) at->body()[words - 1] = 0;
+    ::new (static_cast<void*>(at->bytes())) T{std::forward<Values>(values)...};
+    publish(at, raw);
+    return ref<>{raw};
   }
   void publish(heap_object* at, std::uint32_t raw) noexcept {
     store_entry(at_entry(raw), reinterpret_cast<std::uint64_t>(at) | bits_of_new_);
-    racing_store(objects_made_, objects_made_ + 1);  // other threads count
   }
-  // Returns the next entry that is free in the run that the thread has claimed, when the chunk has so much room, too.
-  // The run is swept in order, since a shuffled list of free entries would miss the cache at each of them.
+  // The next entry of a stretch of entries that are known to be free. A run is swept in order, since a shuffled list of
+  // free entries would miss the cache at each of them.
+  [[nodiscard]] std::uint32_t next_raw() const noexcept { return static_cast<std::uint32_t>(cursor_); }
+  [[nodiscard]] bool has_entry_and_room(std::size_t bytes) const noexcept {
+    return next_raw() != free_end_ && bytes <= static_cast<std::size_t>(end_ - next_);
+  }
+  // Returns the next free entry, when the chunk has so much room, too.
   [[nodiscard]] std::uint32_t next_entry(std::size_t bytes) {
-    const std::uint32_t raw = entry_at_;
-    if (raw != entry_end_ && entry(raw) == 0 && bytes <= static_cast<std::size_t>(end_ - next_)) [[likely]]
-      return raw;
+    if (has_entry_and_room(bytes)) [[likely]]
+      return next_raw();
     return find_entry_and_room(bytes);
   }
-  // Takes both. pre: next_entry() has returned `raw`.
-  [[nodiscard]] heap_object* take(std::uint32_t raw, std::size_t bytes) noexcept {
-    entry_at_ = raw + 2;
+  // Takes the next entry, for an object. Other threads count these.
+  void take_entry() noexcept { racing_store(cursor_, cursor_ + one_object); }
+  // Takes both. pre: has_entry_and_room().
+  [[nodiscard]] heap_object* take(std::size_t bytes) noexcept {
+    take_entry();
     std::byte* const at = next_;
     racing_store(next_, at + bytes);  // other threads count
     return reinterpret_cast<heap_object*>(at);
+  }
+  // The thread goes on at `begin`. Entries up to `end` are free.
+  void begin_stretch(std::uint32_t begin, std::uint32_t end) noexcept {
+    racing_store(cursor_, (cursor_ & ~std::uint64_t{0xffff'ffff}) | begin);
+    free_end_ = end;
+  }
+  // It has no entries any more.
+  void forget_entries() noexcept {
+    begin_stretch(0, 0);
+    run_end_ = 0;
+  }
+  [[nodiscard]] std::uint64_t objects_made() const noexcept {
+    return racing_load(objects_made_) + (racing_load(cursor_) >> 32);
   }
   // The slow paths throw out_of_memory: entry first, then room.
   [[nodiscard]] std::uint32_t find_entry_and_room(std::size_t bytes);
@@ -273,11 +306,14 @@ class thread_state {
   section_word* section_;
   std::byte* next_ = nullptr;  // of the chunk that the thread allocates from
   std::byte* end_ = nullptr;
-  std::uint32_t entry_at_ = 0;  // raw numbers of the claimed run
-  std::uint32_t entry_end_ = 0;
+  // The raw number of the next entry, and, from bit 32 on, how many objects the thread has made: one store changes both.
+  std::uint64_t cursor_ = 0;
+  static constexpr std::uint64_t one_object = (std::uint64_t{1} << 32) + 2;
+  std::uint32_t free_end_ = 0;  // entries before this one are free
+  std::uint32_t run_end_ = 0;   // of the claimed run
   bool has_strong_sections_;
-  std::uint64_t bits_of_new_;  // in the entry of each object that the thread makes
-  std::uint64_t objects_made_ = 0;
+  std::uint64_t bits_of_new_;         // in the entry of each object that the thread makes
+  std::uint64_t objects_made_ = 0;    // beyond those that cursor_ counts
   std::vector<std::uint32_t> roots_;  // 1: unused
   heap_core* core_;
   std::unique_ptr<rest> rest_;
