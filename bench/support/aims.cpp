@@ -122,13 +122,10 @@ struct limit {
 constexpr limit limits[] = {
     {"read_at_random", "situ",
      "probably the entry of a reference, a second miss of the near caches: the table has 8 MB"},
-    {"read_chain_sorted", "situ",
-     "collections sort objects, and entries stay where they are, in random order: a miss for each object, which the "
-     "next "
-     "one waits for"},
+    {"read_chain_sorted", "situ", "two loads in near caches, one after the other: the entry, then the object"},
     {"allocate_young", "situ",
      "probably the entry: 8 bytes more to store and, in a collection, to load and clear; collections are in the time"},
-    {"allocate_fresh", "situ", "probably the entry: 8 bytes more to load and to store"},
+    {"allocate_fresh", "situ", "probably the entry: 8 bytes more to store"},
     {"store_while_moving", "moving",
      "a copy lies in the mover's cache, so the writer misses its entry and its object once for each move; where other "
      "objects move, that is absent"},

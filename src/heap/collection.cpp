@@ -1,7 +1,8 @@
 // The collection of all places: every thread stops at a safe point; then each place traces from the roots of its
 // threads, frees the entries of its part of the table that nobody has reached, and copies what lives out of chunks that
-// are mostly dead. References stay, since they are numbers of entries. The places keep together by a barrier in the
-// shared state: a place runs its part in one task that does not let other tasks in between.
+// are mostly dead. References stay, since they are numbers of entries, unless the program asks for new ones
+// (renumbering.h). The places keep together by a barrier in the shared state (meeting.h): a place runs its part in one
+// task that does not let other tasks in between.
 #include <situ/base/error.h>
 #include <situ/base/error_code.h>
 #include <situ/base/log.h>

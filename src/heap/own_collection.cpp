@@ -131,8 +131,8 @@ class own_collection {
     its_.runs_looked_through = 0;
     of_.forget_entries();
   }
-  // Returns how many of its entries are free now. Most groups of entries have dead objects alone. In the others, entries
-  // of survivors are as frequent as a wrong guess of the processor costs, so these are swept without a branch an entry.
+  // Returns how many of its entries are free now. Most groups of entries have dead objects alone. The others are swept
+  // without a branch an entry: the processor would guess one of a group wrong.
   std::uint32_t sweep_run(const thread_state::rest::entry_run& run) {
     constexpr std::uint32_t group = 8;
     std::uint32_t free = 0;

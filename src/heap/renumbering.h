@@ -12,7 +12,7 @@
 //   6  when all places have done so, the old chunks, the old table and the map are freed
 //
 // If a place is lost, or has no room, before 4, somebody changes that word the other way: the old heap is valid, and
-// the new chunks are dropped. After 4 each survivor does 5, whatever has become of the others. The word changes once.
+// the new chunks are dropped. After 4 each survivor does 5, even if others are lost. The word changes once.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class renumbering {
   renumbering(const renumbering&) = delete;
   renumbering& operator=(const renumbering&) = delete;
 
-  // order: the objects that this place's trace has met. pre: all places have met since they have swept. Returns false if a place has
-  // no room: then nothing has changed. Throws place_lost_error: the heap is then the old one or the new one.
+  // order: the objects that this place's trace has met. pre: all places have met since they have swept. Returns false
+  // if a place has no room: then nothing has changed. Throws place_lost_error: the heap is then the old one or the new one.
   [[nodiscard]] bool run(const std::vector<std::uint32_t>& order);
 
  private:

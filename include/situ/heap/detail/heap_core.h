@@ -186,7 +186,7 @@ class thread_state {
         return fill_object_of<T>(known.number, std::forward<Values>(values)...);
     return make_slowly<T>(key, make, std::forward<Values>(values)...);
   }
-  // The same, with all that may be missing: apart, so that the usual way saves no registers.
+  // Makes it after all that may be missing: a function of its own, so that the usual way saves no registers.
   template <class T, class... Values>
   [[nodiscard, gnu::noinline]] ref<> make_slowly(std::uint64_t key, heap_layout (*make)(), Values&&... values) {
     constexpr std::uint32_t words = (sizeof(T) + 3) / 4;
@@ -306,7 +306,7 @@ class thread_state {
   section_word* section_;
   std::byte* next_ = nullptr;  // of the chunk that the thread allocates from
   std::byte* end_ = nullptr;
-  // The raw number of the next entry, and, from bit 32 on, how many objects the thread has made: one store changes both.
+  // The raw number of the next entry, and, from bit 32 on, how many objects the thread has made: one store for both.
   std::uint64_t cursor_ = 0;
   static constexpr std::uint64_t one_object = (std::uint64_t{1} << 32) + 2;
   std::uint32_t free_end_ = 0;  // entries before this one are free
