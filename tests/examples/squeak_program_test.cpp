@@ -119,12 +119,13 @@ std::vector<guide_command> commands_of(const std::string& page) {
   std::ifstream file{page};
   std::vector<guide_command> all;
   bool is_code = false;
+  std::size_t before = 0;  // commands of earlier blocks
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("```"))
-      is_code = !is_code;
+      is_code = !is_code, before = all.size();
     else if (is_code && line.starts_with("$ "))
       all.push_back({line.substr(2), {}});
-    else if (is_code && !all.empty())
+    else if (is_code && all.size() > before)
       all.back().printed += line + "\n";
   }
   return all;
