@@ -136,10 +136,21 @@ std::vector<wanted_run> wanted_runs(bool is_quick) {
 
 std::vector<std::string> arguments_of(const wanted_run& what, const std::string& machine, const std::string& report) {
   const configuration_facts& facts = facts_of(what.of);
-  std::vector<std::string> made{os::find_own_program("situ"), "model", "run", "--machine", machine, "--places",
-                                std::to_string(what.tiles), "--fast-forward", "evaluations", "--set",
-                                fmt::format("core.dtlb.walk_instructions={}", walk_instructions), "--profile",
-                                "--quiet", "--json", report};
+  std::vector<std::string> made{os::find_own_program("situ"),
+                                "model",
+                                "run",
+                                "--machine",
+                                machine,
+                                "--places",
+                                std::to_string(what.tiles),
+                                "--fast-forward",
+                                "evaluations",
+                                "--set",
+                                fmt::format("core.dtlb.walk_instructions={}", walk_instructions),
+                                "--profile",
+                                "--quiet",
+                                "--json",
+                                report};
   if (facts.has_huge_pages) made.insert(made.end(), {"--set", "core.dtlb.page=16MiB"});
   for (const std::string& each :
        {os::find_own_program("squeak_modelled"), image_path(), std::string{"--repeat"}, std::to_string(evaluations),
@@ -232,12 +243,11 @@ coherence_run check_coherence(const study_context& context) {
   const study_folder folder;
   const std::string machine = folder.file("tile64.toml");
   situ::detail::write_file(machine, std::string{tile64_toml()});
-  const program_result result =
-      run_program({os::find_own_program("situ"), "model", "run", "--machine", machine, "--places",
-                   context.is_quick ? "2" : "4", "--check-coherence", "--quiet",
-                   os::find_own_program("squeak_modelled"), image_path(), "--read-mostly", "all", "--evaluate",
-                   context.is_quick ? "3 + 4" : benchmark},
-                  context.is_stopped);
+  const program_result result = run_program(
+      {os::find_own_program("situ"), "model", "run", "--machine", machine, "--places", context.is_quick ? "2" : "4",
+       "--check-coherence", "--quiet", os::find_own_program("squeak_modelled"), image_path(), "--read-mostly", "all",
+       "--evaluate", context.is_quick ? "3 + 4" : benchmark},
+      context.is_stopped);
   if (result.was_stopped) return {};
   const std::size_t at = result.errors.find("coherence: ");
   if (result.exit_code != 0 || at == std::string::npos)

@@ -33,21 +33,19 @@ struct heap_run {
   std::uint32_t evaluations = 0;
   double bytecodes = 0, sends = 0, batons = 0;  // of the last evaluation, as all that follows but for `functions`
   double cycles = 0;
-  double bundles = 0;          // instructions, those of walks among them
-  double walks = 0;            // misses of data TLBs
+  double bundles = 0;  // instructions, those of walks among them
+  double walks = 0;    // misses of data TLBs
   double walk_cycles = 0;
-  double code_cycles = 0;      // waited for code
-  double data_cycles = 0;      // waited for data beyond the first cache, walks included
-  double remote_reads = 0;     // words of homed pages of other tiles
-  double remote_cycles = 0;    // of these
-  double l2_misses = 0;        // in a tile's own L2
+  double code_cycles = 0;    // waited for code
+  double data_cycles = 0;    // waited for data beyond the first cache, walks included
+  double remote_reads = 0;   // words of homed pages of other tiles
+  double remote_cycles = 0;  // of these
+  double l2_misses = 0;      // in a tile's own L2
   double l2_miss_cycles = 0;
   double l1i_misses = 0, l1d_misses = 0, stores = 0;
   std::vector<function_cycles> functions;  // most stalls first
   // Of the data's: hits in the L2, stores that are written through, stores and atomics of other tiles' pages.
-  [[nodiscard]] double other_data_cycles() const {
-    return data_cycles - walk_cycles - remote_cycles - l2_miss_cycles;
-  }
+  [[nodiscard]] double other_data_cycles() const { return data_cycles - walk_cycles - remote_cycles - l2_miss_cycles; }
   [[nodiscard]] double stalls() const { return code_cycles + data_cycles; }
 };
 

@@ -12,10 +12,10 @@ namespace situ::studies::manycore {
 enum class configuration : std::uint8_t {
   small_pages_and_clock,  // pages of 64 KB, a clock call for each baton
   small_pages,
-  huge_pages,            // of 16 MB, as all that follow
+  huge_pages,  // of 16 MB, as all that follow
   methods_read_mostly,
-  all_in_one_heap,       // all but contexts read-mostly, and such a receiver gets no baton
-  all_split,             // likewise, and each receiver gets it at its home
+  all_in_one_heap,  // all but contexts read-mostly, and such a receiver gets no baton
+  all_split,        // likewise, and each receiver gets it at its home
 };
 inline constexpr std::size_t configuration_count = 6;
 inline constexpr std::array<std::uint32_t, 3> tile_counts{1, 2, 56};
@@ -69,7 +69,7 @@ inline constexpr std::uint32_t walk_instructions = 150;
 inline constexpr std::uint32_t clock_call = 233;
 
 // Section 5.4.1: where stalls for data in the L2 grew most, most first.
-inline constexpr std::array<std::string_view, 4> paper_functions{
-    "fetchNextBytecode", "invec_SWINT_1 (the clock call)", "the handler of DTLB misses", "fetchClass"};
+inline constexpr std::array<std::string_view, 4> paper_functions{"fetchNextBytecode", "invec_SWINT_1 (the clock call)",
+                                                                 "the handler of DTLB misses", "fetchClass"};
 
 }  // namespace situ::studies::manycore

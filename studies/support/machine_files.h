@@ -16,5 +16,7 @@ namespace situ::studies {
 [[nodiscard]] std::string_view pim_bitsimd_toml() noexcept;
 [[nodiscard]] std::string_view pim_ambit_toml() noexcept;
 [[nodiscard]] std::string_view pim_simdram_toml() noexcept;
+// Pages homed at tiles.
+[[nodiscard]] std::string_view tile64_toml() noexcept;
 
 }  // namespace situ::studies

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "host/host.h"
+#include "manycore/manycore.h"
 #include "nemesys/nemesys.h"
 #include "pim/pim.h"
 #include "rmem/rmem.h"
@@ -73,6 +74,11 @@ const std::vector<study_info>& all_studies() {
        pim::run,
        {"commands", "energy", "operations", "simulation", "kernels", "allocation"},
        {{"situ_bench_pim_allocators", {"allocation"}}}},
+      {"manycore-heap",
+       "an object heap on the TILE64 (DLS 2009): a Squeak VM on 1, 2 and 56 tiles; section 5",
+       manycore::run,
+       {"ratios", "bundles", "stalls", "functions", "traffic", "coherence"},
+       {{"situ"}, {"situ-model"}, {"squeak_modelled"}}},
       {"rmem",
        "remote memory on this host, as RMem's authors measured theirs; which pages go, which come along",
        rmem::run,

@@ -81,7 +81,7 @@ TEST(studies, are_found_by_name) {
     FAIL() << "there is no such study";
   } catch (const error& failure) {
     EXPECT_EQ(failure.message(),
-              "there is no study nemesis: there is nemesys, nemesys-fitted, nemesys-ranges, host, pim, rmem");
+              "there is no study nemesis: there is nemesys, nemesys-fitted, nemesys-ranges, host, pim, manycore-heap, rmem");
   }
 }
 
