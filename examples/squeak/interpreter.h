@@ -203,20 +203,43 @@ class interpreter {
   // --- the baton (interpreter_baton.cpp)
   [[nodiscard]] bool is_main() const { return baton_ == nullptr || baton_->is_main(); }
   // Returns the place where a method for this receiver runs.
-  [[nodiscard]] std::uint32_t place_for(oop receiver) const;
-  [[nodiscard]] std::uint32_t place_for(oop receiver, std::uint64_t entry) const;
+  [[nodiscard]] std::uint32_t place_for(oop receiver) const {
+    return place_for(receiver, is_integer(receiver) ? 0 : memory_.entry(receiver));
+  }
+  [[nodiscard]] std::uint32_t place_for(oop receiver, std::uint64_t entry) const {
+    if (is_integer(receiver)) return baton_->here();
+    const object* const at = situ::detail::object_of_entry(entry);
+    if ((entry & situ::detail::entry_is_read_mostly) != 0 &&
+        (baton_->has_one_heap() || !memory_.layouts().gets_baton(*at)))
+      return baton_->here();
+    return baton_->home_of(at);
+  }
   // Passes the baton to the place where the method is to run. The receiver and the arguments are on the stack.
   void pass_activation(std::uint32_t to, oop method, std::uint32_t header, int arguments);
   // Pass the baton if what comes next is done elsewhere; return whether they have: the block lives elsewhere; so does
   // the context that gets an answer; the primitive is one for the main place; the active context, whose registers are
   // stored, lives elsewhere.
-  [[nodiscard]] bool passes_block(int arguments);
-  [[nodiscard]] bool passes_answer(oop context, oop value);
-  [[nodiscard]] bool passes_primitive(oop method, std::uint32_t primitive, int arguments);
+  [[nodiscard]] bool passes_block(int arguments) {
+    const std::uint32_t to = baton_->home_of(memory_.at(sp_[-arguments]));
+    return to != baton_->here() && passes_block_to(to, arguments);
+  }
+  [[nodiscard]] bool passes_answer(oop context, oop value) {
+    const std::uint32_t to = baton_->home_of(memory_.at(context));
+    if (to == baton_->here()) return false;
+    pass(to, baton_step::answer, context, value);
+    return true;
+  }
+  [[nodiscard]] bool passes_primitive(oop method, std::uint32_t primitive, int arguments) {
+    if (is_main() || !is_for_main(method, primitive)) return false;
+    pass_primitive(method, primitive, arguments);
+    return true;
+  }
   [[nodiscard]] bool passes_context();
   // Takes the receiver and the arguments off the stack, and returns what the caller's frame holds below them.
   [[nodiscard]] std::uint32_t depth_without(int arguments);
   [[nodiscard]] bool is_for_main(oop method, std::uint32_t primitive) const;
+  [[nodiscard]] bool passes_block_to(std::uint32_t to, int arguments);
+  void pass_primitive(oop method, std::uint32_t primitive, int arguments);
   void pass(std::uint32_t to, baton_step step, oop context, oop subject, std::uint32_t arguments = 0,
             std::uint32_t depth = 0);
   // Waits for the baton until this place goes on (not_yet), or until the evaluation has ended.

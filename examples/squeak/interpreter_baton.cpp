@@ -45,19 +45,6 @@ bool interpreter::is_for_main(oop method, std::uint32_t primitive) const {
   return primitive == 117 ? named_primitives::uses_place(memory_, method) : is_of_main_place(primitive);
 }
 
-std::uint32_t interpreter::place_for(oop receiver) const {
-  return place_for(receiver, is_integer(receiver) ? 0 : memory_.entry(receiver));
-}
-
-std::uint32_t interpreter::place_for(oop receiver, std::uint64_t entry) const {
-  if (is_integer(receiver)) return baton_->here();
-  const object* const at = situ::detail::object_of_entry(entry);
-  if ((entry & situ::detail::entry_is_read_mostly) != 0 &&
-      (baton_->has_one_heap() || !memory_.layouts().gets_baton(*at)))
-    return baton_->here();
-  return baton_->home_of(at);
-}
-
 void interpreter::pass(std::uint32_t to, baton_step step, oop context, oop subject, std::uint32_t arguments,
                        std::uint32_t depth) {
   baton_message& message = baton_->next();
@@ -87,23 +74,15 @@ void interpreter::pass_activation(std::uint32_t to, oop method, std::uint32_t he
   pass(to, baton_step::activate, context_, method, static_cast<std::uint32_t>(arguments), depth);
 }
 
-bool interpreter::passes_block(int arguments) {
+bool interpreter::passes_block_to(std::uint32_t to, int arguments) {
   const oop block = sp_[-arguments];
-  const std::uint32_t to = baton_->home_of(memory_.at(block));
-  if (to == baton_->here() || memory_.field(block, 3) != word_of(arguments)) return false;
+  if (memory_.field(block, 3) != word_of(arguments)) return false;
   store_frame();
   const std::uint32_t depth = depth_without(arguments);
   baton_message& message = baton_->next();
   for (int i = 0; i < baton_message::most_values && i < arguments; ++i)
     message.values[static_cast<std::size_t>(i)] = sp_[2 + i];
   pass(to, baton_step::value, context_, block, static_cast<std::uint32_t>(arguments), depth);
-  return true;
-}
-
-bool interpreter::passes_answer(oop context, oop value) {
-  const std::uint32_t to = baton_->home_of(memory_.at(context));
-  if (to == baton_->here()) return false;
-  pass(to, baton_step::answer, context, value);
   return true;
 }
 
@@ -115,12 +94,10 @@ bool interpreter::passes_context() {
   return true;
 }
 
-bool interpreter::passes_primitive(oop method, std::uint32_t primitive, int arguments) {
-  if (is_main() || !is_for_main(method, primitive)) return false;
+void interpreter::pass_primitive(oop method, std::uint32_t primitive, int arguments) {
   store_frame();
   baton_->next().header = primitive;
   pass(0, baton_step::primitive, context_, method, static_cast<std::uint32_t>(arguments));
-  return true;
 }
 
 // Its reason goes along as a String, if there is room for one.
