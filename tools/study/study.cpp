@@ -77,7 +77,8 @@ void add_study_command(CLI::App& app) {
       "Examples:\n"
       "  situ study list                                   the studies, and what each repeats\n"
       "  situ study run nemesys --quick                    its figures beside the paper's, in under a minute\n"
-      "  situ study run nemesys --only figure8 --html figure8.html    one part, as a page with plots");
+      "  situ study run nemesys --only figure8 --html figure8.html    one part, as a page with plots\n"
+      "  situ study run manycore-heap --only ratios,bundles --quick    a Squeak VM on one and two tiles of a TILE64");
   study->add_subcommand("list", "The studies that there are")->callback([] {
     for (const study_info& each : situ::studies::all_studies()) print_out("{:<15} {}\n", each.name, each.words);
   });
