@@ -104,7 +104,7 @@ TEST(manycore_run, refuses_what_is_wrong_or_missing) {
     return "none";
   };
   EXPECT_EQ(refusal(report(), program()), "none");
-  EXPECT_NE(refusal(report(), {evaluation("true")}).find("answer is wrong"), std::string::npos);
+  EXPECT_NE(refusal(report(), json::array({evaluation("true")})).find("answer is wrong"), std::string::npos);
   json failed = program();
   failed[1]["ok"] = false;
   EXPECT_NE(refusal(report(), failed).find("answer is wrong"), std::string::npos);
