@@ -32,7 +32,7 @@ void heap_core::wait_while_moving(thread_state& by, std::uint32_t raw) {
     if (!has_coherent_places && by.its().threads == nullptr) progress();
     give_way();
     const auto mover = static_cast<std::uint32_t>(its >> entry_mover_shift) - 1;
-    if (looks % 256 != 0 || !has_ended(*current->job, mover)) continue;
+    if (looks % 16 != 0 || !has_ended(*current->job, mover)) continue;
     end_move_of_lost(raw, its);
   }
 }
