@@ -66,6 +66,15 @@ class whole_collection {
   }
 
  private:
+  // The place's own thread waits in Situ, which runs this, and has not left its section before.
+  void say_section() const {
+    if (std::exchange(core_.has_said_section_, true)) return;
+    log(log_level::warning,
+        fmt::format("place {} waits within a section of an object heap, and a collection of all places waits for the "
+                    "section's end: end the section before",
+                    core_.here_));
+  }
+
   // Waits until each registered thread is at a safe point; the place's own thread runs this, so it is. Returns false if
   // one is in an operation instead: it may wait for this thread.
   [[nodiscard]] bool stop_threads() {
@@ -79,6 +88,10 @@ class whole_collection {
         for (thread_state* const each : core_.threads_) {
           each->section_->due.fetch_or(stop_is_due, std::memory_order_relaxed);
           if (each->its().operations.load(std::memory_order_relaxed) != 0) return false;
+          if (each->its().threads == nullptr && each->is_in_section()) {
+            say_section();
+            return false;
+          }
           if (each->its().threads != nullptr && !each->its().is_parked) running = each->its().number;
         }
       }

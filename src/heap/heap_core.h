@@ -287,6 +287,7 @@ class heap_core {
   std::array<std::atomic<std::uint64_t>, layouts_of_types> known_keys_{};  // of the shared layouts, as far as met here
   std::uint8_t own_layouts_ = 0;
   bool has_said_spill_ = false;
+  bool has_said_section_ = false;
   std::atomic<bool> is_stopped_{false};  // all threads are at safe points: a collection of all places is under way
   bool is_stopping_ = false;             // no parked thread goes on; by lock_
   std::uint64_t shared_bytes_ = 0;       // since the last collection of all places

@@ -211,26 +211,50 @@ TEST_F(squeak_debian_image, an_image_of_the_other_byte_order_is_the_same) {
   EXPECT_TRUE(read_image(image_bytes(built, std::endian::big), "big") == built);
 }
 
-// The image's own start-up is replaced by a method that answers and ends the VM.
-TEST_F(squeak_debian_image, another_vm_opens_a_snapshot) {
+// Another VM, which runs a snapshot whose start-up is a method that ends it. The test's folder has the image and what
+// the method has written.
+class squeak_other_vm : public squeak_debian_image {
+ protected:
+  void SetUp() override {
+    squeak_debian_image::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    ASSERT_TRUE(may_skip() || !program.empty()) << "there is no squeakvm";
+    if (program.empty())
+      GTEST_SKIP() << "there is no squeakvm: install Debian's package squeak-vm, or set SITU_SQUEAK_VM";
+  }
+  // Replaces the start-up by these statements, and lets the other VM run the image.
+  void run_there(const std::string& statements) {
+    std::string doubled;
+    for (const char each : statements) doubled.append(each == '\'' ? 2 : 1, each);
+    EXPECT_EQ(
+        vm->send("SystemDictionary compile: 'readDocumentFile " + doubled + ". self quitPrimitive' classified: 'x'")
+            .text,
+        "#readDocumentFile");
+    vm->snapshot(path);
+    ended = situ::test::run_shell("timeout 20 " + program + " -plugins " + debian_vm_plugins(program) +
+                                  " -vm-display-null -vm-sound-null " + path);
+  }
+
   const std::string program = debian_vm();
-  ASSERT_TRUE(may_skip() || !program.empty()) << "there is no squeakvm";
-  if (program.empty())
-    GTEST_SKIP() << "there is no squeakvm: install Debian's package squeak-vm, or set SITU_SQUEAK_VM";
   const package_rank::test::scratch_folder folder;
-  const std::string path = folder.path() + "/changed.image", written = folder.path() + "/answer";
-  EXPECT_EQ(vm->send("SystemDictionary compile: 'readDocumentFile (FileStream fileNamed: ''" + written +
-                     "'') nextPutAll: 100 factorial printString size printString; close. self quitPrimitive' "
-                     "classified: 'x'")
-                .text,
-            "#readDocumentFile");
-  vm->snapshot(path);
-  const auto ended = situ::test::run_shell("timeout 20 " + program + " -plugins " + debian_vm_plugins(program) +
-                                           " -vm-display-null -vm-sound-null " + path);
+  const std::string path = folder.path() + "/changed.image";
+  situ::test::shell_result ended;
+};
+
+TEST_F(squeak_other_vm, opens_a_snapshot) {
+  const std::string written = folder.path() + "/answer";
+  run_there("(FileStream fileNamed: '" + written + "') nextPutAll: 100 factorial printString size printString; close");
   std::ifstream file{written};
   std::string answer;
   EXPECT_TRUE(std::getline(file, answer)) << ended.text;
   EXPECT_EQ(answer, "158");
+}
+
+TEST_F(squeak_other_vm, writes_a_snapshot_that_goes_on_here) {
+  run_there("Smalltalk at: #SituAnswer put: 100 factorial printString size. Smalltalk snapshotPrimitive");
+  start(path);
+  EXPECT_EQ(evaluate("Smalltalk at: #SituAnswer"), "158") << ended.text;
+  EXPECT_EQ(vm->send("20 benchFib").counts.bytecodes, 251'742U);
 }
 
 }  // namespace

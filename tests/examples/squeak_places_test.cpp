@@ -2,6 +2,7 @@
 // are those of one place. Small images by hand, and Debian's if it is there.
 #include "examples/command.h"
 #include "examples/squeak_builder.h"
+#include "examples/squeak_debian.h"
 #include "image_file.h"
 #include "place_machine.h"
 #include "virtual_machine.h"
@@ -11,8 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -27,12 +26,6 @@ using testing::Contains;
 using testing::HasSubstr;
 
 constexpr std::uint8_t push_receiver = 112, push_one = 118, push_two = 119, return_top = 124, return_receiver = 120;
-
-std::string image_path() {
-  const char* const given = std::getenv("SITU_SQUEAK_IMAGE");
-  return given != nullptr ? given : "/usr/share/scratch/Scratch.image";
-}
-bool may_skip() { return std::getenv("SITU_SQUEAK_IS_NEEDED") == nullptr; }
 
 class squeak_places : public situ::test::on_places {
  protected:
@@ -101,12 +94,10 @@ class squeak_image_at_places : public squeak_places {
  protected:
   void SetUp() override {
     squeak_places::SetUp();
-    ASSERT_TRUE(may_skip() || std::filesystem::exists(image_path())) << "there is no " << image_path();
-    if (!std::filesystem::exists(image_path()))
-      GTEST_SKIP() << "there is no " << image_path() << ": install Debian's package scratch, or set SITU_SQUEAK_IMAGE";
+    SQUEAK_NEEDS_IMAGE();
   }
   void run_debian(const machine_options& with, const std::function<void(virtual_machine&)>& main) {
-    run_image([] { return read_image_file(image_path()); }, with, main);
+    run_image([] { return read_image_file(debian_image()); }, with, main);
   }
 };
 INSTANTIATE_TEST_SUITE_P(layouts, squeak_image_at_places, testing::ValuesIn(situ::test::layouts({2, 5})),

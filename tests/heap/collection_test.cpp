@@ -380,6 +380,26 @@ TEST_P(heap_collection, begins_by_itself_at_a_safe_point) {
   });
 }
 
+// A thread that waits in Situ within a section runs its place's part of a collection there, which then is put off.
+TEST_P(heap_collection, waits_for_the_end_of_a_section_in_which_a_place_waits) {
+  run([] {
+    situ::object_heap heap{{.entries = entries, .collect_after = 0}};
+    situ::heap_thread mine{heap};
+    situ::rooted<cell> kept{mine, list_of(mine, 100)};
+    situ::barrier();
+    if (situ::here().index() != 0) {
+      const situ::heap_section section{mine};
+      for (int i = 0; i < 100; ++i) situ::progress();
+    } else {
+      mine.collect();
+    }
+    situ::barrier();
+    EXPECT_EQ(heap.counts().collections, 1U);
+    EXPECT_EQ(sum_of(mine, kept.get()), 4950U);
+    situ::barrier();
+  });
+}
+
 TEST_P(heap_collection, of_all_places_frees_what_a_thread_of_shared_objects_makes) {
   run([] {
     situ::object_heap heap{{.entries = situ::test::or_modelled<std::uint64_t>(1 << 20, 1 << 14),
