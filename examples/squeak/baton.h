@@ -5,7 +5,7 @@
 //   baton_message next = baton.receive();                                       // there
 //
 // On a modelled machine with raw channels a message goes by them: ten words past all memories. A place that waits for one
-// answers nobody; so whoever needs the others for a moment (a move, a collection) calls with_others(). Elsewhere the
+// answers nobody; so a caller that needs the others for a moment (a move, a collection) uses with_others(). Elsewhere the
 // message is a line of the other place's segment, and a place that waits for it answers meanwhile.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace squeak {
 
-// What the place that gets the baton does first.
+// The first thing that a place does when it gets the baton.
 enum class baton_step : std::uint8_t {
   activate,   // `subject` is a method, for a receiver and its arguments
   value,      // likewise a block, for arguments

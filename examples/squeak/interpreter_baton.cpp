@@ -1,10 +1,10 @@
 // The interpreter with others at other places: when it passes the baton, and how it goes on when it gets it.
 //
-// A method runs where its receiver lives, a block where its context does, and so do those that get an answer. A receiver
+// A method runs at its receiver's home, a block at its context's home, and so does a context that gets an answer. A receiver
 // that is a SmallInteger is as good everywhere; so is one that says that it gets no baton, and, with one heap of
-// read-mostly objects, each of these. Methods are looked up, and primitives run, before the baton goes: where the
-// message was sent. What belongs to a place (files, processes, timers, collections that the image asks for) is done at
-// the main one.
+// read-mostly objects, each of these. Methods are looked up, and primitives run, before the baton goes,
+// by the sender's place. The main place does all that belongs to a place: files, processes, timers, collections that the
+// image asks for.
 #include "interpreter.h"
 #include "named_primitives.h"
 

@@ -14,10 +14,10 @@
 
 namespace squeak {
 
-// What becomes read-mostly of an image that is loaded.
+// The objects of a loaded image that become read-mostly.
 enum class read_mostly : std::uint8_t { none, methods, all };
 
-// How several places run an image.
+// The ways in which several places can run an image.
 struct place_options {
   read_mostly replicated = read_mostly::none;
   bool one_heap = false;         // the baton goes to no receiver that is read-mostly

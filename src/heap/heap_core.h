@@ -234,7 +234,7 @@ class heap_core {
   [[nodiscard]] const heap_layout& layout_of_another_place(std::uint8_t number);
   const heap_layout& publish_layout(std::uint8_t number, heap_layout made);
   [[nodiscard]] bool needs_rounds() const;
-  // Whether a collection of all places makes an ordinary object read-mostly.
+  // Returns whether a collection of all places makes an ordinary object read-mostly.
   [[nodiscard]] bool becomes_read_mostly(const heap_object& object, std::uint32_t age) {
     const heap_chunk& in = *chunk_of(&object);
     return in.kind == chunk_kind::ordinary && !in.is_large() && options_.read_mostly_after != 0 &&

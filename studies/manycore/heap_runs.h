@@ -28,7 +28,7 @@ struct function_cycles {
   double stalls = 0;  // of these, in the machine: beyond hits in the first cache
 };
 
-// Cycles are of all tiles together. Those of the region are the time that passed.
+// Cycles are of all tiles together. The region's cycles are the time that passed.
 struct heap_run {
   std::uint32_t evaluations = 0;
   double bytecodes = 0, sends = 0, batons = 0;  // of the last evaluation, as all that follows but for `functions`
@@ -44,7 +44,7 @@ struct heap_run {
   double l2_miss_cycles = 0;
   double l1i_misses = 0, l1d_misses = 0, stores = 0;
   std::vector<function_cycles> functions;  // most stalls first
-  // Of the data's: hits in the L2, stores that are written through, stores and atomics of other tiles' pages.
+  // The data's stalls include hits in the L2, stores that are written through, stores and atomics of other tiles' pages.
   [[nodiscard]] double other_data_cycles() const { return data_cycles - walk_cycles - remote_cycles - l2_miss_cycles; }
   [[nodiscard]] double stalls() const { return code_cycles + data_cycles; }
 };
@@ -68,7 +68,7 @@ class heap_runs {
   std::vector<std::string> missing_;
 };
 
-// What the check of coherence has found in one evaluation with two tiles: the line that it ends with.
+// The result of the check of coherence in one evaluation with two tiles: the line that it ends with.
 struct coherence_run {
   std::string said;
   std::string missing;  // why there is none

@@ -1,4 +1,4 @@
-// What a run of the VM on a modelled machine has counted, read from its reports.
+// The counts of a run of the VM on a modelled machine, read from its reports.
 #include "manycore/heap_runs.h"
 
 #include <situ/base/error.h>

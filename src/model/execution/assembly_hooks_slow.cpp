@@ -21,7 +21,7 @@ extern "C" {
 // state, which takes 20 times as long (some 200 ns).
 extern std::uint64_t situ_model_saved_bytes;
 std::uint64_t situ_model_saved_bytes = 256;
-// Whether of that state the program uses the x87 alone: then 256 bytes do while the x87's stack is empty.
+// Returns whether the program uses the x87 alone of that state: then 256 bytes do while the x87's stack is empty.
 extern bool situ_model_has_x87_alone;
 bool situ_model_has_x87_alone = false;
 }
