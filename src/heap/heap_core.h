@@ -143,7 +143,8 @@ class heap_core {
   // Orders the making and sharing of objects before the caller's later stores of references to them.
   static void order_before_references() noexcept;
   void remember(thread_state& by, std::uint32_t raw);
-  void hand_over(thread_state& by, std::uint32_t raw);
+  // Shares what remembered objects refer to, and remembers none any more.
+  void share_remembered(thread_state& by);
   [[nodiscard]] bool must_publish_entries() const noexcept;
 
   // --- moves (moves.cpp); not in a section Copies objects to another home or kind of memory. Objects that are there
@@ -266,6 +267,7 @@ class heap_core {
   std::vector<left_table> left_tables_;  // at place 0: others may still read them (renumbering.h)
   ptr<heap_shared> shared_block_;        // place 0's
   ptr<section_word> own_words_;
+  std::uint32_t words_used_ = 0;  // the first of them that no thread has had
   std::byte* table_ = nullptr;
   std::uint32_t numbering_ = 0;  // of heap_shared::next_entry
   heap_shared* shared_ = nullptr;

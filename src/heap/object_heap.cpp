@@ -75,7 +75,6 @@ void heap_thread::collect_own() { heap_->core().collect_own(state_); }
 void heap_thread::collect(const heap_collection& how) { heap_->core().collect(state_, how); }
 void heap_thread::wait_at_safe_point() { heap_->core().wait_at_safe_point(state_); }
 void heap_thread::remember_shared(std::uint32_t raw) { heap_->core().remember(state_, raw); }
-void heap_thread::hand_over(ref<> of) { heap_->core().hand_over(state_, of.raw()); }
 void heap_thread::begin_idle() { heap_->core().park(state_); }
 void heap_thread::end_idle() { heap_->core().unpark(state_); }
 

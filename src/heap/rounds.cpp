@@ -48,7 +48,8 @@ void heap_core::wait_outside(section_word& word, std::uint32_t place, std::uint3
 
 // The place that is asked runs it. but: the asking thread's own word, or null.
 void heap_core::answer(std::span<const stale_range> stale, const section_word* but) {
-  for (std::uint32_t i = 0; i < most_threads; ++i) {
+  const std::uint32_t used = racing_load(words_used_);
+  for (std::uint32_t i = 0; i < used; ++i) {
     section_word* const word = words_[std::size_t{here_} * most_threads + i];
     if (word != but) wait_outside(*word, here_, i);
   }

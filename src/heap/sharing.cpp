@@ -63,7 +63,7 @@ void heap_core::remember(thread_state& by, std::uint32_t raw) {
   if ((before & entry_is_remembered) == 0) by.its().remembered.push_back(raw);
 }
 
-void heap_core::hand_over(thread_state& by, std::uint32_t raw) {
+void heap_core::share_remembered(thread_state& by) {
   std::vector<std::uint32_t> words;
   for (const std::uint32_t each : by.its().remembered) {
     by.enter();  // others may move it
@@ -76,7 +76,6 @@ void heap_core::hand_over(thread_state& by, std::uint32_t raw) {
   }
   by.its().remembered.clear();
   for (const std::uint32_t each : words) share(by, each);
-  if (raw != 0 && (raw & 1) == 0) share(by, raw);
   order_before_references();
 }
 

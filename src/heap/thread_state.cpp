@@ -38,6 +38,7 @@ thread_state::thread_state(heap_core& core, place_threads* threads, bool makes_s
                 fmt::format("place {} has {} threads in an object heap already", core.here_, most_threads));
   section_ = found;
   rest_->number = static_cast<std::uint32_t>(found - first);
+  racing_store(core.words_used_, std::max(core.words_used_, rest_->number + 1));
   section_->value.store(0);
   section_->due.store(core.options_.collects_at_each_safe_point ? always_due : 0);
   section_->is_used.store(1);
@@ -47,7 +48,7 @@ thread_state::thread_state(heap_core& core, place_threads* threads, bool makes_s
 thread_state::~thread_state() {
   rest& its = *rest_;
   if (its.is_parked) core_->unpark(*this);
-  core_->hand_over(*this, 0);  // what remembered objects refer to; nobody remembers them from now on
+  core_->share_remembered(*this);
   const std::lock_guard hold{core_->lock_};
   if (!its.young.empty()) {
     its.young.back()->top = next_;

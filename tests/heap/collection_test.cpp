@@ -1,4 +1,4 @@
-// What collections keep and what they free.
+// Objects that collections keep, and those that they free.
 #include <situ/heap/object_heap.h>
 
 #include <gtest/gtest.h>
@@ -277,28 +277,6 @@ TEST_P(heap_collection, of_own_objects_keeps_what_remembered_objects_refer_to) {
     mine.collect_own();
     EXPECT_EQ(sum_of(mine, old.get()), 46U);
     EXPECT_EQ(heap.counts().objects_shared, 11U);
-  });
-}
-
-// What one thread hands over, another one keeps: own objects that a remembered object refers to are shared.
-TEST_P(heap_collection, keeps_what_a_thread_has_handed_over) {
-  run([] {
-    situ::object_heap heap{{.entries = entries}};
-    situ::heap_thread mine{heap};
-    const ref<cell> old = mine.make<cell>(1U, ref<cell>{}, ref<cell>{});
-    mine.move(old, situ::here());
-    mine.remember(old);
-    {
-      situ::heap_section section{mine};  // a store without a barrier
-      const_cast<situ::detail::heap_object*>(section.object(old.raw()))->body()[2] = list_of(mine, 10).raw();
-    }
-    const ref<cell> head = list_of(mine, 5);
-    mine.hand_over(head);
-    EXPECT_EQ(heap.counts().objects_shared, 16U);
-    mine.collect_own();  // shared objects need no root
-    EXPECT_EQ(sum_of(mine, old), 46U);
-    EXPECT_EQ(sum_of(mine, head), 10U);
-    EXPECT_EQ(heap.counts().entries_freed, 0U);
   });
 }
 

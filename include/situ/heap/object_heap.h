@@ -247,11 +247,6 @@ class heap_thread {
       remember_shared(of.raw());
   }
 
-  // Shares what the reference reaches, and what remembered objects refer to: before another thread goes on with this
-  // one's work (an interpreter that hands its active context on). Not in a section. cost: 10 ns for each own object
-  // among them.
-  void hand_over(ref<> of);
-
   // Begin and end a wait that Situ does not know of, such as one for a lock: a registered thread is at a safe point
   // between the two calls. A place's own thread runs its place's part of a collection, so it must wait in Situ instead.
   // cost: a store, and a wait for a collection under way.
