@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "manycore/published.h"
@@ -69,18 +70,21 @@ plot ratio_plot(const heap_runs& runs) {
   return made;
 }
 
-std::string longest_name(std::string of) {
-  constexpr std::size_t most = 72;
-  const std::size_t arguments = of.find('(', of.starts_with("(anonymous") ? 1 : 0);
-  if (arguments != std::string::npos && arguments > 0 && of.find("(anonymous") == std::string::npos)
-    of.resize(arguments);
-  if (of.size() > most) of = of.substr(0, most - 3) + "...";
-  return of;
+// Without arguments, those of templates among them: one function, however it is compiled.
+std::string short_name(const std::string& of) {
+  constexpr std::string_view nameless = "(anonymous namespace)::";
+  std::string name = of;
+  for (std::size_t at = name.find(nameless); at != std::string::npos; at = name.find(nameless))
+    name.erase(at, nameless.size());
+  name.resize(std::min(name.size(), name.find_first_of("<(")));
+  return name.substr(name.rfind(' ') == std::string::npos ? 0 : name.rfind(' ') + 1);
 }
 
-double stalls_of(const heap_run& of, const std::string& function) {
-  const auto found = std::ranges::find(of.functions, function, &function_cycles::name);
-  return found == of.functions.end() ? 0 : found->stalls;
+// By short names.
+std::map<std::string, double> stalls_by_function(const heap_run& of) {
+  std::map<std::string, double> made;
+  for (const function_cycles& each : of.functions) made[short_name(each.name)] += each.stalls;
+  return made;
 }
 
 }  // namespace
@@ -140,8 +144,9 @@ study_part bundles(const heap_runs& runs) {
        .paper = 0.5,
        .ours = by_clock,
        .from = origin::calibrated,
-       .remark = fmt::format("{:.0f} instructions a call",
-                             (all->bundles - without_clock->bundles) / std::max(1.0, all->batons))},
+       .remark =
+           fmt::format("{:.0f} instructions a call, of {} rounds",
+                       (all->bundles - without_clock->bundles) / std::max(1.0, all->batons), runs.clock_rounds())},
       {.what = "by passing the baton itself",
        .unit = "x one tile's",
        .ours = by_batons,
@@ -167,7 +172,7 @@ study_part bundles(const heap_runs& runs) {
 }
 
 study_part stalls(const heap_runs& runs) {
-  study_part part{.name = "stalls", .title = "Stalls by kind (figures 10 and 14), of all tiles together"};
+  study_part part{.name = "stalls", .title = "Stalls by kind (figures 10 and 14)"};
   grid table{"millions of cycles waited",
              {"configuration", "tiles", "cycles", "stalls", "code", "DTLB", "other tiles' words", "own L2 misses",
               "L2 hits, stores", "stalls a bundle"},
@@ -181,22 +186,27 @@ study_part stalls(const heap_runs& runs) {
     });
   part.grids.push_back(std::move(table));
   grid excess{"where the cycles beyond one tile's come from, of one tile's",
-              {"configuration", "tiles", "excess", "DTLB", "other tiles' words", "code", "own L2 misses", "the rest"},
+              {"configuration", "tiles", "excess", "DTLB", "other tiles' words", "code", "own L2 misses", "attention",
+               "the rest"},
               {}};
   for (const std::uint32_t tiles : {2U, 56U})
     each_run(runs, tiles, [&](configuration of, const heap_run& one, const heap_run& its) {
       const auto share = [&](double cycles) { return cycles / one.cycles; };
       const double dtlb = share(its.walk_cycles - one.walk_cycles), words = share(its.remote_cycles),
                    code = share(its.code_cycles - one.code_cycles),
-                   misses = share(its.l2_miss_cycles - one.l2_miss_cycles), all = share(its.cycles - one.cycles);
+                   misses = share(its.l2_miss_cycles - one.l2_miss_cycles), attention = share(its.attention_cycles),
+                   all = share(its.cycles - one.cycles);
       const auto x = [](double of_one) { return fmt::format("{:+.2f}", of_one); };
       excess.lines.push_back({std::string{name(of)}, fmt::format("{}", tiles), x(all), x(dtlb), x(words), x(code),
-                              x(misses), x(all - dtlb - words - code - misses)});
+                              x(misses), x(attention), x(all - dtlb - words - code - misses - attention)});
     });
   part.grids.push_back(std::move(excess));
   part.notes = {
+      "Attention: all tiles answer the one that has the baton, while it moves objects or exchanges them (become:); "
+      "what "
+      "they wait then is in no other column.",
       "The rest: instructions of passing the baton, its stores, which the first cache writes through, and the ways of "
-      "messages. Cycles that another tile waits at the same time count as stalls of both, so a rest may be negative."};
+      "messages."};
   return part;
 }
 
@@ -206,13 +216,14 @@ study_part functions(const heap_runs& runs) {
   if (one == nullptr || two == nullptr) return part;
   struct line {
     std::string name;
-    double before, after;
+    double before = 0, after = 0;
   };
   std::vector<line> lines{{"(the handler of DTLB misses, within the others')", one->walk_cycles, two->walk_cycles}};
-  std::set<std::string> names;
-  for (const heap_run* each : {one, two})
-    for (const function_cycles& function : each->functions) names.insert(function.name);
-  for (const std::string& each : names) lines.push_back({each, stalls_of(*one, each), stalls_of(*two, each)});
+  const auto before = stalls_by_function(*one), after = stalls_by_function(*two);
+  std::map<std::string, line> all;
+  for (const auto& [function, stalls] : before) all[function] = {function, stalls, 0};
+  for (const auto& [function, stalls] : after) all[function].name = function, all[function].after = stalls;
+  for (const auto& [function, of] : all) lines.push_back(of);
   std::ranges::stable_sort(lines, std::greater{}, [](const line& of) { return of.after - of.before; });
   grid table{"thousands of cycles waited in an evaluation, 64 KB pages and clock calls: where they grow most",
              {"function", "one tile", "two tiles", "growth"},
@@ -220,7 +231,7 @@ study_part functions(const heap_runs& runs) {
   for (std::size_t i = 0; i < std::min<std::size_t>(lines.size(), 10); ++i) {
     const line& of = lines[i];
     table.lines.push_back(
-        {longest_name(of.name), count(of.before / 1e3), count(of.after / 1e3), count((of.after - of.before) / 1e3)});
+        {of.name, count(of.before / 1e3), count(of.after / 1e3), count((of.after - of.before) / 1e3)});
   }
   part.grids.push_back(std::move(table));
   std::string order;

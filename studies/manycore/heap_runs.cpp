@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -43,7 +44,7 @@ struct configuration_facts {
 };
 const std::array<configuration_facts, configuration_count>& all_facts() {
   static const std::array<configuration_facts, configuration_count> facts{{
-      {"64 KB pages, clock calls", false, {"--clock-call", std::to_string(clock_call)}},
+      {"64 KB pages, clock calls", false, {}},
       {"64 KB pages", false, {}},
       {"16 MB pages", true, {}},
       {"methods read-mostly", true, {"--read-mostly", "methods"}},
@@ -82,7 +83,9 @@ const json& region_of(const json& report, std::string_view name) {
   throw_error(errc::bad_file, fmt::format("the report of a modelled run has no region {}", name));
 }
 
-void read_machine(heap_run& made, const json& region) {
+// What a region has counted. cycles: the time that passed.
+heap_run counts_of(const json& region) {
+  heap_run made;
   const json& parts = region.at("parts");
   made.cycles = number(region, "modelled_ps") / cycle_ps;
   made.bundles = sum_of_cores(region, "instructions");
@@ -99,6 +102,18 @@ void read_machine(heap_run& made, const json& region) {
   // An adapter's loads are those of its L2's misses, and words of other tiles.
   const double loads = sum_of(parts, "adapter", "tile", "load_ps") / cycle_ps;
   made.remote_cycles = made.remote_reads > 0 ? std::max(0.0, loads - made.l2_miss_cycles) : 0;
+  return made;
+}
+
+// Takes an evaluation's share of what has passed in attention out of the stalls: other tiles, which only wait, count as
+// much then as the one that has the baton.
+void take_attention(heap_run& made, const heap_run& all) {
+  made.attention_cycles = all.cycles / made.evaluations;
+  for (double heap_run::* const each :
+       {&heap_run::code_cycles, &heap_run::data_cycles, &heap_run::walks, &heap_run::walk_cycles,
+        &heap_run::remote_reads, &heap_run::remote_cycles, &heap_run::l2_misses, &heap_run::l2_miss_cycles,
+        &heap_run::l1i_misses, &heap_run::l1d_misses, &heap_run::stores})
+    made.*each = std::max(0.0, made.*each - all.*each / made.evaluations);
 }
 
 void read_functions(heap_run& made, const json& profile) {
@@ -117,13 +132,8 @@ std::string text_of(const std::string& file) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-struct wanted_run {
-  configuration of;
-  std::uint32_t tiles;
-};
-
-std::vector<wanted_run> wanted_runs(bool is_quick) {
-  std::vector<wanted_run> made;
+std::vector<std::pair<configuration, std::uint32_t>> wanted_runs(bool is_quick) {
+  std::vector<std::pair<configuration, std::uint32_t>> made;
   for (auto tiles = tile_counts.rbegin(); tiles != tile_counts.rend(); ++tiles) {  // the longest first
     if (is_quick && *tiles > 2) continue;
     for (std::size_t i = 0; i < configuration_count; ++i) {
@@ -131,32 +141,6 @@ std::vector<wanted_run> wanted_runs(bool is_quick) {
       if (as_run(of, *tiles) == of) made.push_back({of, *tiles});
     }
   }
-  return made;
-}
-
-std::vector<std::string> arguments_of(const wanted_run& what, const std::string& machine, const std::string& report) {
-  const configuration_facts& facts = facts_of(what.of);
-  std::vector<std::string> made{os::find_own_program("situ"),
-                                "model",
-                                "run",
-                                "--machine",
-                                machine,
-                                "--places",
-                                std::to_string(what.tiles),
-                                "--fast-forward",
-                                "evaluations",
-                                "--set",
-                                fmt::format("core.dtlb.walk_instructions={}", walk_instructions),
-                                "--profile",
-                                "--quiet",
-                                "--json",
-                                report};
-  if (facts.has_huge_pages) made.insert(made.end(), {"--set", "core.dtlb.page=16MiB"});
-  for (const std::string& each :
-       {os::find_own_program("squeak_modelled"), image_path(), std::string{"--repeat"}, std::to_string(evaluations),
-        std::string{"--count"}, std::string{"--json"}, std::string{"--evaluate"}, std::string{benchmark}})
-    made.push_back(each);
-  if (what.tiles > 1) made.insert(made.end(), facts.options.begin(), facts.options.end());
   return made;
 }
 
@@ -180,14 +164,16 @@ std::string_view name(configuration of) noexcept { return facts_of(of).name; }
 heap_run read_run(const std::string& report, const std::string& program) {
   try {
     const json machine = json::parse(report), own = json::parse(program);
-    heap_run made{.evaluations = static_cast<std::uint32_t>(own.size())};
+    heap_run made = counts_of(region_of(machine, "last"));
+    made.evaluations = static_cast<std::uint32_t>(own.size());
     const json& last = own.at(own.size() - 1);
     if (!last.at("ok").get<bool>() || last.at("answer") != benchmark_answer)
       throw_error(errc::bad_file, "the benchmark's answer is wrong");
     made.bytecodes = number(last, "bytecodes");
     made.sends = number(last, "sends");
     made.batons = number(last, "batons");
-    read_machine(made, region_of(machine, "last"));
+    for (const json& each : machine.at("regions"))
+      if (each.at("name") == "attention") take_attention(made, counts_of(each));
     read_functions(made, machine.at("profile"));
     return made;
   } catch (const json::exception& e) {
@@ -195,15 +181,58 @@ heap_run read_run(const std::string& report, const std::string& program) {
   }
 }
 
+std::vector<std::string> heap_runs::arguments_of(const wanted_run& what, const std::string& machine,
+                                                 const std::string& report) const {
+  const configuration_facts& facts = facts_of(what.of);
+  std::vector<std::string> made{os::find_own_program("situ"),
+                                "model",
+                                "run",
+                                "--machine",
+                                machine,
+                                "--places",
+                                std::to_string(what.tiles),
+                                "--fast-forward",
+                                "evaluations",
+                                "--set",
+                                fmt::format("core.dtlb.walk_instructions={}", walk_instructions),
+                                "--profile",
+                                "--quiet",
+                                "--json",
+                                report};
+  if (facts.has_huge_pages) made.insert(made.end(), {"--set", "core.dtlb.page=16MiB"});
+  for (const std::string& each :
+       {os::find_own_program("squeak_modelled"), image_path(), std::string{"--repeat"}, std::to_string(evaluations),
+        std::string{"--count"}, std::string{"--json"}, std::string{"--evaluate"}, std::string{benchmark}})
+    made.push_back(each);
+  if (what.tiles > 1) made.insert(made.end(), facts.options.begin(), facts.options.end());
+  if (what.of == small_pages_and_clock) made.insert(made.end(), {"--clock-call", std::to_string(clock_rounds_)});
+  return made;
+}
+
 heap_runs::heap_runs(const study_context& context) {
-  const std::vector<wanted_run> tasks = wanted_runs(context.is_quick);
+  std::vector<wanted_run> first, with_clock;
+  for (const auto& [of, tiles] : wanted_runs(context.is_quick))
+    (of == small_pages_and_clock ? with_clock : first).push_back({of, tiles});
+  run(context, first);
+  calibrate();
+  if (clock_rounds_ != 0) run(context, with_clock);
+}
+
+void heap_runs::calibrate() {
+  const heap_run *one = find(small_pages, 1), *two = find(small_pages, 2);
+  if (one == nullptr || two == nullptr || two->batons == 0) return;
+  const double rounds = (paper_bundles * one->bundles - two->bundles) / two->batons / clock_round_instructions;
+  clock_rounds_ = static_cast<std::uint32_t>(std::max(1.0, std::round(rounds)));
+}
+
+void heap_runs::run(const study_context& context, const std::vector<wanted_run>& tasks) {
   const study_folder folder;
   const std::string machine = folder.file("tile64.toml");
   situ::detail::write_file(machine, std::string{tile64_toml()});
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::size_t finished = 0;
-  const auto run = [&](std::size_t number) {
+  const auto run_one = [&](std::size_t number) {
     const wanted_run& what = tasks[number];
     const std::string report = folder.file(fmt::format("{}.json", number));
     std::optional<heap_run> read;
@@ -225,7 +254,7 @@ heap_runs::heap_runs(const study_context& context) {
   std::vector<std::jthread> workers;
   for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
     workers.emplace_back([&] {
-      for (std::size_t at = next++; at < tasks.size() && !context.stopped(); at = next++) run(at);
+      for (std::size_t at = next++; at < tasks.size() && !context.stopped(); at = next++) run_one(at);
     });
 }
 

@@ -43,6 +43,9 @@ struct heap_run {
   double l2_misses = 0;      // in a tile's own L2
   double l2_miss_cycles = 0;
   double l1i_misses = 0, l1d_misses = 0, stores = 0;
+  // While all other tiles answer the one that has the baton (a move, an exchange of objects): the time that passed. What
+  // they count then, their wait for its end among it, is in none of the figures above but for cycles and bundles.
+  double attention_cycles = 0;
   std::vector<function_cycles> functions;  // most stalls first
   // The data's stalls include hits in the L2, stores that are written through, stores and atomics of other tiles' pages.
   [[nodiscard]] double other_data_cycles() const { return data_cycles - walk_cycles - remote_cycles - l2_miss_cycles; }
@@ -60,11 +63,23 @@ class heap_runs {
   // Null if there is none.
   [[nodiscard]] const heap_run* find(configuration of, std::uint32_t tiles) const;
   [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
+  // Rounds of a clock call with which bundles double from one tile to two; 0 if a run for it is missing.
+  [[nodiscard]] std::uint32_t clock_rounds() const { return clock_rounds_; }
   // Cycles by those with one tile; 0 if one of the two is missing.
   [[nodiscard]] double ratio(configuration of, std::uint32_t tiles) const;
 
  private:
+  struct wanted_run {
+    configuration of;
+    std::uint32_t tiles;
+  };
+  void run(const study_context& context, const std::vector<wanted_run>& all);
+  void calibrate();
+  [[nodiscard]] std::vector<std::string> arguments_of(const wanted_run& what, const std::string& machine,
+                                                      const std::string& report) const;
+
   std::map<std::pair<configuration, std::uint32_t>, heap_run> runs_;
+  std::uint32_t clock_rounds_ = 0;
   std::vector<std::string> missing_;
 };
 
