@@ -29,7 +29,7 @@ class method_cache {
     }
     to = found;
   }
-  // cost: by what has been found since the last flush: a place that gets the baton seldom has found little.
+  // cost: by the methods found since the last flush; a place that gets the baton seldom has found few.
   void flush() {
     for (std::uint32_t i = 0; i < used_; ++i) entries_[numbers_[i]] = {};
     used_ = 0;

@@ -72,6 +72,7 @@ plot ratio_plot(const heap_runs& runs) {
 
 // Without arguments, those of templates among them: one function, however it is compiled.
 std::string short_name(const std::string& of) {
+  if (of == "nobody's code") return of;
   constexpr std::string_view nameless = "(anonymous namespace)::";
   std::string name = of;
   for (std::size_t at = name.find(nameless); at != std::string::npos; at = name.find(nameless))
@@ -202,8 +203,8 @@ study_part stalls(const heap_runs& runs) {
     });
   part.grids.push_back(std::move(excess));
   part.notes = {
-      "Attention: all tiles answer the one that has the baton, while it moves objects or exchanges them (become:); "
-      "what "
+      "Attention: all tiles answer the one that has the baton, while it moves objects or exchanges them (become:). "
+      "What "
       "they wait then is in no other column.",
       "The rest: instructions of passing the baton, its stores, which the first cache writes through, and the ways of "
       "messages."};

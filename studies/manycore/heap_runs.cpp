@@ -83,7 +83,7 @@ const json& region_of(const json& report, std::string_view name) {
   throw_error(errc::bad_file, fmt::format("the report of a modelled run has no region {}", name));
 }
 
-// What a region has counted. cycles: the time that passed.
+// Returns what a region has counted. Its cycles are the time that passed.
 heap_run counts_of(const json& region) {
   heap_run made;
   const json& parts = region.at("parts");
@@ -105,8 +105,8 @@ heap_run counts_of(const json& region) {
   return made;
 }
 
-// Takes an evaluation's share of what has passed in attention out of the stalls: other tiles, which only wait, count as
-// much then as the one that has the baton.
+// Takes an evaluation's share of the counts in attention out of the stalls: other tiles, which only wait, count as much
+// then as the one that has the baton.
 void take_attention(heap_run& made, const heap_run& all) {
   made.attention_cycles = all.cycles / made.evaluations;
   for (double heap_run::* const each :
