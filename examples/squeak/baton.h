@@ -12,7 +12,6 @@
 #include "object_memory.h"
 
 #include <situ/fabric/signal.h>
-#include <situ/model/region.h>
 
 #include <array>
 #include <cstddef>
@@ -101,7 +100,6 @@ class baton {
   struct attention {
     explicit attention(baton& of) : of_{of} { of_.ask_for_attention(); }
     ~attention() { of_.end_attention(); }
-    const situ::model::region on_a_modelled_machine{"attention"};
     baton& of_;
   };
   struct box {

@@ -187,27 +187,24 @@ study_part stalls(const heap_runs& runs) {
     });
   part.grids.push_back(std::move(table));
   grid excess{"where the cycles beyond one tile's come from, of one tile's",
-              {"configuration", "tiles", "excess", "DTLB", "other tiles' words", "code", "own L2 misses", "attention",
-               "the rest"},
+              {"configuration", "tiles", "excess", "DTLB", "other tiles' words", "code", "own L2 misses", "the rest"},
               {}};
   for (const std::uint32_t tiles : {2U, 56U})
     each_run(runs, tiles, [&](configuration of, const heap_run& one, const heap_run& its) {
       const auto share = [&](double cycles) { return cycles / one.cycles; };
       const double dtlb = share(its.walk_cycles - one.walk_cycles), words = share(its.remote_cycles),
                    code = share(its.code_cycles - one.code_cycles),
-                   misses = share(its.l2_miss_cycles - one.l2_miss_cycles), attention = share(its.attention_cycles),
-                   all = share(its.cycles - one.cycles);
+                   misses = share(its.l2_miss_cycles - one.l2_miss_cycles), all = share(its.cycles - one.cycles);
       const auto x = [](double of_one) { return fmt::format("{:+.2f}", of_one); };
       excess.lines.push_back({std::string{name(of)}, fmt::format("{}", tiles), x(all), x(dtlb), x(words), x(code),
-                              x(misses), x(attention), x(all - dtlb - words - code - misses - attention)});
+                              x(misses), x(all - dtlb - words - code - misses)});
     });
   part.grids.push_back(std::move(excess));
   part.notes = {
-      "Attention: all tiles answer the one that has the baton, while it moves objects or exchanges them (become:). "
-      "What "
-      "they wait then is in no other column.",
       "The rest: instructions of passing the baton, its stores, which the first cache writes through, and the ways of "
-      "messages."};
+      "messages.",
+      "Counts are those of all tiles. While one exchanges objects (become:), all others wait and poll, and their waits "
+      "count, too: with 56 tiles columns sum to more than the excess, and the rest is negative."};
   return part;
 }
 

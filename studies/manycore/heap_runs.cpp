@@ -105,17 +105,6 @@ heap_run counts_of(const json& region) {
   return made;
 }
 
-// Takes an evaluation's share of the counts in attention out of the stalls: other tiles, which only wait, count as much
-// then as the one that has the baton.
-void take_attention(heap_run& made, const heap_run& all) {
-  made.attention_cycles = all.cycles / made.evaluations;
-  for (double heap_run::* const each :
-       {&heap_run::code_cycles, &heap_run::data_cycles, &heap_run::walks, &heap_run::walk_cycles,
-        &heap_run::remote_reads, &heap_run::remote_cycles, &heap_run::l2_misses, &heap_run::l2_miss_cycles,
-        &heap_run::l1i_misses, &heap_run::l1d_misses, &heap_run::stores})
-    made.*each = std::max(0.0, made.*each - all.*each / made.evaluations);
-}
-
 void read_functions(heap_run& made, const json& profile) {
   for (const json& each : profile)
     made.functions.push_back({each.at("function"), number(each, "ps") / cycle_ps / made.evaluations,
@@ -172,8 +161,6 @@ heap_run read_run(const std::string& report, const std::string& program) {
     made.bytecodes = number(last, "bytecodes");
     made.sends = number(last, "sends");
     made.batons = number(last, "batons");
-    for (const json& each : machine.at("regions"))
-      if (each.at("name") == "attention") take_attention(made, counts_of(each));
     read_functions(made, machine.at("profile"));
     return made;
   } catch (const json::exception& e) {

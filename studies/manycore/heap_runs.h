@@ -43,9 +43,6 @@ struct heap_run {
   double l2_misses = 0;      // in a tile's own L2
   double l2_miss_cycles = 0;
   double l1i_misses = 0, l1d_misses = 0, stores = 0;
-  // While all other tiles answer the one that has the baton (a move, an exchange of objects): the time that passed. What
-  // they count then, their wait for its end among it, is in none of the figures above but for cycles and bundles.
-  double attention_cycles = 0;
   std::vector<function_cycles> functions;  // most stalls first
   // The data's stalls include hits in the L2, stores that are written through, stores and atomics of other tiles' pages.
   [[nodiscard]] double other_data_cycles() const { return data_cycles - walk_cycles - remote_cycles - l2_miss_cycles; }

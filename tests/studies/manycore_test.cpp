@@ -76,28 +76,6 @@ TEST(manycore_run, is_read_from_its_reports) {
   EXPECT_NEAR(run.stalls(), 28e3, 1);
 }
 
-// Other tiles' waits while they answer are no stalls of the one that runs.
-TEST(manycore_run, leaves_out_what_passes_in_attention) {
-  json with = report();
-  with["regions"].push_back({{"name", "attention"},
-                             {"modelled_ps", cycles(8)},
-                             {"cores", {core(100, cycles(4))}},
-                             {"parts",
-                              {part("DTLB 0", "tlb", {{"misses", 10}, {"walk_ps", cycles(2)}}),
-                               part("L2 0", "cache", {{"misses", 2}, {"pure_miss_ps", cycles(2)}}),
-                               part("tile 0", "adapter", {{"homed_reads", 20}, {"load_ps", cycles(4)}})}}});
-  const heap_run run = read_run(with.dump(), program().dump());  // of two evaluations: half is the last one's
-  EXPECT_NEAR(run.cycles, 100e3, 1);
-  EXPECT_NEAR(run.attention_cycles, 4e3, 1);
-  EXPECT_EQ(run.walks, 15);
-  EXPECT_NEAR(run.walk_cycles, 3e3, 1);
-  EXPECT_NEAR(run.data_cycles, 20e3, 1);
-  EXPECT_NEAR(run.code_cycles, 4.5e3, 1);
-  EXPECT_EQ(run.remote_reads, 90);
-  EXPECT_NEAR(run.remote_cycles, 4e3, 1);
-  EXPECT_EQ(run.stores, 15);
-}
-
 TEST(manycore_run, has_its_functions_by_evaluation_most_stalls_first) {
   const heap_run run = read_run(report().dump(), program().dump());
   ASSERT_EQ(run.functions.size(), 3U);
