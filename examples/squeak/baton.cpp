@@ -104,9 +104,9 @@ void baton::end_attention() {
     if (p != here_) situ::send_signal(boxes_[p].attention, attention_);
 }
 
-void baton::end() {
+void baton::end(bool by_error) {
   for (std::uint32_t p = 0; p < boxes_.size(); ++p)
-    if (p != here_) send(p, {});
+    if (p != here_) send(p, {.header = by_error ? 1U : 0U});
 }
 
 }  // namespace squeak

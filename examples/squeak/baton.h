@@ -29,8 +29,11 @@ enum class baton_step : std::uint8_t {
   primitive,  // of number `header` and the method `subject`: for the main place
   failed,     // for the main place: `subject` is a String that says why, or 0 if there was no room for one
   attend,     // answer messages until attention number `header` is over; the baton stays where it is
-  end,        // the job is done
+  end,        // the job is done; `header` is 1 if an error has ended the main place
 };
+
+// Thrown at the other places if an error ends the main one: its heap is gone, and theirs do not wait for it.
+struct baton_abandoned {};
 
 struct baton_message {
   // The receiver and the arguments, or a block's arguments, if they are so many; more are read from the caller's frame.
@@ -56,9 +59,9 @@ struct baton_message {
 };
 static_assert(sizeof(baton_message) == 40);
 
-// Words of all places: timers and low space are seldom looked at.
-enum class baton_word : std::uint8_t { wake_up_at, low_space, attentions };
-inline constexpr std::size_t baton_words = 3;
+// Words of all places, which are seldom looked at. specials: 0 until the image has given others.
+enum class baton_word : std::uint8_t { wake_up_at, low_space, attentions, specials };
+inline constexpr std::size_t baton_words = 4;
 
 class baton {
  public:
@@ -93,8 +96,8 @@ class baton {
     const attention all{*this};
     f();
   }
-  // Tells all other places that the job is done. pre: as above.
-  void end();
+  // Tells all other places that the job is done, or that an error has ended it. pre: as above.
+  void end(bool by_error);
 
  private:
   struct attention {

@@ -125,6 +125,8 @@ class interpreter {
     cache_.flush();
     ++epoch_;
   }
+  // Has all places know other special objects.
+  void change_specials(oop specials);
   // Exchanges the objects of each two references; their hashes stay.
   void exchange(const std::vector<oop>& from, const std::vector<oop>& to);
   void collect();

@@ -132,6 +132,8 @@ std::optional<run_end> interpreter::go_on_with(const baton_message& message) {
   if (epoch_ != message.epoch && message.step() != baton_step::end) {
     forget_all();
     epoch_ = message.epoch;
+    const auto specials = static_cast<oop>(baton_->word(baton_word::specials));
+    if (specials != 0 && specials != memory_.known().specials) memory_.set_specials(specials);
   }
   reclaimable_ = message.reclaimable;
   memory_.set_hash_state(message.hash_state);
@@ -167,7 +169,9 @@ std::optional<run_end> interpreter::go_on_with(const baton_message& message) {
       break;
     case baton_step::go_on: load_frame(message.context); break;
     case baton_step::primitive: return run_primitive_of_others(message);
-    case baton_step::end: return run_end::job_done;
+    case baton_step::end:
+      if (message.header != 0) throw baton_abandoned{};
+      return run_end::job_done;
     default:
       load_frame(message.context);
       is_active_ = true;
@@ -195,6 +199,12 @@ std::optional<run_end> interpreter::run_primitive_of_others(const baton_message&
   if (wants_quit_) return run_end::quit;
   if (passes_context()) return std::nullopt;
   return run_end::not_yet;
+}
+
+void interpreter::change_specials(oop specials) {
+  memory_.set_specials(specials);
+  if (baton_ != nullptr) baton_->set_word(baton_word::specials, specials);
+  flush_method_cache();
 }
 
 std::uint32_t interpreter::wake_up_at() const {

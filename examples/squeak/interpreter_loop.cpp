@@ -552,6 +552,8 @@ serve:
     const run_end end = wait_for_baton();
     if (end != run_end::not_yet) return end;
     SQUEAK_LOAD_REGISTERS();
+    // A place that others only visit activates nothing by itself.
+    if (--until_service_ < 0 || memory_.made_bytes() > bytes_between_services) goto serve;
     goto next;
   }
 

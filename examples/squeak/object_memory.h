@@ -127,10 +127,12 @@ class object_memory {
   // --- making objects: this thread's own, in which words are stored without a barrier until the next safe point
   // Throws situ::error out_of_memory.
   [[nodiscard]] object* allocate(oop of_class, std::uint32_t words, std::uint8_t format, std::uint32_t fill) {
-    return allocate_with(layout_of(of_class, format), of_class, words, format, fill);
+    return allocate_with(layout_of(of_class, format), of_class, words, format, next_hash(), fill);
   }
+  // Its hash is of another sequence: how many contexts are made, and not used again, depends on places and collections.
   [[nodiscard]] object* allocate_context(oop of_class, std::uint32_t words) {
-    return allocate_with(layouts_.context, of_class, words, format::fixed_and_indexed, known_.nil);
+    return allocate_with(layouts_.context, of_class, words, format::fixed_and_indexed,
+                         next_hash_of(context_hash_state_), known_.nil);
   }
   [[nodiscard]] oop make_string(std::string_view text) { return make_bytes(known_.class_string, text); }
   [[nodiscard]] oop make_bytes(oop of_class, std::string_view bytes);
@@ -144,10 +146,7 @@ class object_memory {
   [[nodiscard]] std::uint32_t hash_state() const { return hash_state_; }
   void set_hash_state(std::uint32_t state) { hash_state_ = state; }
   // Returns a new hash of 12 bits.
-  [[nodiscard]] std::uint32_t next_hash() {
-    hash_state_ = hash_state_ * 1103515245 + 12345;
-    return hash_state_ >> 16 & 0xfff;
-  }
+  [[nodiscard]] std::uint32_t next_hash() { return next_hash_of(hash_state_); }
 
   // --- values
   [[nodiscard]] bool is_float(oop o) const { return has_class(o, known_.class_float) && at(o)->words == 2; }
@@ -171,12 +170,16 @@ class object_memory {
   void leave() { section_.reset(); }
   void poll() { section_->poll(); }
   [[nodiscard]] bool is_due() const { return state_.is_due(); }
-  // Calls f() outside the section, while other places answer. Addresses are others afterwards.
+  // Calls f() outside the section, while other places answer. Addresses are others afterwards, also if f() throws.
   template <class F>
   void outside(F f) {
-    leave();
+    struct absence {
+      explicit absence(object_memory& of) : of_{of} { of_.leave(); }
+      ~absence() { of_.enter(); }
+      object_memory& of_;
+    };
+    const absence now{*this};
     with_others(f);
-    enter();
   }
   // Calls of the heap that ask other places are made by this function, if there is one.
   std::function<void(const std::function<void()>& call)> ask_others;
@@ -190,10 +193,14 @@ class object_memory {
   void visit_roots(const situ::heap_thread::root_visitor& visit);
 
  private:
+  [[nodiscard]] static std::uint32_t next_hash_of(std::uint32_t& state) {
+    state = state * 1103515245 + 12345;
+    return state >> 16 & 0xfff;
+  }
   [[nodiscard]] object* allocate_with(std::uint8_t layout, oop of_class, std::uint32_t words, std::uint8_t format,
-                                      std::uint32_t fill) {
+                                      std::uint32_t hash, std::uint32_t fill) {
     made_bytes_ += situ::detail::object_bytes(words);
-    const auto tag = static_cast<std::uint16_t>(format | next_hash() << 4);
+    const auto tag = static_cast<std::uint16_t>(format | hash << 4);
     return at(thread_.allocate(layout, words, situ::ref<>{of_class}, tag, fill).raw());
   }
   [[nodiscard]] std::uint8_t layout_of(oop of_class, std::uint8_t format) const {
@@ -231,6 +238,7 @@ class object_memory {
   bool addresses_changed_ = false;
   std::uint64_t made_bytes_ = 0;
   std::uint32_t hash_state_ = 12345;
+  std::uint32_t context_hash_state_ = 12345;
 };
 
 }  // namespace squeak

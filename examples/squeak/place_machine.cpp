@@ -39,6 +39,7 @@ place_machine::~place_machine() = default;
 void place_machine::help(const interpreter_options& options) {
   // The main place makes objects here by messages, until it has loaded the image.
   const std::vector<oop> known = situ::broadcast(std::vector<oop>{});
+  if (known.empty()) throw baton_abandoned{};
   memory.enter();
   memory.set_specials(known.front());
   vm.emplace(memory, options, &*own_baton);
@@ -49,7 +50,10 @@ void place_machine::help(const interpreter_options& options) {
 }
 
 void help_main_place(const interpreter_options& options, const situ::heap_options& heap, const place_options& how) {
-  place_machine{heap, how}.help(options);
+  try {
+    place_machine{heap, how}.help(options);
+  } catch (const baton_abandoned&) {  // an error of the main place, which says why
+  }
 }
 
 }  // namespace squeak

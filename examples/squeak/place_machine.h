@@ -31,7 +31,8 @@ struct place_machine {
   place_machine(const place_machine&) = delete;
   place_machine& operator=(const place_machine&) = delete;
 
-  // Runs the interpreter whenever this place has the baton, until the main place ends. For the other places.
+  // Runs the interpreter whenever this place has the baton, until the main place ends. For the other places. Throws
+  // baton_abandoned.
   void help(const interpreter_options& options);
 
   situ::object_heap heap;

@@ -69,8 +69,7 @@ bool system_primitive(interpreter& vm, std::uint32_t number, int arguments) {
     case 115: {  // oldClass specialObjectsOop: others are known from now on
       const oop specials = vm.stack();
       if (arguments != 1 || !memory.has_pointers(specials) || memory.at(specials)->words < special::least) return false;
-      memory.set_specials(specials);
-      vm.flush_method_cache();
+      vm.change_specials(specials);
       vm.answer_with(1, vm.stack(1));
       return true;
     }

@@ -16,6 +16,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <optional>
 
 namespace squeak {
@@ -32,10 +33,26 @@ std::string as_text(const object_memory& memory, oop o) {
 
 virtual_machine::virtual_machine(image of, interpreter_options options, const situ::heap_options& heap,
                                  const place_options& how)
-    : machine_{heap, how}, memory_{machine_.memory} {
+    : exceptions_before_{std::uncaught_exceptions()}, machine_{heap, how}, memory_{machine_.memory} {
   like_.window = of.window;
   like_.flags = of.flags;
   like_.last_hash = of.last_hash;
+  try {
+    begin(of, std::move(options), how);
+  } catch (...) {
+    if (machine_.own_baton) tell_others({});
+    throw;
+  }
+}
+
+// The other places wait for these objects. For none, if there is no image.
+void virtual_machine::tell_others(const std::vector<oop>& known) {
+  memory_.leave();
+  (void)situ::broadcast(known);
+  memory_.enter();
+}
+
+void virtual_machine::begin(image& of, interpreter_options options, const place_options& how) {
   memory_.enter();
   load(of, how);
   of = {};
@@ -72,15 +89,13 @@ virtual_machine::virtual_machine(image of, interpreter_options options, const si
   }
   std::vector<oop> known{memory_.known().specials};
   for (const oop each : vm().guarded_methods()) known.push_back(each);
-  memory_.leave();
-  (void)situ::broadcast(known);
-  memory_.enter();
+  tell_others(known);
 }
 
 virtual_machine::~virtual_machine() {
   if (machine_.own_baton) {
     try {
-      machine_.own_baton->end();
+      machine_.own_baton->end(std::uncaught_exceptions() > exceptions_before_);
     } catch (const situ::error&) {  // a place is lost: the job ends
     }
   }
@@ -120,9 +135,12 @@ std::vector<oop> virtual_machine::make_at_all_places(const std::vector<object_sh
 }
 
 void virtual_machine::load(const image& of, const place_options& how) {
+  // The image's objects bring their hashes: those of new ones are the same with any number of places.
+  const std::uint32_t hash_state = memory_.hash_state();
   const std::vector<oop> all = load_image(of, memory_, [&](const std::vector<object_shape>& shapes) {
     return machine_.own_baton ? make_at_all_places(shapes) : make_objects(memory_, shapes);
   });
+  memory_.set_hash_state(hash_state);
   if (!machine_.own_baton) return;
   // Evaluations begin and end in the active process's context, which therefore lies at the main place.
   const oop scheduler = memory_.field(memory_.special(special::scheduler), 1);
@@ -145,7 +163,9 @@ void virtual_machine::make_read_mostly(const std::vector<oop>& objects, read_mos
 run_counts virtual_machine::take_counts() {
   run_counts sum;
   const auto take = [](std::uint64_t machine) {
-    interpreter& of = *reinterpret_cast<place_machine*>(machine)->vm;
+    std::optional<interpreter>& vm = reinterpret_cast<place_machine*>(machine)->vm;
+    if (!vm) return std::vector<std::uint64_t>(5);  // it has been told of the image, and makes its interpreter soon
+    interpreter& of = *vm;
     const run_counts its = of.counts();
     of.reset_counts();
     return std::vector<std::uint64_t>{its.bytecodes, its.sends, its.primitives, its.collections, its.batons};

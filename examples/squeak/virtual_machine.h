@@ -75,12 +75,15 @@ class virtual_machine {
   void guard_windows();
   [[nodiscard]] oop value_of(const struct message_part& part);
 
+  void begin(image& of, interpreter_options options, const place_options& how);
+  void tell_others(const std::vector<oop>& known);
   void load(const image& of, const place_options& how);
   [[nodiscard]] std::vector<oop> make_at_all_places(const std::vector<object_shape>& shapes);
   void make_read_mostly(const std::vector<oop>& objects, read_mostly which);
   // Takes the counts of all places' interpreters, whose own begin anew.
   [[nodiscard]] run_counts take_counts();
 
+  int exceptions_before_;
   image like_;  // without its objects: window and flags
   place_machine machine_;
   object_memory& memory_;

@@ -88,6 +88,30 @@ TEST_P(squeak_places, a_failure_elsewhere_is_told_at_the_main_place) {
   });
 }
 
+// The places that wait for the image are told that there is none, and end.
+TEST_P(squeak_places, an_image_without_room_is_an_error_at_the_main_place) {
+  run([] {
+    const situ::heap_options small{.entries = 1 << 15};
+    if (situ::here().index() != 0) {
+      return help_main_place({}, small, {});
+    }
+    image_builder builder;
+    for (int i = 0; i < 400'000; ++i) (void)builder.add(builder.known("Object"), 1, {});
+    EXPECT_THROW((virtual_machine{builder.build(), {}, small}), situ::error);  // of this place, or of another one
+  });
+}
+
+TEST_P(squeak_places, an_error_of_the_main_place_ends_all) {
+  run([] {
+    if (situ::here().index() != 0) return help_main_place({}, {}, {});
+    EXPECT_EQ(situ::test::error_of([] {
+                virtual_machine vm{countdown_image(), {}};
+                (void)vm.send("Nothing foo");
+              }).code,
+              situ::errc::bad_argument);
+  });
+}
+
 // --- Debian's image
 
 class squeak_image_at_places : public squeak_places {
@@ -175,6 +199,51 @@ TEST_P(squeak_image_at_places, garbage_of_all_places_is_collected) {
     EXPECT_EQ(done.text, "nil") << done.failure.reason;
     EXPECT_GE(done.counts.collections, 1U);
     EXPECT_LT(vm.memory().heap().bytes_held(), std::uint64_t{64} << 20);
+  });
+}
+
+// Each visit makes a block and its context there; the place activates nothing by itself, and calls no primitive.
+TEST_P(squeak_image_at_places, garbage_of_a_place_that_others_visit_is_collected) {
+  run_debian({.heap = {.collect_after = std::uint64_t{4} << 20}}, [](virtual_machine& vm) {
+    ASSERT_EQ(vm.compile("Object", "moveTo: place <primitive: 603>").end, run_end::answered);
+    ASSERT_EQ(vm.compile("Object", "makesBlock ^[:each | each]").end, run_end::answered);
+    const evaluation done = vm.evaluate(
+        "| there | there := (Array new: 1) moveTo: 1. 1 to: 100000 do: [:i | there makesBlock]. there size");
+    EXPECT_EQ(done.text, "1") << done.failure.reason;
+    EXPECT_GE(done.counts.collections, 1U);
+  });
+}
+
+// The sequence is one of all places, and contexts have no part in it.
+class squeak_hashes : public squeak_image_at_places {};
+INSTANTIATE_TEST_SUITE_P(layouts, squeak_hashes, testing::ValuesIn(situ::test::layouts({1, 3})),
+                         situ::test::layout_name);
+TEST_P(squeak_hashes, are_those_of_one_place) {
+  run_debian({}, [](virtual_machine& vm) {
+    EXPECT_EQ(text_of(vm, "((1 to: 5) collect: [:i | [:o | o hash] value: Object new]) asArray"),
+              "(1842 1848 3074 1055 3333)");
+  });
+}
+
+// Whoever catches it goes on within the section.
+TEST_P(squeak_places, an_error_outside_of_the_section_ends_within_it) {
+  run_image(countdown_image, {}, [](virtual_machine& vm) {
+    EXPECT_THROW(vm.memory().outside([] { throw std::bad_alloc{}; }), std::bad_alloc);
+    EXPECT_TRUE(vm.memory().thread().state().is_in_section());
+    EXPECT_EQ(vm.send("ToToken countDown: 3").text, "a Token");
+  });
+}
+
+// Another place looks the selector up that is sent for an unknown message.
+TEST_P(squeak_image_at_places, special_objects_are_those_of_all_places) {
+  run_debian({}, [](virtual_machine& vm) {
+    for (const char* method : {"moveTo: place <primitive: 603>", "useSpecials: all <primitive: 115>",
+                               "tellUnknown: message ^message selector", "sendUnknown ^self zork"})
+      ASSERT_EQ(vm.compile("Object", method).end, run_end::answered) << method;
+    EXPECT_EQ(text_of(vm,
+                      "| all there | there := (Array new: 1) moveTo: 1. all := Smalltalk specialObjectsArray copy. "
+                      "all at: 21 put: #tellUnknown:. nil useSpecials: all. there sendUnknown"),
+              "#zork");
   });
 }
 
