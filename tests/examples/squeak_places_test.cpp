@@ -225,7 +225,7 @@ TEST_P(squeak_hashes, are_those_of_one_place) {
   });
 }
 
-// Whoever catches it goes on within the section.
+// A program that catches it goes on within the section.
 TEST_P(squeak_places, an_error_outside_of_the_section_ends_within_it) {
   run_image(countdown_image, {}, [](virtual_machine& vm) {
     EXPECT_THROW(vm.memory().outside([] { throw std::bad_alloc{}; }), std::bad_alloc);
