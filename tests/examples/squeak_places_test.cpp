@@ -247,6 +247,25 @@ TEST_P(squeak_image_at_places, special_objects_are_those_of_all_places) {
   });
 }
 
+// The block's home is no context to use again, though its method has called one at another place since.
+TEST_P(squeak_image_at_places, a_context_that_a_block_refers_to_is_kept) {
+  run_debian({}, [](virtual_machine& vm) {
+    for (const char* method : {"moveTo: place <primitive: 603>", "visit: n ^n + 1",
+                               "keep: a visit: other | block | block := [:x | a + x]. other visit: 1. ^block"})
+      ASSERT_EQ(vm.compile("Object", method).end, run_end::answered) << method;
+    EXPECT_EQ(text_of(vm,
+                      "| here there block | here := (Array new: 1) moveTo: 0. there := (Array new: 1) moveTo: 1. "
+                      "block := here keep: 42 visit: there. here visit: 5. here keep: 7 visit: there. "
+                      "block value: 1"),
+              "43");
+    EXPECT_EQ(text_of(vm,
+                      "| here there block | here := (Array new: 1) moveTo: 0. there := (Array new: 1) moveTo: 1. "
+                      "block := there keep: 42 visit: here. there visit: 5. there keep: 7 visit: here. "
+                      "block value: 1"),
+              "43");
+  });
+}
+
 TEST_P(squeak_image_at_places, a_program_moves_objects_and_replicates_them) {
   run_debian({.heap = {.replicas = situ::heap_replicas::always}}, [](virtual_machine& vm) {
     for (const char* method : {"placeCount <primitive: 600>", "here <primitive: 601>", "home <primitive: 602>",
