@@ -266,6 +266,40 @@ TEST_P(squeak_image_at_places, a_context_that_a_block_refers_to_is_kept) {
   });
 }
 
+TEST_P(squeak_image_at_places, a_context_that_another_place_has_shown_is_kept) {
+  run_debian({}, [](virtual_machine& vm) {
+    for (const char* method : {"moveTo: place <primitive: 603>", "visit: n ^n + 1", "senderOf: n ^thisContext sender",
+                               "keep: a shownBy: other | own | own := other senderOf: a. ^own"})
+      ASSERT_EQ(vm.compile("Object", method).end, run_end::answered) << method;
+    EXPECT_EQ(text_of(vm,
+                      "| here there shown | here := (Array new: 1) moveTo: 0. there := (Array new: 1) moveTo: 1. "
+                      "shown := here keep: 42 shownBy: there. here visit: 5. here keep: 7 shownBy: there. "
+                      "shown at: 1"),
+              "42");
+  });
+}
+
+// More than a message has: the place where the block lives reads them from the caller's context.
+TEST_P(squeak_image_at_places, a_block_elsewhere_gets_four_arguments) {
+  run_debian({}, [](virtual_machine& vm) {
+    for (const char* method : {"moveTo: place <primitive: 603>", "four ^[:x :y :z :w | w * 10 + z * 10 + y * 10 + x]"})
+      ASSERT_EQ(vm.compile("Object", method).end, run_end::answered) << method;
+    EXPECT_EQ(text_of(vm, "((Array new: 1) moveTo: 1) four valueWithArguments: #(1 2 3 4)"), "4321");
+  });
+}
+
+// Each activation is at the other place. There is no room for a text that says why either.
+TEST_P(squeak_image_at_places, recursion_over_places_ends_where_no_place_has_room) {
+  run_debian({.heap = {.entries = std::uint64_t{1} << 19, .collect_after = 0}}, [](virtual_machine& vm) {
+    for (const char* method : {"moveTo: place <primitive: 603>", "to: other ^(other to: self) + 1"})
+      ASSERT_EQ(vm.compile("Object", method).end, run_end::answered) << method;
+    const evaluation done = vm.evaluate("((Array new: 1) moveTo: 0) to: ((Array new: 1) moveTo: 1)");
+    EXPECT_EQ(done.end, run_end::failed);
+    EXPECT_THAT(done.failure.reason, testing::ContainsRegex("room|space")) << done.failure.reason;
+    EXPECT_THAT(done.failure.stack, Contains("Object>>to:"));
+  });
+}
+
 TEST_P(squeak_image_at_places, a_program_moves_objects_and_replicates_them) {
   run_debian({.heap = {.replicas = situ::heap_replicas::always}}, [](virtual_machine& vm) {
     for (const char* method : {"placeCount <primitive: 600>", "here <primitive: 601>", "home <primitive: 602>",
