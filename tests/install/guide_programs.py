@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 # Programs of others in the guide's commands, and programs that its reader writes or builds there.
-FOREIGN = {"c++", "cd", "cmake", "export", "gdb", "head", "make", "mpirun", "python3", "sort", "srun", "umask", "xz"}
+# squeak_modelled: a form for modelled machines, which one builds in Situ's own folder.
+FOREIGN = {"c++", "cd", "cmake", "export", "gdb", "head", "make", "mpirun", "python3", "sort", "squeak_modelled", "srun", "umask", "xz"}
 # Options of `situ run` and `situ model run` without a value.
 FLAGS = {"--check", "--check-coherence", "--functional-warming", "--in-process", "--objects", "--profile", "--progress", "--quiet", "--stats", "--strict", "--tag"}
 # Each of these takes seconds. What they print is at the first place where a test would see a wrong program.
