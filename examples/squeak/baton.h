@@ -27,7 +27,8 @@ enum class baton_step : std::uint8_t {
   answer,     // `subject` is what `context` gets
   go_on,      // with `context`
   primitive,  // of number `header` and the method `subject`: for the main place
-  failed,     // for the main place: `subject` is a String that says why, or 0 if there was no room for one
+  failed,     // for the main place: `subject` is a String that says why, or 0 if there was no room for one; `header` is
+              // 1 if there was no room for an object
   attend,     // answer messages until attention number `header` is over; the baton stays where it is
   end,        // the job is done; `header` is 1 if an error has ended the main place
 };

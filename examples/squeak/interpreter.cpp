@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 namespace squeak {
 
@@ -70,6 +71,7 @@ run_end interpreter::send(oop receiver, oop selector, const std::vector<oop>& ar
   }
   answer_ = end == run_end::answered ? *sp_ : memory_.known().nil;
   return_to_base();
+  if (std::exchange(found_no_room_, false)) collect();  // what the evaluation has made is dead
   return end;
 }
 
@@ -92,6 +94,7 @@ run_end interpreter::with_low_space(const F& step) {
     if (full.code() != situ::errc::out_of_memory) throw;
     if (!is_active_) load_frame(context_);
     is_active_ = true;
+    found_no_room_ = true;
     return fail(std::string{full.what()});
   }
 }

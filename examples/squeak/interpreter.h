@@ -319,6 +319,7 @@ class interpreter {
   run_failure failure_;
   run_counts counts_;
   bool has_failed_ = false;
+  bool found_no_room_ = false;  // in this evaluation, at any place
   bool wants_quit_ = false;
 
   struct guard {

@@ -108,6 +108,8 @@ void interpreter::pass_failure() {
   } catch (const situ::error& full) {
     if (full.code() != situ::errc::out_of_memory) throw;
   }
+  baton_->next().header = found_no_room_ ? 1 : 0;
+  found_no_room_ = false;
   pass(0, baton_step::failed, context_, reason);
 }
 
@@ -173,6 +175,7 @@ std::optional<run_end> interpreter::go_on_with(const baton_message& message) {
       if (message.header != 0) throw baton_abandoned{};
       return run_end::job_done;
     default:
+      found_no_room_ |= message.header != 0;
       load_frame(message.context);
       is_active_ = true;
       return fail(message.subject != 0 ? std::string{text_of(*memory_.at(message.subject))}

@@ -297,6 +297,7 @@ TEST_P(squeak_image_at_places, recursion_over_places_ends_where_no_place_has_roo
     EXPECT_EQ(done.end, run_end::failed);
     EXPECT_THAT(done.failure.reason, testing::ContainsRegex("no place has room|out of memory")) << done.failure.reason;
     EXPECT_THAT(done.failure.stack, Contains("Object>>to:"));
+    EXPECT_EQ(text_of(vm, "3+4"), "7");  // the contexts are collected
   });
 }
 
