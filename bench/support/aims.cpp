@@ -129,6 +129,10 @@ constexpr limit limits[] = {
     {"store_while_moving", "moving",
      "a copy lies in the mover's cache, so the writer misses its entry and its object once for each move; where other "
      "objects move, that is absent"},
+    {"vm_sieve", "situ",
+     "0.85 to 1.06 x by the build, probably the place of the loop's code; each element is found through an entry"},
+    {"vm_compile", "situ",
+     "probably new pages, some 26 KB a method (counted by page faults), and the entries of short-lived objects"},
     {"pause_own", "p99",
      "other programs take the processor within a pause; of a pause by itself, the sweep of entries is the largest "
      "part"},
