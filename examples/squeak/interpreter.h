@@ -196,7 +196,7 @@ class interpreter {
   void set_frame(oop context, object* frame, oop home_context, object* home);
   // Makes a context for a method whose receiver and arguments are on the stack, and makes it active.
   void activate(oop method, method_header header, int arguments);
-  // As above; `from` is where the receiver is, which the caller's stack does not hold any more.
+  // As above, for a receiver at `from` and the arguments behind it, which are above the caller's stack.
   void activate_above(oop caller, const std::uint32_t* from, oop method, method_header header, int arguments);
   bool activate_block(int arguments);
   // Replaces the arguments on the stack by a Message.
@@ -218,9 +218,9 @@ class interpreter {
   }
   // Passes the baton to the place where the method is to run. The receiver and the arguments are on the stack.
   void pass_activation(std::uint32_t to, oop method, std::uint32_t header, int arguments);
-  // Pass the baton if what comes next is done elsewhere; return whether they have: the block lives elsewhere; so does
-  // the context that gets an answer; the primitive is one for the main place; the active context, whose registers are
-  // stored, lives elsewhere.
+  // Each of these passes the baton if the next step is another place's, and returns whether it has: that of the block;
+  // that of the context that gets an answer; the main place, for some primitives; that of the active context, whose
+  // registers are stored.
   [[nodiscard]] bool passes_block(int arguments) {
     const std::uint32_t to = baton_->home_of(memory_.at(sp_[-arguments]));
     return to != baton_->here() && passes_block_to(to, arguments);

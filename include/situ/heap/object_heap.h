@@ -112,7 +112,7 @@ struct heap_counts {
   std::uint64_t pauses_ns = 0;         // their sum
 };
 
-// Who may have references to what a thread makes.
+// The threads that may have references to an object from the beginning.
 enum class heap_objects : std::uint8_t {
   own,     // nobody else, until a shared object refers to it
   shared,  // others, from the beginning: for threads that take turns at one piece of work
