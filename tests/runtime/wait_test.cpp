@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <random>
+#include <string>
 
 #include "support/stalls.h"
 
@@ -226,39 +227,51 @@ TEST(word_waits, outside_a_runtime_are_refused) {
 class a_sleeping_place : public test::on_places {};
 
 // A plain put wakes nobody: the sleeper looks by itself, at least once a millisecond. To that the machine adds the time
-// until it runs a thread whose sleep is over, which the waiting place measures in turns with its waits.
+// until it runs a thread whose sleep is over, which the waiting place measures in turns with its waits. On a busy
+// machine that time changes from one moment to the next, so one try of five has to hold.
 TEST_P(a_sleeping_place, sees_a_plain_put_within_a_millisecond) {
   constexpr int rounds = 80;
+  static constexpr int tries = 5;
   run([] {
     using nanoseconds = std::chrono::nanoseconds;
     const auto now = [] { return nanoseconds{clock::now().time_since_epoch()}.count(); };
     const shared_signals signals;
     const std::vector<ptr<std::int64_t>> put_at = all_gather(allocate<std::int64_t>());
-    std::vector<std::int64_t> seen_after;
-    std::vector<std::int64_t> woken_late;
-    for (std::uint64_t round = 1; round <= rounds; ++round) {
-      if (here().index() == 1) {
-        wait_until(signals.mine(), round);
-        std::this_thread::sleep_for(2ms + round % 10 * 100us);  // by then the other sleeps, at any time of its sleep
-        atomic_store(put_at[1], now());
-        if constexpr (test::with_thread_sanitizer)  // for which a plain put is a race
-          std::atomic_ref<std::uint64_t>{*word(signals.next()).local()}.store(round, std::memory_order_release);
-        else
-          put(word(signals.next()), round);
-      } else {
-        const std::int64_t asleep_at = now();
-        std::this_thread::sleep_for(1ms);
-        woken_late.push_back(now() - asleep_at - nanoseconds{1ms}.count());
-        send_signal(signals.next(), round);
-        wait_until(signals.mine(), round);
-        seen_after.push_back(now() - atomic_load(put_at[1]));
+    std::uint64_t round = 0;
+    std::string missed = "not tried";
+    for (int attempt = 0; attempt < tries && !missed.empty(); ++attempt) {
+      std::vector<std::int64_t> seen_after;
+      std::vector<std::int64_t> woken_late;
+      for (const std::uint64_t last = round + rounds; round < last;) {
+        ++round;
+        if (here().index() == 1) {
+          wait_until(signals.mine(), round);
+          std::this_thread::sleep_for(2ms + round % 10 * 100us);  // by then the other sleeps, at any time of its sleep
+          atomic_store(put_at[1], now());
+          if constexpr (test::with_thread_sanitizer)  // for which a plain put is a race
+            std::atomic_ref<std::uint64_t>{*word(signals.next()).local()}.store(round, std::memory_order_release);
+          else
+            put(word(signals.next()), round);
+        } else {
+          const std::int64_t asleep_at = now();
+          std::this_thread::sleep_for(1ms);
+          woken_late.push_back(now() - asleep_at - nanoseconds{1ms}.count());
+          send_signal(signals.next(), round);
+          wait_until(signals.mine(), round);
+          seen_after.push_back(now() - atomic_load(put_at[1]));
+        }
       }
+      missed.clear();
+      for (const double part : {0.5, 0.9}) {
+        if (here().index() != 0) continue;
+        const std::int64_t seen = test::quantile(seen_after, part), late = test::quantile(woken_late, part);
+        if (seen > nanoseconds{1ms}.count() + late)
+          missed = std::to_string(static_cast<int>(100 * part)) + " in 100 puts were seen after " +
+                   std::to_string(seen) + " ns, beside sleeps that ended " + std::to_string(late) + " ns late";
+      }
+      missed = broadcast(missed, 0);
     }
-    for (const double part : {0.5, 0.9}) {
-      if (here().index() != 0) continue;
-      EXPECT_LE(test::quantile(seen_after, part), nanoseconds{1ms}.count() + test::quantile(woken_late, part))
-          << "ns, of " << 100 * part << " in 100 puts; woken late by " << test::quantile(woken_late, part) << " ns";
-    }
+    EXPECT_EQ(missed, "") << "in the last of " << tries << " tries";
     barrier();
     deallocate(put_at[here().index()]);
   });
