@@ -94,6 +94,7 @@ enum class unit_fault : std::uint8_t {
   handler_not_counted,  // a call whose handler no counter counts
   outside_program,      // LOAD or START past word 511, or the program runs past it
   unknown_instruction,
+  unknown_node,  // a packet for a node that the network does not have
 };
 
 }  // namespace situ::model
