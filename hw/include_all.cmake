@@ -1,0 +1,8 @@
+# cmake -D FOLDER=... -P include_all.cmake: writes FOLDER/all.cpp, which includes the folder's other C++ files.
+file(GLOB files RELATIVE ${FOLDER} ${FOLDER}/*.cpp)
+list(SORT files)
+set(text)
+foreach(file ${files})
+  string(APPEND text "#include \"${file}\"\n")
+endforeach()
+file(WRITE ${FOLDER}/all.cpp "${text}")
