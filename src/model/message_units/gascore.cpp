@@ -63,6 +63,8 @@ bool gascore::step_bus(cycle now, node_ports& node) {
     node.act(now, "memory bus", "READ", port_.at * 4);
   } else if (port_.what == access::write) {
     node.memory[port_.at] = with_bytes(node.memory[port_.at], port_.word, port_.bytes);
+    node.written_at = now;
+    node.written_word = port_.at;
     ++receive_.written;
     node.act(now, "memory bus", "WRITE", port_.at * 4);
   }

@@ -94,7 +94,7 @@ class gascore {
   receive receive_;
   token_buffer tokens_;
   unsigned most_tokens_ = 0;
-  bool wrote_last_ = false;  // the bus granted a write before
+  bool wrote_last_ = true;  // the bus granted a write before; at reset it counts as one
   bus_stage granted_, port_, latch_, output_;
   unsigned stages_ = 0;     // of these, those that hold something
   std::uint32_t call_ = 0;  // the register before FSL 1

@@ -37,6 +37,8 @@ struct node_ports {
   two_lanes in;
   fsl_links fsls;
   std::vector<std::uint32_t> memory;  // words
+  cycle written_at = ~cycle{0};       // the last cycle in which GAScore wrote into it
+  std::uint32_t written_word = 0;     // which word
   std::uint8_t control_in = 0;
   std::uint8_t control_out = 0;
   node_fault fault;

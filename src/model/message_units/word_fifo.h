@@ -47,6 +47,12 @@ class word_fifo {
   // Returns how many words were taken before `now`.
   [[nodiscard]] std::uint64_t taken_before(cycle now) const noexcept { return taken_ - (taken_at_ == now ? 1U : 0U); }
 
+  // Whether a word was put, or taken, in this cycle.
+  [[nodiscard]] bool was_put(cycle now) const noexcept { return put_at_ == now; }
+  [[nodiscard]] bool was_taken(cycle now) const noexcept { return taken_at_ == now; }
+
+  // pre: not empty
+  [[nodiscard]] const fifo_word& back() const noexcept { return words_[(first_ + size_ - 1) % depth]; }
   // pre: has_word
   [[nodiscard]] const fifo_word& front() const noexcept { return words_[first_]; }
   // pre: has_word(now)
