@@ -85,9 +85,9 @@ module receive (
   end
 
   // More words than the memory has are as good as all ones: the address is past the end before they are counted.
+  wire too_many = word[31:17] != '0 || (word[16] && word[15:0] != '0);
   always_ff @(posedge clk) begin
-    if (state == BYTES)
-      missing <= word[31:16] == '0 ? {1'b0, word[15:2]} + {14'b0, word[1:0] != '0} : '1;
+    if (state == BYTES) missing <= too_many ? '1 : word[16:2] + 15'(word[1:0] != '0);
     else if (fill) missing <= missing - 15'd1;
     if (state == AT) address <= {word[31:16] != '0 || word[1:0] != '0, word[15:2]};
     else if (granted) address <= address + 15'd1;

@@ -101,9 +101,9 @@ module transmit (
   end
 
   // More words than the memory has are as good as all ones: the address is past the end before they are counted.
+  wire too_many = data[31:17] != '0 || (data[16] && data[15:0] != '0);
   always_ff @(posedge clk) begin
-    if (state == BYTES)
-      missing <= data[31:16] == '0 ? {1'b0, data[15:2]} + {14'b0, data[1:0] != '0} : '1;
+    if (state == BYTES) missing <= too_many ? '1 : data[16:2] + 15'(data[1:0] != '0);
     else if (goes) missing <= missing - 15'd1;
     if (state == FROM) address <= {data[31:16] != '0 || data[1:0] != '0, data[15:2]};
     else if (granted) address <= address + 15'd1;

@@ -156,7 +156,6 @@ TEST(hw_lockstep, agrees_on_random_programs) {
   const char* const asked = std::getenv("SITU_HW_RUNS");
   const unsigned runs = asked == nullptr ? 625 : static_cast<unsigned>(std::atoi(asked));
   std::array<unsigned, 4> ends{};
-  std::uint64_t calls = 0;
   for (unsigned seed = 0; seed < runs; ++seed) {
     std::mt19937 random{seed};
     pams_board board{network_shape::bee3(), both};
