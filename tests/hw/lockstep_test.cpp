@@ -25,8 +25,12 @@ using model::pams_program;
 
 constexpr std::uint32_t nodes = 16;
 
-std::unique_ptr<model::message_node> both(unsigned node) { return std::make_unique<compared_node>(node); }
-std::unique_ptr<model::message_node> rtl(unsigned node) { return std::make_unique<rtl_node>(node); }
+std::unique_ptr<model::message_node> both(unsigned node, const network_shape& /*shape*/) {
+  return std::make_unique<compared_node>(node);
+}
+std::unique_ptr<model::message_node> rtl(unsigned node, const network_shape& /*shape*/) {
+  return std::make_unique<rtl_node>(node);
+}
 
 void start_at(std::vector<pams_program>& programs, std::uint32_t time) {
   for (pams_program& each : programs) each.timer_threshold(time).wait(pams_program::timer_is_over());

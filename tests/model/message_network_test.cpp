@@ -286,6 +286,30 @@ TEST(message_network, refuses_programs_that_are_too_long) {
   EXPECT_THAT(board.network().report(), AllOf(HasSubstr("node 2"), HasSubstr("512 words"), HasSubstr("0x200")));
 }
 
+TEST(message_network, tells_of_a_message_that_nothing_takes) {
+  network_shape shape = network_shape::bee3();
+  shape.nodes.push_back({.chip = 2, .local = 4, .has_pams = false});
+  pams_board board{shape};
+  board.load(3, pams_program{}.send(5, 17).halt().words());
+  EXPECT_EQ(board.try_run(), outcome::stands);
+  EXPECT_THAT(board.network().report(), HasSubstr("node 17: messages have come, and nothing takes them"));
+}
+
+TEST(message_network, keeps_as_many_words_and_tokens_as_its_shape_says) {
+  for (const unsigned words : {4U, 16U, 64U})
+    for (const unsigned cycles : {3U, 7U}) {
+      network_shape shape = network_shape::bee3();
+      shape.fifo_words = words;
+      shape.link_cycles = cycles;
+      for (network_shape::node& each : shape.nodes) each.tokens = words / 2;
+      pams_board board{shape};
+      board.load(8, counting(5).halt().words());
+      board.load(0, primed().send(5, 8).halt().words());
+      board.run();
+      EXPECT_EQ(after_start(board, 8), 17 + 2 * (cycles + 4)) << words << " words";
+    }
+}
+
 // Nodes that are scripted: every one may hold its tokens.
 struct scripted_network {
   message_network network{network_shape::bee3()};

@@ -26,7 +26,7 @@ constexpr bool is_long(std::uint32_t kind) noexcept { return (kind & message_kin
 bool gascore::step(cycle now, node_ports& node) {
   tokens_.begin_cycle();
   const start begun{output_, receive_.written, receive_.queued, tokens_.has_free(),
-                    node.fsls.calls.held(now) + (has_call_ ? 1U : 0U) < word_fifo::depth};
+                    node.fsls.calls.held(now) + (has_call_ ? 1U : 0U) < node.fsls.calls.depth()};
   bool changed = false;
   if (has_call_) {
     node.fsls.calls.put({call_, false}, now);
@@ -103,7 +103,7 @@ gascore::bus_stage gascore::ask(cycle now, const node_ports& node) {
   bus_stage chosen;
   for (const unsigned of : replies_first) {
     transmit& tx = transmits_[of];
-    if (tx.to_ask == 0 || node.out[of].held(now) + tx.asked >= word_fifo::depth) continue;
+    if (tx.to_ask == 0 || node.out[of].held(now) + tx.asked >= node.out[of].depth()) continue;
     chosen = {.what = access::read, .of = static_cast<std::uint8_t>(of)};
     break;
   }
@@ -340,7 +340,8 @@ std::string gascore::where() const {
     if (transmits_[of].state != transmit_state::kind)
       add(transmit_name(of), sending[static_cast<unsigned>(transmits_[of].state)]);
   if (receive_.state != receive_state::head) add("receive", receiving[static_cast<unsigned>(receive_.state)]);
-  if (tokens_.in_use() == token_buffer::entries) add("token buffer", "use, all 16 tokens");
+  if (tokens_.in_use() == tokens_.entries())
+    add("the token buffer", "use, all " + std::to_string(tokens_.entries()) + " tokens");
   return text;
 }
 

@@ -13,6 +13,7 @@ namespace situ::model {
 
 class gascore {
  public:
+  explicit gascore(unsigned tokens = token_buffer::usual_entries) : tokens_{tokens} {}
   // Carries out a cycle. Returns whether anything changed, or is under way.
   bool step(cycle now, node_ports& node);
   [[nodiscard]] unsigned tokens_in_use() const noexcept { return tokens_.in_use(); }

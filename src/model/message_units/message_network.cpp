@@ -41,7 +41,7 @@ std::string_view fault_text(unit_fault what) noexcept {
 network_shape network_shape::bee3() {
   network_shape shape{.chips = 4, .nodes_of_chip = 5, .nodes = {}};
   for (unsigned node = 0; node < 16; ++node) shape.nodes.push_back({.chip = node / 4, .local = node % 4});
-  shape.nodes.push_back({.chip = 3, .local = 4});
+  shape.nodes.push_back({.chip = 3, .local = 4, .has_pams = false});
   return shape;
 }
 
@@ -61,19 +61,18 @@ std::string parts_node::where() const {
 // --- making the network
 
 message_network::message_network(network_shape shape)
-    : shape_{std::move(shape)}, ports_(shape_.nodes.size()), units_(shape_.nodes.size()) {
-  for (unsigned node = 0; node < ports_.size(); ++node) {
-    ports_[node].number = node;
-    ports_[node].memory.resize(shape_.nodes[node].memory_bytes / 4);
-  }
+    : shape_{std::move(shape)},
+      units_(shape_.nodes.size()),
+      bridge_in_(2 * std::size_t{shape_.chips}, lanes_of(shape_.fifo_words)),
+      bridge_out_(bridge_in_),
+      unused_in_(std::size_t{shape_.chips} * ports_of_chip()),
+      unused_out_(unused_in_),
+      links_(2 * std::size_t{shape_.chips}, ring_link{shape_.link_cycles}) {
+  for (unsigned node = 0; node < shape_.nodes.size(); ++node)
+    ports_.emplace_back(node, shape_.nodes[node].memory_bytes, shape_.fifo_words);
   const unsigned interfaces = shape_.chips * ports_of_chip();
   awake_ = awake_units{static_cast<unsigned>(ports_.size()) + interfaces + 2 * shape_.chips};
   stepping_.resize(awake_.bits().size());
-  bridge_in_.resize(2 * shape_.chips);
-  bridge_out_.resize(2 * shape_.chips);
-  unused_in_.resize(interfaces);
-  unused_out_.resize(interfaces);
-  links_.resize(2 * shape_.chips);
   interfaces_.reserve(interfaces);
   for (unsigned chip = 0; chip < shape_.chips; ++chip) connect_chip(chip);
   connect_links();
@@ -81,7 +80,7 @@ message_network::message_network(network_shape shape)
 
 void message_network::connect_chip(unsigned chip) {
   const unsigned ports = ports_of_chip(), first = static_cast<unsigned>(ports_.size()) + chip * ports;
-  for (unsigned own = 0; own < ports; ++own) interfaces_.emplace_back(own, ports, routes(chip));
+  for (unsigned own = 0; own < ports; ++own) interfaces_.emplace_back(own, ports, routes(chip), shape_.fifo_words);
   net_interface* const all = &interfaces_[chip * ports];
   for (unsigned own = 0; own < ports; ++own) {
     all[own].connect(all);
@@ -148,7 +147,7 @@ void message_network::put(unsigned node, std::unique_ptr<message_node> units) {
 }
 
 void message_network::put_element(unsigned node, std::unique_ptr<computing_element> element) {
-  put(node, std::make_unique<parts_node>(std::move(element)));
+  put(node, std::make_unique<parts_node>(std::move(element), shape_.nodes[node].tokens));
 }
 
 void message_network::observe(unit_observer* observer) noexcept {
@@ -215,8 +214,10 @@ void message_network::fail_sender(unsigned interface, node_number to) {
 }
 
 bool message_network::is_over() const {
-  for (const auto& each : units_)
-    if (each != nullptr && !each->is_done()) return false;
+  for (unsigned node = 0; node < ports_.size(); ++node) {
+    if (units_[node] != nullptr && !units_[node]->is_done()) return false;
+    if (units_[node] == nullptr && !(ports_[node].in[0].is_empty() && ports_[node].in[1].is_empty())) return false;
+  }
   return std::all_of(interfaces_.begin(), interfaces_.end(), [](const net_interface& each) { return each.is_empty(); });
 }
 
@@ -229,8 +230,12 @@ std::string message_network::report() const {
       text +=
           fmt::format("node {}, cycle {}: {} {:#x}\n", each.number, now_, fault_text(each.fault.what), each.fault.word);
   if (!text.empty()) return text;
-  for (unsigned node = 0; node < ports_.size(); ++node)
-    if (units_[node] != nullptr) text += fmt::format("node {}: {}\n", node, units_[node]->where());
+  for (unsigned node = 0; node < ports_.size(); ++node) {
+    if (units_[node] != nullptr)
+      text += fmt::format("node {}: {}\n", node, units_[node]->where());
+    else if (!ports_[node].in[0].is_empty() || !ports_[node].in[1].is_empty())
+      text += fmt::format("node {}: messages have come, and nothing takes them\n", node);
+  }
   report_network(text);
   return text;
 }

@@ -23,9 +23,13 @@ struct network_shape {
     unsigned chip = 0;
     unsigned local = 0;  // its NetIf on the chip
     std::uint32_t memory_bytes = 64 << 10;
+    unsigned tokens = token_buffer::usual_entries;
+    bool has_pams = true;
   };
   unsigned chips = 0;
-  unsigned nodes_of_chip = 0;  // NetIfs of nodes; those of the two bridges follow
+  unsigned nodes_of_chip = 0;                    // NetIfs of nodes, at most; those of the two bridges follow
+  unsigned fifo_words = word_fifo::usual_depth;  // of a lane
+  unsigned link_cycles = 3;                      // of a hop between two bridges: OUT, wire, IN
   std::vector<node> nodes;
 
   [[nodiscard]] static network_shape bee3();
@@ -46,7 +50,8 @@ class message_node {
 // GAScore and an element, as parts in C++.
 class parts_node final : public message_node {
  public:
-  explicit parts_node(std::unique_ptr<computing_element> element) : element_{std::move(element)} {}
+  explicit parts_node(std::unique_ptr<computing_element> element, unsigned tokens = token_buffer::usual_entries)
+      : core_{tokens}, element_{std::move(element)} {}
   bool step(cycle now, node_ports& node) override;
   [[nodiscard]] cycle wakes_at() const noexcept override { return element_->wakes_at(); }
   [[nodiscard]] bool is_done() const noexcept override { return element_->is_done() && core_.is_idle(); }

@@ -5,8 +5,8 @@
 
 namespace situ::model {
 
-net_interface::net_interface(unsigned own, unsigned ports, std::vector<std::uint8_t> route)
-    : own_{own}, route_{std::move(route)}, channels_(ports) {}
+net_interface::net_interface(unsigned own, unsigned ports, std::vector<std::uint8_t> route, unsigned depth)
+    : own_{own}, route_{std::move(route)}, channels_(ports, lanes_of(depth)) {}
 
 // From its ends to their beginnings, so that each stage sees what the one before had at the cycle's start.
 bool net_interface::step(cycle now) {

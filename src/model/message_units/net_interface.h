@@ -14,7 +14,8 @@ namespace situ::model {
 class net_interface {
  public:
   // own: its number on the chip. ports: how many NetIfs the chip has. route: the NetIf of each node of the network.
-  net_interface(unsigned own, unsigned ports, std::vector<std::uint8_t> route);
+  // depth: words of a lane of its channels
+  net_interface(unsigned own, unsigned ports, std::vector<std::uint8_t> route, unsigned depth);
 
   // The FIFOs of its node or bridge; they outlive it.
   void connect(two_lanes& from, two_lanes& to) noexcept {

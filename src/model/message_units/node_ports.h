@@ -32,7 +32,15 @@ class unit_observer {
 };
 
 struct node_ports {
-  unsigned number = 0;
+  // fifo_words: places in a lane of each of its FIFOs.
+  explicit node_ports(unsigned node, std::uint32_t memory_bytes, unsigned fifo_words = word_fifo::usual_depth)
+      : number{node},
+        out{lanes_of(fifo_words)},
+        in{lanes_of(fifo_words)},
+        fsls{word_fifo{fifo_words}, word_fifo{fifo_words}, lanes_of(fifo_words), lanes_of(fifo_words)},
+        memory(memory_bytes / 4) {}
+
+  unsigned number;
   two_lanes out;  // to the network
   two_lanes in;
   fsl_links fsls;

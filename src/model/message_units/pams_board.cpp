@@ -15,13 +15,18 @@ constexpr std::size_t words_of_load = message_kind::most_arguments - 1;  // besi
 
 }  // namespace
 
-std::unique_ptr<message_node> pams_board::parts(unsigned /*node*/) {
-  return std::make_unique<parts_node>(std::make_unique<pams_unit>());
+std::unique_ptr<message_node> pams_board::parts(unsigned node, const network_shape& shape) {
+  return std::make_unique<parts_node>(std::make_unique<pams_unit>(), shape.nodes[node].tokens);
 }
 
-pams_board::pams_board(const network_shape& shape, const maker& makes)
-    : network_{shape}, loader_at_{static_cast<unsigned>(shape.nodes.size()) - 1} {
-  for (unsigned node = 0; node < loader_at_; ++node) network_.put(node, makes(node));
+pams_board::pams_board(const network_shape& shape, const maker& makes) : network_{shape}, loader_at_{0} {
+  const auto loads = [](const network_shape::node& each) { return !each.has_pams; };
+  const auto found = std::find_if(shape.nodes.begin(), shape.nodes.end(), loads);
+  if (found == shape.nodes.end())
+    throw error{errc::bad_argument, "a network of PAMS nodes has a node without PAMS, from which programs are loaded"};
+  loader_at_ = static_cast<unsigned>(found - shape.nodes.begin());
+  for (unsigned node = 0; node < shape.nodes.size(); ++node)
+    if (shape.nodes[node].has_pams) network_.put(node, makes(node, shape));
   auto loader = std::make_unique<scripted_element>();
   loader_ = loader.get();
   network_.put_element(loader_at_, std::move(loader));

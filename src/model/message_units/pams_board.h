@@ -17,14 +17,21 @@ namespace situ::model {
 class pams_board {
  public:
   // Makes the units of a node with PAMS.
-  using maker = std::function<std::unique_ptr<message_node>(unsigned node)>;
-  [[nodiscard]] static std::unique_ptr<message_node> parts(unsigned node);
+  using maker = std::function<std::unique_ptr<message_node>(unsigned node, const network_shape& shape)>;
+  [[nodiscard]] static std::unique_ptr<message_node> parts(unsigned node, const network_shape& shape);
 
-  // The last node of the shape is the loader, all others have PAMS.
+  // The first node of the shape that has no PAMS is the loader; other such nodes stay empty. Throws situ::error if
+  // there is none.
   explicit pams_board(const network_shape& shape = network_shape::bee3(), const maker& makes = parts);
 
-  [[nodiscard]] unsigned nodes() const noexcept { return loader_at_; }  // with PAMS
-  // Sends a program to a node, and starts it at word 0. pre: words fit the instruction RAM, or the run ends in a fault
+  // Returns how many nodes the network has: those with PAMS, the loader, and empty ones.
+  [[nodiscard]] unsigned nodes() const noexcept { return static_cast<unsigned>(network_.shape().nodes.size()); }
+  [[nodiscard]] unsigned loader_node() const noexcept { return loader_at_; }
+  [[nodiscard]] bool has_pams(unsigned node) const noexcept {
+    return node < nodes() && network_.shape().nodes[node].has_pams;
+  }
+  // Sends a program to a node, and starts it at word 0. pre: has_pams(node); the words fit the instruction RAM, or the
+  // run ends in a fault
   void load(unsigned node, std::span<const std::uint32_t> words);
   // Returns the cycles after which all programs loaded so far run: a start time that is late enough.
   [[nodiscard]] cycle loaded_after() const noexcept;

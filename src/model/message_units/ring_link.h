@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "model/message_units/word_fifo.h"
 
@@ -10,33 +11,34 @@ namespace situ::model {
 
 class ring_link {
  public:
+  // cycles: from OUT to IN, both counted; what is between them is the wire.
+  explicit ring_link(unsigned cycles = 3) : wires_(cycles - 1) {
+    for (credits& each : credits_) each.on_the_way.resize(cycles - 1);
+  }
   // The FIFOs at its ends, which outlive it.
   void connect(two_lanes& from, two_lanes& to) noexcept {
     from_ = &from;
     to_ = &to;
   }
 
-  // Carries out a cycle: IN, WIRE, OUT, from its end to its beginning. Returns whether anything changed, or is under way.
+  // Carries out a cycle: IN, the wire, OUT, from its end to its beginning. Returns whether anything changed, or is under
+  // way.
   bool step(cycle now) {
-    bool changed = wire_.is_full || output_.is_full;
-    if (wire_.is_full) (*to_)[wire_.of].put(wire_.word, now);
-    wire_ = output_;
-    output_.is_full = false;
-    for (unsigned of = 0; of < lanes; ++of) changed |= credits_[of].step((*to_)[of].taken_before(now));
-    for (const unsigned of : replies_first) {
-      word_fifo& from = (*from_)[of];
-      if (!from.has_word(now) || credits_[of].left() == 0) continue;
-      output_ = {from.take(now), of, true};
-      ++credits_[of].sent;
-      ++words_;
-      return true;
+    bool changed = full_ != 0;
+    stage& arriving = wires_[at_];
+    if (arriving.is_full) {
+      (*to_)[arriving.of].put(arriving.word, now);
+      arriving.is_full = false;
+      --full_;
     }
+    for (unsigned of = 0; of < lanes; ++of) changed |= credits_[of].step((*to_)[of].taken_before(now), at_);
+    changed |= take(now);
+    at_ = at_ + 1 == wires_.size() ? 0 : at_ + 1;
     return changed;
   }
 
-  [[nodiscard]] bool is_empty() const noexcept { return !output_.is_full && !wire_.is_full; }
+  [[nodiscard]] bool is_empty() const noexcept { return full_ == 0; }
   [[nodiscard]] std::uint64_t words() const noexcept { return words_; }
-  [[nodiscard]] bool has_credit(unsigned of) const noexcept { return credits_[of].left() != 0; }
 
  private:
   struct stage {
@@ -44,23 +46,37 @@ class ring_link {
     unsigned of = 0;
     bool is_full = false;
   };
-  // Places in the neighbour's FIFO. One comes back three cycles after a word was taken there.
+  // Places in the neighbour's FIFO. One comes back as many cycles after a word was taken there as the link has.
   struct credits {
     std::uint64_t sent = 0;
     std::uint64_t returned = 0;
-    std::array<std::uint64_t, 2> on_the_way{};
-    [[nodiscard]] std::uint64_t left() const noexcept { return word_fifo::depth - (sent - returned); }
-    bool step(std::uint64_t taken) noexcept {
-      const bool changes = returned != on_the_way[0] || on_the_way[0] != on_the_way[1] || on_the_way[1] != taken;
-      returned = on_the_way[0];
-      on_the_way = {on_the_way[1], taken};
+    std::vector<std::uint64_t> on_the_way;  // by the cycle in which it was seen
+    bool step(std::uint64_t taken, std::size_t at) noexcept {
+      const bool changes = returned != taken;
+      returned = on_the_way[at];
+      on_the_way[at] = taken;
       return changes;
     }
   };
+  bool take(cycle now) {
+    for (const unsigned of : replies_first) {
+      word_fifo& from = (*from_)[of];
+      credits& left = credits_[of];
+      if (!from.has_word(now) || left.sent - left.returned == (*to_)[of].depth()) continue;
+      wires_[at_] = {from.take(now), of, true};
+      ++full_;
+      ++left.sent;
+      ++words_;
+      return true;
+    }
+    return false;
+  }
 
   two_lanes* from_ = nullptr;
   two_lanes* to_ = nullptr;
-  stage output_, wire_;
+  std::vector<stage> wires_;  // by the cycle in which a word was taken
+  std::size_t at_ = 0;        // of this cycle
+  unsigned full_ = 0;
   std::array<credits, lanes> credits_;
   std::uint64_t words_ = 0;
 };

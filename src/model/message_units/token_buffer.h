@@ -1,10 +1,10 @@
 // GAScore's token buffer: the source of each request whose handler is not done.
 #pragma once
 
-#include <array>
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "model/message_units/formats.h"
 
@@ -13,38 +13,49 @@ namespace situ::model {
 // A token that is freed in a cycle is free in the next one: begin_cycle() comes first.
 class token_buffer {
  public:
-  static constexpr unsigned entries = 16;
+  static constexpr unsigned usual_entries = 16, most_entries = 256;
 
-  void begin_cycle() noexcept { free_at_start_ = static_cast<std::uint16_t>(~used_); }
-  [[nodiscard]] bool has_free() const noexcept { return free_at_start_ != 0; }
-  // pre: has_free
+  explicit token_buffer(unsigned entries = usual_entries) : sources_(entries), is_used_(entries) {}
+  void begin_cycle() noexcept {
+    used_at_start_ = in_use_;
+    freed_.clear();
+  }
+  [[nodiscard]] bool has_free() const noexcept { return used_at_start_ != sources_.size(); }
+  // Returns the lowest token that was free at the cycle's start. pre: has_free
   std::uint32_t keep(node_number source) noexcept {
-    const auto token = static_cast<std::uint32_t>(std::countr_zero(free_at_start_));
-    used_ = static_cast<std::uint16_t>(used_ | 1U << token);
+    std::uint32_t token = 0;
+    while (is_used_[token] || was_freed(token)) ++token;
+    is_used_[token] = true;
     sources_[token] = source;
+    ++in_use_;
     return token;
   }
   // Returns the source, or nothing if the token is not in use.
   [[nodiscard]] std::optional<node_number> source(std::uint32_t token) const noexcept {
-    if (!is_used(token)) return std::nullopt;
+    if (token >= sources_.size() || !is_used_[token]) return std::nullopt;
     return sources_[token];
   }
   // Returns whether the token was in use.
   bool free(std::uint32_t token) noexcept {
-    if (!is_used(token)) return false;
-    used_ = static_cast<std::uint16_t>(used_ & ~(1U << token));
+    if (token >= sources_.size() || !is_used_[token]) return false;
+    is_used_[token] = false;
+    freed_.push_back(token);
+    --in_use_;
     return true;
   }
-  [[nodiscard]] unsigned in_use() const noexcept { return static_cast<unsigned>(std::popcount(used_)); }
+  [[nodiscard]] unsigned in_use() const noexcept { return in_use_; }
+  [[nodiscard]] unsigned entries() const noexcept { return static_cast<unsigned>(sources_.size()); }
 
  private:
-  [[nodiscard]] bool is_used(std::uint32_t token) const noexcept {
-    return token < entries && (used_ >> token & 1U) != 0;
+  [[nodiscard]] bool was_freed(std::uint32_t token) const noexcept {
+    return std::find(freed_.begin(), freed_.end(), token) != freed_.end();
   }
 
-  std::array<node_number, entries> sources_{};
-  std::uint16_t used_ = 0;
-  std::uint16_t free_at_start_ = 0xffff;
+  std::vector<node_number> sources_;
+  std::vector<bool> is_used_;
+  std::vector<std::uint32_t> freed_;  // in this cycle
+  unsigned in_use_ = 0;
+  unsigned used_at_start_ = 0;
 };
 
 }  // namespace situ::model

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -28,21 +29,25 @@ struct fifo_word {
 // At most one word is put, and one taken, in a cycle. `now` never decreases.
 class word_fifo {
  public:
-  static constexpr unsigned depth = 16;
+  static constexpr unsigned usual_depth = 16;
+
+  explicit word_fifo(unsigned depth = usual_depth)
+      : words_(std::bit_ceil(depth)), mask_{std::bit_ceil(depth) - 1}, depth_{depth}, wakes_writer_at_{depth} {}
+  [[nodiscard]] unsigned depth() const noexcept { return depth_; }
 
   // Whoever reads is woken by the first word, whoever writes by the first place; a writer that counts the places by every one.
   void connect(awake_units& units, unsigned writer, unsigned reader, bool writer_counts = false) noexcept {
     units_ = &units;
     writer_ = writer;
     reader_ = reader;
-    wakes_writer_at_ = writer_counts ? 0 : depth;
+    wakes_writer_at_ = writer_counts ? 0 : depth_;
   }
 
   [[nodiscard]] unsigned held(cycle now) const noexcept {
     return size_ - (put_at_ == now ? 1U : 0U) + (taken_at_ == now ? 1U : 0U);
   }
   [[nodiscard]] bool has_word(cycle now) const noexcept { return size_ > (put_at_ == now ? 1U : 0U); }
-  [[nodiscard]] bool has_room(cycle now) const noexcept { return held(now) < depth; }
+  [[nodiscard]] bool has_room(cycle now) const noexcept { return held(now) < depth_; }
   [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
   // Returns how many words were taken before `now`.
   [[nodiscard]] std::uint64_t taken_before(cycle now) const noexcept { return taken_ - (taken_at_ == now ? 1U : 0U); }
@@ -52,14 +57,14 @@ class word_fifo {
   [[nodiscard]] bool was_taken(cycle now) const noexcept { return taken_at_ == now; }
 
   // pre: not empty
-  [[nodiscard]] const fifo_word& back() const noexcept { return words_[(first_ + size_ - 1) % depth]; }
+  [[nodiscard]] const fifo_word& back() const noexcept { return words_[(first_ + size_ - 1) & mask_]; }
   // pre: has_word
   [[nodiscard]] const fifo_word& front() const noexcept { return words_[first_]; }
   // pre: has_word(now)
   fifo_word take(cycle now) noexcept {
     if (units_ != nullptr && held(now) >= wakes_writer_at_) units_->wake(writer_);
     const fifo_word word = words_[first_];
-    first_ = (first_ + 1) % depth;
+    first_ = (first_ + 1) & mask_;
     --size_;
     ++taken_;
     taken_at_ = now;
@@ -68,14 +73,16 @@ class word_fifo {
   // pre: has_room(now)
   void put(fifo_word word, cycle now) noexcept {
     if (units_ != nullptr && held(now) == 0) units_->wake(reader_);
-    words_[(first_ + size_) % depth] = word;
+    words_[(first_ + size_) & mask_] = word;
     ++size_;
     put_at_ = now;
   }
 
  private:
   static constexpr cycle never = ~cycle{0};
-  std::array<fifo_word, depth> words_;
+  std::vector<fifo_word> words_;
+  unsigned mask_;
+  unsigned depth_;
   unsigned first_ = 0;
   unsigned size_ = 0;
   cycle put_at_ = never;
@@ -84,10 +91,11 @@ class word_fifo {
   awake_units* units_ = nullptr;
   unsigned writer_ = 0;
   unsigned reader_ = 0;
-  unsigned wakes_writer_at_ = depth;
+  unsigned wakes_writer_at_;
 };
 
 using two_lanes = std::array<word_fifo, lanes>;
+[[nodiscard]] inline two_lanes lanes_of(unsigned depth) { return {word_fifo{depth}, word_fifo{depth}}; }
 
 // The lanes in the order in which a wire takes them: a reply goes before a request.
 inline constexpr std::array<unsigned, lanes> replies_first = {1, 0};
