@@ -47,12 +47,21 @@ std::string facts_text(const tree& machine, node_id id) {
   return more.empty() ? text : text + fmt::format(" [{}]", fmt::join(more, ", "));
 }
 
+// " ring of 32 bits 100 MHz".
+std::string shape_text(const link& joined) {
+  std::string text = fmt::format(" {}", name(joined.shape));
+  if (joined.width_bits > 0) text += fmt::format(" of {} bits", joined.width_bits);
+  if (joined.hertz > 0) text += " " + format_hertz(joined.hertz);
+  return text;
+}
+
 // "coherent HT 19.2 GB/s: package 0-3".
 std::string link_text(const tree& machine, const link& joined) {
   std::string text{name(joined.kind)};
   if (!joined.name.empty()) text += fmt::format(" \"{}\"", joined.name);
   if (joined.latency_ns > 0) text += " " + format_nanoseconds(joined.latency_ns);
   if (joined.bandwidth > 0) text += " " + format_bandwidth(joined.bandwidth);
+  if (joined.shape == topology::full || joined.shape == topology::ring) text += shape_text(joined);
   text += ":";
   const auto& ends = joined.ends;
   for (std::size_t i = 0; i < ends.size();) {

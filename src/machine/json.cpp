@@ -161,6 +161,7 @@ json link_json(const link& joined) {
   put_known(out, "raw_send_ns", joined.raw.send_ns);
   put_known(out, "raw_receive_ns", joined.raw.receive_ns);
   put_known(out, "raw_queue", joined.raw.queue);
+  put_known(out, "queue", joined.queue);
   out.set("ends", joined.ends);
   return out;
 }

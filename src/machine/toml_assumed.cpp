@@ -89,6 +89,7 @@ constexpr std::pair<std::string_view, form> figures[] = {
     {"raw_send", form::time},
     {"raw_receive", form::time},
     {"raw_queue", form::number},
+    {"queue", form::number},
     {"hit", form::number},
     {"walk_cache", form::number},
 };

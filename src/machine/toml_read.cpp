@@ -32,16 +32,24 @@ constexpr grade grades[] = {grade::unknown, grade::low, grade::medium, grade::hi
 constexpr addressability units[] = {addressability::unknown, addressability::byte, addressability::block,
                                     addressability::page, addressability::none};
 constexpr link_kind link_kinds[] = {link_kind::coherent, link_kind::copying, link_kind::incoherent};
-constexpr topology topologies[] = {topology::direct, topology::mesh, topology::torus};
+constexpr topology topologies[] = {topology::direct, topology::mesh, topology::torus, topology::full, topology::ring};
 constexpr traffic traffics[] = {traffic::all, traffic::messages};
 // Keys that only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
                                             "write_bandwidth", "leakage",       "read_power",
                                             "write_power",     "density",       "addressability"};
-constexpr device_kind device_kinds[] = {
-    device_kind::other,           device_kind::gpu, device_kind::network,          device_kind::storage,
-    device_kind::network_adapter, device_kind::dma, device_kind::range_operations, device_kind::graph_writeback,
-    device_kind::graph_copy};
+constexpr device_kind device_kinds[] = {device_kind::other,
+                                        device_kind::gpu,
+                                        device_kind::network,
+                                        device_kind::storage,
+                                        device_kind::network_adapter,
+                                        device_kind::dma,
+                                        device_kind::range_operations,
+                                        device_kind::graph_writeback,
+                                        device_kind::graph_copy,
+                                        device_kind::gascore,
+                                        device_kind::pams,
+                                        device_kind::bridge};
 
 // Parses "0-3,8,16-30:2" in the given order. Returns nullopt if it does not parse or names more than `limit` numbers.
 std::optional<std::vector<std::uint32_t>> parse_list(std::string_view text, std::size_t limit) {
@@ -415,10 +423,37 @@ class reader {
     }
   }
 
+  // Adds a full link for each parent of the ends, in the order in which the parents first occur.
+  void add_full_links(const spec_table& table, const link& of_all) {
+    link without_ends = of_all;
+    without_ends.ends.clear();
+    std::vector<link> made;
+    std::map<node_id, std::size_t> of_parent;
+    for (const node_id end : of_all.ends) {
+      const auto [known, is_new] = of_parent.emplace(parents_[end], made.size());
+      if (is_new) made.push_back(without_ends);
+      made[known->second].ends.push_back(end);
+    }
+    for (link& joined : made) {
+      if (const node_id first = joined.ends.front(); joined.ends.size() == 1)
+        table.fail("ends", fmt::format("a full link joins the ends under each node, and {} is the only one under {}",
+                                       member_text(first), member_text(parents_[first])));
+      add_link(table, "ends", std::move(joined));
+    }
+  }
+
+  // Returns "pe[3]": a node's family and its number in it.
+  [[nodiscard]] std::string member_text(node_id of) const {
+    for (const auto& [id, members] : families_)
+      if (const auto found = std::ranges::find(members, of); found != members.end() && of != root_node)
+        return fmt::format("{}[{}]", id, found - members.begin());
+    return "the machine";
+  }
+
   // Reads one link of all nodes of `ends`, or one of each pair of `from` and `to`.
   void read_links(const spec_table& table) {
     table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to", "topology", "columns", "rows",
-                      "width_bits", "clock", "carries", "raw_bytes", "raw_send", "raw_receive", "raw_queue",
+                      "width_bits", "clock", "carries", "raw_bytes", "raw_send", "raw_receive", "raw_queue", "queue",
                       "assumed"});
     link joined;
     joined.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), link_kinds);
@@ -435,6 +470,7 @@ class reader {
                   .send_ns = table.nanoseconds("raw_send", 0),
                   .receive_ns = table.nanoseconds("raw_receive", 0),
                   .queue = small(table, "raw_queue")};
+    joined.queue = small(table, "queue");
     if (table.has("ends") == (table.has("from") || table.has("to")))
       table.fail(
           "", "a link has either ends = [\"...\"] (one that joins them all), or from = and to = (one for each pair)");
@@ -443,9 +479,14 @@ class reader {
         const std::vector<node_id> more = select(table, "ends", part);
         joined.ends.insert(joined.ends.end(), more.begin(), more.end());
       }
+      if (joined.shape == topology::full) return add_full_links(table, joined);
       add_link(table, "ends", std::move(joined));
       return;
     }
+    if (joined.shape == topology::full || joined.shape == topology::ring)
+      table.fail("topology",
+                 fmt::format("a {} link joins all of its ends; write ends = [\"...\"] in place of from and to",
+                             name(joined.shape)));
     const std::vector<node_id> to = select(table, "to");
     for (const node_id from : select(table, "from"))
       for (const node_id other : to) {

@@ -276,6 +276,7 @@ class writer {
     time("raw_send", joined.raw.send_ns);
     time("raw_receive", joined.raw.receive_ns);
     count("raw_queue", joined.raw.queue);
+    count("queue", joined.queue);
     std::vector<std::string> ends;
     for (std::size_t i = 0; i < joined.ends.size();) {
       if (joined.ends[i] == root_node) {

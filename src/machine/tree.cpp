@@ -30,9 +30,9 @@ std::string_view name(cache_kind kind) noexcept {
 }
 
 std::string_view name(device_kind kind) noexcept {
-  static constexpr std::string_view names[] = {"other",           "gpu", "network",          "storage",
-                                               "network_adapter", "dma", "range_operations", "graph_writeback",
-                                               "graph_copy"};
+  static constexpr std::string_view names[] = {
+      "other",           "gpu",        "network", "storage", "network_adapter", "dma", "range_operations",
+      "graph_writeback", "graph_copy", "gascore", "pams",    "bridge"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -92,7 +92,7 @@ std::string_view name(coherence how) noexcept {
 }
 
 std::string_view name(topology shape) noexcept {
-  static constexpr std::string_view names[] = {"direct", "mesh", "torus"};
+  static constexpr std::string_view names[] = {"direct", "mesh", "torus", "full", "ring"};
   return names[static_cast<std::size_t>(shape)];
 }
 
@@ -354,14 +354,22 @@ void tree_builder::add_path(path record) {
 
 namespace {
 
-// Returns why a link's shape is impossible for its positions (one for each end), or an empty string if it is possible.
+bool is_grid(topology shape) { return shape == topology::mesh || shape == topology::torus; }
+bool is_full_or_ring(topology shape) { return shape == topology::full || shape == topology::ring; }
+
+// Returns which figure a link has that is of another shape, or an empty string if it has none.
+std::string figure_of_other_shape(const link& joined) {
+  if (!is_grid(joined.shape) && (joined.columns != 0 || joined.rows != 0))
+    return "columns and rows are those of a mesh or a torus";
+  if (!is_grid(joined.shape) && joined.raw != raw_channels{}) return "raw channels are those of a mesh or a torus";
+  if (joined.shape == topology::direct && (joined.width_bits != 0 || joined.hertz != 0))
+    return "a width and a clock are those of a mesh, a torus, a full link or a ring";
+  if (!is_full_or_ring(joined.shape) && joined.queue != 0) return "a queue is that of a full link or a ring";
+  return "";
+}
+
+// Returns why a grid is impossible for its positions (one for each end), or an empty string if it is possible.
 std::string impossible_grid(const link& joined, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& positions) {
-  if (joined.shape == topology::direct) {
-    if (joined.columns != 0 || joined.rows != 0 || joined.width_bits != 0 || joined.hertz != 0)
-      return "columns, rows, a width and a clock are those of a mesh or a torus";
-    if (joined.raw != raw_channels{}) return "raw channels are those of a mesh or a torus";
-    return "";
-  }
   if (joined.columns == 0 || joined.rows == 0)
     return fmt::format("a {} has columns and rows, 1 or more", name(joined.shape));
   std::set<std::pair<std::uint32_t, std::uint32_t>> taken;
@@ -381,7 +389,9 @@ std::string impossible_grid(const link& joined, const std::vector<std::pair<std:
 }  // namespace
 
 void tree_builder::add_link(link joined) {
-  if (joined.ends.size() < 2) throw_error(errc::bad_argument, "a link joins two nodes or more");
+  if (joined.ends.size() < 2)
+    throw_error(errc::bad_argument,
+                joined.shape == topology::ring ? "a ring joins two nodes or more" : "a link joins two nodes or more");
   if (!(joined.latency_ns >= 0) || !std::isfinite(joined.latency_ns))
     throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
   check_figure(joined.raw.send_ns);
@@ -391,15 +401,29 @@ void tree_builder::add_link(link joined) {
     if (end >= nodes_.size()) throw_error(errc::bad_argument, "a link names nodes that were added");
     if (!seen.insert(end).second) throw_error(errc::bad_argument, "a link joins different nodes, and names each once");
     const node_kind kind = nodes_[end].facts.kind;
-    if (joined.kind == link_kind::copying && kind != node_kind::memory && kind != node_kind::device)
+    const bool holds_nodes = kind == node_kind::group || kind == node_kind::package;
+    if (joined.kind == link_kind::copying && kind != node_kind::memory && kind != node_kind::device &&
+        !(holds_nodes && is_full_or_ring(joined.shape)))
       throw_error(errc::bad_argument,
                   "an explicit link joins memories and devices; caches and cores have coherent ones");
   }
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> positions;
-  for (const node_id end : joined.ends) positions.emplace_back(nodes_[end].facts.x, nodes_[end].facts.y);
-  if (const std::string reason = impossible_grid(joined, positions); !reason.empty())
-    throw_error(errc::bad_argument, reason);
+  check_shape(joined);
   links_.push_back(std::move(joined));
+}
+
+void tree_builder::check_shape(const link& joined) const {
+  std::string reason = figure_of_other_shape(joined);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> positions;
+  for (const node_id end : joined.ends) {
+    positions.emplace_back(nodes_[end].facts.x, nodes_[end].facts.y);
+    if (joined.shape != topology::full) continue;
+    if (nodes_[end].facts.kind == node_kind::memory)
+      reason = "a full link joins no memories, but the nodes around them";
+    if (nodes_[end].parent != nodes_[joined.ends.front()].parent)
+      reason = "a full link joins nodes under one node; add a link for each of several";
+  }
+  if (reason.empty() && is_grid(joined.shape)) reason = impossible_grid(joined, positions);
+  if (!reason.empty()) throw_error(errc::bad_argument, reason);
 }
 
 namespace {
@@ -495,6 +519,7 @@ tree tree_builder::build(std::vector<node_id>* ids) && {
   for (const auto& [pair, record] : paths) result.paths_.push_back(record);
   for (link& joined : links_) {
     for (node_id& end : joined.ends) end = renumbered[end];
+    if (joined.shape == topology::ring) std::ranges::sort(joined.ends);
     result.links_.push_back(std::move(joined));
   }
   if (ids != nullptr) *ids = std::move(renumbered);

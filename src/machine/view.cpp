@@ -34,7 +34,7 @@ bool has_addressable_child(const tree& machine, node_id id) {
 bool is_accelerator(const tree& machine, node_id id) {
   const node& n = machine.at(id);
   if (n.kind != node_kind::device) return false;
-  if (n.device >= device_kind::dma) return true;
+  if (n.device >= device_kind::dma && n.device != device_kind::bridge) return true;
   for (node_id i = id + 1; i <= id + n.descendants; ++i)
     if (machine.at(i).kind == node_kind::agent || machine.at(i).kind == node_kind::memory) return true;
   return false;

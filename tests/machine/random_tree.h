@@ -65,7 +65,7 @@ class random_tree {
           break;
         case 4:
           facts.kind = node_kind::device;
-          facts.device = static_cast<device_kind>(below(4));
+          facts.device = static_cast<device_kind>(below(12));
           break;
         case 5:
           facts.kind = node_kind::processing_unit;
@@ -142,6 +142,12 @@ class random_tree {
     for (const node_id end : inner)
       if (below(3) != 0) joined.ends.push_back(end);
     if (below(2) == 0) std::reverse(joined.ends.begin(), joined.ends.end());
+    if (below(2) == 0) {
+      joined.shape = topology::ring;
+      joined.width_bits = below(3) * 16;
+      joined.hertz = below(3) * 50'000'000ULL;
+      joined.queue = below(3);
+    }
     if (joined.ends.size() >= 2) builder.add_link(std::move(joined));
   }
 

@@ -12,7 +12,8 @@
 //      with none under it (memories, devices, memory-side caches) that of its parent: the processors it is local to.
 //   4. OS indices of processors are distinct; so are those of memories.
 //   5. Paths are sorted by (from, memory) and name each pair at most once.
-//   6. A link has two ends or more, nodes of the tree, each once; links stand in the order in which they were added.
+//   6. A link has two ends or more, nodes of the tree, each once; links stand in the order in which they were added. The
+//      ends of a full link have one parent; those of a ring stand in tree order.
 //
 // A tree is an immutable value: cheap to read from any thread. cost: accessors are loads; searches are linear in the
 // nodes.
@@ -69,6 +70,9 @@ enum class device_kind : std::uint8_t {
   range_operations,  // writes back and invalidates ranges of a cache
   graph_writeback,   // writes back and invalidates all objects that a graph reaches
   graph_copy,        // copies object graphs next to a memory
+  gascore,  // sends and receives active messages for a node, and copies their bytes (docs/design/message_units.md)
+  pams,     // a sequencer that sends active messages and counts those that arrive
+  bridge,   // leads from the network of a chip to another chip
 };
 
 // A rough comparison of memories, for properties without figures.
@@ -114,8 +118,9 @@ enum class link_kind : std::uint8_t {
   incoherent,  // loads and stores cross it, but caches at its ends are not kept coherent
 };
 // The connections between a link's ends: each to each, or on a grid by their positions; in a torus the last column and
-// row are neighbours of the first.
-enum class topology : std::uint8_t { direct, mesh, torus };
+// row are neighbours of the first. `full` is each to each of the ends under one node, by ways of their own with a width
+// and a clock. In a `ring` each end is joined to the next one in tree order, and the last to the first.
+enum class topology : std::uint8_t { direct, mesh, torus, full, ring };
 // The traffic that a link carries.
 enum class traffic : std::uint8_t { all, messages };
 
@@ -309,16 +314,17 @@ struct raw_channels {
 struct link {
   link_kind kind = link_kind::coherent;
   std::string name;             // "HyperTransport", "PCIe 3.0 x16"
-  double latency_ns = 0;        // between two ends; for a grid, of one hop
+  double latency_ns = 0;        // between two ends; for a grid or a ring, of one hop
   std::uint64_t bandwidth = 0;  // bytes per second, each way between two ends
   std::vector<node_id> ends;    // two or more
   topology shape = topology::direct;
   traffic carries = traffic::all;  // messages: a separate network for short messages
   std::uint32_t columns = 0;       // of a grid; 0 otherwise
   std::uint32_t rows = 0;          // of a grid; 0 otherwise
-  std::uint32_t width_bits = 0;    // of a grid: bits that a hop carries in a cycle of its clock
-  std::uint64_t hertz = 0;         // of a grid
+  std::uint32_t width_bits = 0;    // bits that a hop carries in a cycle of its clock; not of a direct link
+  std::uint64_t hertz = 0;         // not of a direct link
   raw_channels raw;                // of a grid
+  std::uint32_t queue = 0;  // of a full link or a ring: words of `width_bits` for which each of its FIFOs has room
 
   friend bool operator==(const link&, const link&) = default;
 };
@@ -399,7 +405,9 @@ class tree_builder {
   // or a device to a memory, and if a latency is below zero or not finite.
   void add_path(path record);
   // Adds a link. Throws bad_argument for fewer than two ends, one end twice, an explicit link with an end that is
-  // neither memory nor device, and a grid that lacks columns, rows, or distinct positions of its ends on them.
+  // neither memory nor device (in a full link or a ring, nor package or group), a grid that lacks columns, rows, or
+  // distinct positions of its ends on them, a full link with ends under several nodes or with memories, and a figure
+  // that links of the shape do not have.
   void add_link(link joined);
   // Returns the facts of a node, which may be changed until build(). Throws std::out_of_range for an id that add() has
   // not returned.
@@ -417,6 +425,7 @@ class tree_builder {
     node_id parent;
     std::vector<node_id> children;
   };
+  void check_shape(const link& joined) const;
   std::string description_;
   std::vector<pending_node> nodes_;
   std::vector<path> paths_;

@@ -82,6 +82,11 @@ class spec_maker {
   void find_mesh() {
     for (const machine::link& joined : tree_.links()) {
       if (joined.shape == machine::topology::direct) continue;
+      if (joined.shape == machine::topology::full || joined.shape == machine::topology::ring)
+        fail(joined.ends.front(),
+             fmt::format("topology = \"{}\" is not modelled for programs; a machine that runs them needs \"mesh\" or "
+                         "\"torus\" there",
+                         name(joined.shape)));
       const bool is_control = joined.carries == machine::traffic::messages;
       mesh_spec& made = is_control ? spec_.control : spec_.mesh;
       if (made.columns > 0)
