@@ -3,6 +3,8 @@
 #include "model/parts/translation_spec.h"
 
 #include <situ/base/error_code.h>
+#include <situ/base/units.h>
+#include <situ/fabric/detail/endpoint.h>
 #include <situ/machine/toml.h>
 
 #include "model/parts/read_memory.h"
@@ -35,6 +37,7 @@ class spec_maker {
     spec_.name = tree_.name();
     spec_.description = tree_.description();
     spec_.described = std::make_shared<const machine::tree>(tree_);
+    refuse_message_units();
     find_mesh();
     find_tiles();
     for (node_id id = 0; id < tree_.nodes().size(); ++id)
@@ -77,6 +80,19 @@ class spec_maker {
     for (node_id i = parent + 1; i < id; ++i)
       if (tree_.at(i).parent == parent && tree_.at(i).kind == node_kind::processing_unit) return true;
     return false;
+  }
+
+  // A machine of GAScores is a message_network_spec.
+  void refuse_message_units() const {
+    const auto is_unit = [](const node& n) { return n.device >= device_kind::gascore; };
+    if (std::ranges::none_of(tree_.nodes(), is_unit)) return;
+    std::uint64_t bytes = 0;  // of a node's memory
+    for (const node_id id : tree_.all(node_kind::memory)) bytes = std::max(bytes, tree_.at(id).bytes);
+    fail(
+        machine::root_node,
+        fmt::format("its nodes run programs for PAMS (docs/design/message_units.md), and none of Situ's: a place needs "
+                    "{} of channels for each place that sends to it, and a node has a memory of {}",
+                    format_bytes(detail::endpoint::channel_bytes(1)), format_bytes(bytes)));
   }
 
   void find_mesh() {
