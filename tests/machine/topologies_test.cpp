@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/build_paths.h"
+
 namespace {
 
 namespace machine = situ::machine;
@@ -128,6 +130,27 @@ TEST(Topologies, ADrawingNamesTheShape) {
   EXPECT_THAT(text, HasSubstr("link explicit \"ring\" 30 ns ring of 32 bits 100 MHz: group 0, group 3, group 6\n"));
 }
 
+TEST(Topologies, TheBee3IsDrawn) {
+  EXPECT_EQ(machine::draw(machine::read_toml(SITU_TEST_SOURCE_DIR "/../machines/bee3.toml"), {.unicode = false}),
+            "machine \"BEE3\" (1.25 MiB, 4 processors)\n"
+            "`- 4 x package 0-3 \"XC5VLX155T\"\n"
+            "   |- 4 x group 0-3 \"PE\"\n"
+            "   |  |- scratchpad 0 \"BlockRAM\" 64 KiB\n"
+            "   |  |- pams device 0 100 MHz\n"
+            "   |  `- gascore device 1 100 MHz\n"
+            "   |- group 4 \"MicroBlaze\"\n"
+            "   |  |- scratchpad 4 \"BlockRAM\" 64 KiB\n"
+            "   |  |- core 0 100 MHz\n"
+            "   |  `- gascore device 8 100 MHz\n"
+            "   |- bridge device 9 \"OCCC\" 100 MHz\n"
+            "   `- bridge device 10 \"OCCC\" 100 MHz\n"
+            "link explicit \"NetIfs\" full of 32 bits 100 MHz: group 0-4, bridge device 9-10\n"
+            "link explicit \"NetIfs\" full of 32 bits 100 MHz: group 5-9, bridge device 20-21\n"
+            "link explicit \"NetIfs\" full of 32 bits 100 MHz: group 10-14, bridge device 31-32\n"
+            "link explicit \"NetIfs\" full of 32 bits 100 MHz: group 15-19, bridge device 42-43\n"
+            "link explicit \"board ring\" 30 ns 400 MB/s ring of 32 bits 100 MHz: package 0-3\n");
+}
+
 TEST(Topologies, JsonHasTheShapeAndTheQueue) {
   const auto json = nlohmann::json::parse(machine::to_json(parse(chips + full)));
   const auto& link = json["links"][0];
@@ -194,7 +217,7 @@ TEST(Topologies, MistakesNameTheLineAndWhatToWrite) {
   }
 }
 
-// What a file cannot say, because its ends are parted by their parents.
+// A file cannot have such links: its reader parts the ends by their parents.
 TEST(Topologies, ABuiltFullLinkHasOneParentAndNoMemories) {
   machine::tree_builder builder{"built"};
   const auto add = [&](node_id parent, machine::node_kind kind) {

@@ -237,6 +237,22 @@ TEST(MachineSpec, ErrorsSayWhereAndWhatIsAllowed) {
   EXPECT_THAT(broken(", call = 3", ""), HasSubstr("small.toml:18: node[2]: core 0: a core needs cycles of each"));
 }
 
+// The model of programs knows grids alone.
+TEST(MachineSpec, FullLinksAndRingsAreNotOfProgramsMachines) {
+  for (const std::string shape : {"full", "ring"}) {
+    const std::string text = good +
+                             "[[node]]\nid = \"more\"\nkind = \"core\"\n[[link]]\nkind = \"coherent\"\nends = "
+                             "[\"more\", \"l1\"]\ntopology = \"" +
+                             shape + "\"\n";
+    try {
+      (void)parse_machine(text, "small.toml");
+      ADD_FAILURE() << shape;
+    } catch (const error& failure) {
+      EXPECT_THAT(failure.what(), HasSubstr("topology = \"" + shape + "\" is not modelled for programs"));
+    }
+  }
+}
+
 TEST(MachineSpec, TlbsAreOfCores) {
   const auto with = [](const std::string& keys) { return good + keys; };
   const machine_spec spec =

@@ -198,7 +198,7 @@ TEST(MessageNetworkSpec, TakesTheNumbersOfTheFile) {
   EXPECT_FALSE(spec.nodes[2].has_pams);
 }
 
-// The same network from a tree without a file.
+// A tree without a file gives the same network.
 TEST(MessageNetworkSpec, IsMadeOfATree) {
   const message_network_spec spec = message_network_spec::from(machine::parse_toml(good, ""));
   ASSERT_EQ(spec.nodes.size(), 5u);
@@ -287,6 +287,8 @@ TEST(MessageNetworkSpec, MistakesInLinksNameThem) {
   const std::string ring = good.substr(good.rfind("[[link]]"));
   expect_errors({
       {with(good, "clock = \"50 MHz\"\nentries = 4", "entries = 4"), "gascore device 0: needs a clock"},
+      {with(good, "clock = \"50 MHz\"", "clock = \"50 GHz\""),
+       "core 0: has a clock of 50 GHz; at most 10 GHz are allowed"},
       {with(good, "device = \"bridge\"\ncount = 2\nclock = \"50 MHz\"",
             "device = \"bridge\"\ncount = 2\nclock = \"60 MHz\""),
        "has a clock of 60 MHz, and the parts before it one of 50 MHz; give all parts one clock"},

@@ -36,5 +36,5 @@ void print_machines() {
     print_out(line, each.stem().string(), seen.cores, seen.tiles,
               seen.description.empty() ? seen.name : seen.description);
   }
-  if (!others.empty()) print_out("\nThese lack figures, and run no program:\n{}", others);
+  if (!others.empty()) print_out("\nThese run no program:\n{}", others);
 }

@@ -165,6 +165,9 @@ class network_maker {
   // Takes the clock of a part or, with `of` = "its link ", of a link that ends there.
   void read_clock(node_id id, std::uint64_t hertz, std::string_view of) {
     if (hertz == 0) fail(id, fmt::format("{}needs a clock", of));
+    if (hertz > message_network_spec::most_hertz)
+      fail(id, fmt::format("{}has a clock of {}; at most {} are allowed", of, format_hertz(hertz),
+                           format_hertz(message_network_spec::most_hertz)));
     if (hertz_ == 0) hertz_ = hertz;
     if (hertz != hertz_)
       fail(id, fmt::format("{}has a clock of {}, and the parts before it one of {}; give all parts one clock", of,

@@ -27,7 +27,7 @@
 
 namespace situ::model {
 
-// A GAScore with its memory and what it works for.
+// A GAScore with its memory and its PAMS or core.
 struct message_node_spec {
   std::string name;                          // "PE 3": the group's name, and the node's number
   std::uint32_t chip = 0;                    // index into message_network_spec::chips
@@ -39,7 +39,7 @@ struct message_node_spec {
   std::string where;  // position of its group's table, "bee3.toml:21: node[1]"; empty without file
 };
 
-// A chip: what one full link joins.
+// A chip. One full link joins its nodes and bridges.
 struct message_chip_spec {
   std::string name;                  // "XC5VLX155T 3"
   std::vector<std::uint32_t> nodes;  // their numbers
@@ -55,6 +55,8 @@ struct message_network_spec {
   static constexpr std::uint32_t least_link_cycles = 3;  // OUT, WIRE and IN
   static constexpr std::uint32_t most_link_cycles = 1024;
   static constexpr std::uint32_t word_bits = 32;
+  static constexpr std::uint64_t most_hertz =
+      10'000'000'000;  // so that rounding to picoseconds changes a period by 0.5 % at most
 
   std::string name;
   std::string description;
