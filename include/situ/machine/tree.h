@@ -12,8 +12,8 @@
 //      with none under it (memories, devices, memory-side caches) that of its parent: the processors it is local to.
 //   4. OS indices of processors are distinct; so are those of memories.
 //   5. Paths are sorted by (from, memory) and name each pair at most once.
-//   6. A link has two ends or more, nodes of the tree, each once; links stand in the order in which they were added. The
-//      ends of a full link have one parent; those of a ring stand in tree order.
+//   6. A link has two ends or more, nodes of the tree, each once; links stand in the order in which they were added.
+//      The ends of a full link have one parent; those of a ring stand in tree order.
 //
 // A tree is an immutable value: cheap to read from any thread. cost: accessors are loads; searches are linear in the
 // nodes.
