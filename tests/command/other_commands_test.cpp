@@ -69,7 +69,7 @@ TEST_F(other_commands, that_nobody_knows_are_refused_with_those_that_there_are) 
   const ended_program ended = run_program({alone(), "pol"});
   EXPECT_EQ(ended.exit_code, 109);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("there is no command pol"),
-                               HasSubstr("run, top, topo, order, new, study, model, pool, rmem, bench")));
+                               HasSubstr("run, top, topo, order, new, study, model, pams, pool, rmem, bench")));
 }
 
 TEST_F(other_commands, stand_in_its_help) {
@@ -114,7 +114,7 @@ void expect_examples(const std::vector<std::string>& command, int& count) {
   for (const std::string& each : commands_in(ended.out)) {
     std::vector<std::string> below{command};
     below.push_back(each);
-    const bool is_apart = std::set<std::string>{"bench", "model", "pool", "rmem", "study"}.contains(each);
+    const bool is_apart = std::set<std::string>{"bench", "model", "pams", "pool", "rmem", "study"}.contains(each);
     if (command.size() > 1 || !is_apart || fs::exists(SITU_TEST_BIN_DIR "/situ-" + each)) expect_examples(below, count);
   }
 }

@@ -160,8 +160,8 @@ TEST(pams_round_trip, names_and_labels_of_random_programs) {
   }
 }
 
-// Words as they come, and programs with some of their bits changed: each decoded word is an instruction whose encoding is
-// the same, and at least some are.
+// Random words, and programs with some of their bits changed: the disassembled program has the same words. Many words
+// are instructions, and many are none.
 TEST(pams_round_trip, random_words) {
   dice by{test::test_seed()};
   std::size_t instructions = 0, others = 0;

@@ -22,9 +22,10 @@ namespace {
 struct other_command {
   std::string_view name, words;
 };
-constexpr std::array<other_command, 5> other_commands{{
+constexpr std::array<other_command, 6> other_commands{{
     {"study", "Experiments of papers on modelled machines, beside their figures"},
     {"model", "Run a program on a modelled machine"},
+    {"pams", "Programs of PAMS, a sequencer of active messages"},
     {"pool", "Look at a persistent pool"},
     {"rmem", "Serve remote memory, and look at its servers"},
     {"bench", "Measure Situ beside the raw limit and its rivals"},

@@ -91,11 +91,11 @@ class pams_program {
     explicit condition(std::uint32_t bits) noexcept : bits_{bits} {}
     std::uint32_t bits_;
   };
-  // Holds if the timer is at its threshold or past it.
+  // Holds if the timer has reached its threshold.
   [[nodiscard]] static condition timer_is_over() noexcept;
-  // Holds if a message counter (0 to 3) is at its threshold.
+  // Holds if a message counter (0 to 3) has reached its threshold.
   [[nodiscard]] static condition messages_are_there(std::uint32_t counter);
-  // Holds if a transfer counter (0 to 3) is at its threshold.
+  // Holds if a transfer counter (0 to 3) has reached its threshold.
   [[nodiscard]] static condition bytes_are_there(std::uint32_t counter);
   // Holds if a control input (0 to 3) is set.
   [[nodiscard]] static condition input_is_set(std::uint32_t input);
@@ -204,8 +204,8 @@ class pams_program {
 // Throws bad_argument for more than 512 words. cost: linear.
 [[nodiscard]] pams_program disassemble_pams(std::span<const std::uint32_t> words);
 
-// Reads a program file, hexadecimal text or JSON. file: for errors. Throws bad_file, with the line for hexadecimal text,
-// also for more than 512 words. cost: linear.
+// Reads a program file, hexadecimal text or JSON. file: for errors. Throws bad_file, with the line if the text is
+// hexadecimal, also for more than 512 words. cost: linear.
 [[nodiscard]] std::vector<std::uint32_t> read_pams_words(std::string_view text, std::string_view file = "program");
 
 }  // namespace situ::model

@@ -1,6 +1,6 @@
-// The disassembler of PAMS: words to a program. Words that are an instruction of the assembly language become it, others
-// `.word`; jumps to an instruction of the program get a label. So the program has the same words, and its text
-// assembles to them. situ/model/pams_program.h declares disassemble_pams. Thread-safe.
+// The disassembler of PAMS: words to a program. Words that are an instruction of the assembly language become it;
+// others become `.word`; jumps to an instruction of the program get a label. So the program has the same words, and its
+// text assembles to them. situ/model/pams_program.h declares disassemble_pams. Thread-safe.
 #pragma once
 
 #include <cstdint>

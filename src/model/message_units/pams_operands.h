@@ -1,4 +1,4 @@
-// The operands of a statement of PAMS's assembly language, read from left to right, and the mistakes in them. One object
+// The operands of a statement of PAMS's assembly language, read from left to right, and the mistakes in them. An object
 // is for one statement and one thread; it does not own the text.
 #pragma once
 

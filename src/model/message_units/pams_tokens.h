@@ -18,8 +18,8 @@ struct pams_token {
 // Returns the tokens of a line, without its comment.
 [[nodiscard]] std::vector<pams_token> pams_tokens_of(std::string_view line);
 
-// A number as it is written: decimal or 0x, with single _ between digits, and perhaps a minus before it. Returns nullopt
-// if it is none. A number of more than 40 bits becomes 2^40 (or -2^40), which no field takes.
+// Reads a number: decimal or 0x, with single _ between digits, and perhaps a minus before it. Returns nullopt if it is
+// none. A number of more than 40 bits becomes 2^40 (or -2^40), which no field takes.
 [[nodiscard]] std::optional<std::int64_t> pams_number(std::string_view text);
 
 [[nodiscard]] bool is_pams_name(std::string_view text);
