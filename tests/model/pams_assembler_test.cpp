@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
+
+#include "support/build_paths.h"
 
 namespace situ::model {
 namespace {
@@ -42,6 +45,33 @@ TEST(pams_assembler, assembles_the_barrier_of_the_paper) {
 )";
   EXPECT_EQ(assemble_pams(node_0).words(),
             (words{0x10000000, 1000, 0x70000001, 0x30000001, 15, 0x70000002, 0x90040002, 0x903c0002, 0}));
+}
+
+// The code blocks of the page that begin so.
+std::vector<std::string> blocks_of_page(const std::string& begin) {
+  std::ifstream page{SITU_TEST_SOURCE_DIR "/../docs/formats/pams.md"};
+  std::vector<std::string> blocks;
+  bool is_in_block = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line == "```") {
+      is_in_block = !is_in_block;
+      if (is_in_block) blocks.emplace_back();
+    } else if (is_in_block) {
+      blocks.back() += line + "\n";
+    }
+  }
+  std::erase_if(blocks, [&](const std::string& each) { return !each.starts_with(begin); });
+  return blocks;
+}
+
+TEST(pams_assembler, makes_what_the_page_says) {
+  const std::vector<std::string> programs = blocks_of_page(".handler");
+  const std::vector<std::string> files = blocks_of_page("; .handler");
+  ASSERT_EQ(programs.size(), 2U);
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(assemble_pams(programs[0]).words(),
+            (words{0x10000000, 1000, 0x70000001, 0x30000001, 15, 0x70000002, 0x90040002, 0x90080002, 0x903c0002, 0}));
+  EXPECT_EQ(assemble_pams(programs[1]).hexadecimal(), files[0]);
 }
 
 TEST(pams_assembler, takes_blanks_comments_and_numbers_of_many_forms) {

@@ -83,14 +83,11 @@ std::string pams_problem_of_length(std::size_t words) {
 std::string pams_no_such(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
   const std::string_view meant = detail::near_name(name, std::vector<std::string_view>{known.begin(), known.end()});
   if (!meant.empty()) return fmt::format("there is no {} {}; did you mean {}?", what, pams_quoted(name), meant);
+  if (known.empty()) return fmt::format("there is no {} {}; there is none", what, pams_quoted(name));
   constexpr std::size_t most = 20;
-  const std::string names =
-      fmt::format("{}", fmt::join(known.begin(), known.begin() + std::min(most, known.size()), ", "));
-  return fmt::format("there is no {} {}; there {}{}", what, pams_quoted(name),
-                     known.empty()       ? "is none"
-                     : known.size() == 1 ? "is "
-                                         : "are ",
-                     names + (known.size() > most ? ", ..." : ""));
+  const std::span<const std::string> first = std::span{known}.first(std::min(most, known.size()));
+  return fmt::format("there is no {} {}; there {} {}{}", what, pams_quoted(name), known.size() == 1 ? "is" : "are",
+                     fmt::join(first, ", "), known.size() > most ? ", ..." : "");
 }
 
 }  // namespace situ::model
