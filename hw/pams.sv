@@ -47,7 +47,10 @@ module pams (
   part_t part;
   logic [31:0] instruction, word;
   logic [9:0] next, next_pc;  // bit 9: past the end of the program
-  logic [31:0] timer, timer_threshold;
+  // An operand acts on thresholds and timer one cycle after OPERAND, from a register: the RAM's output comes late in a
+  // cycle. Nobody sees it: a wait is at least three cycles away, and ArrivalTime takes the offset with it.
+  logic operand_acts;
+  logic [31:0] operand, timer, timer_threshold;
   logic [3:0] answered;
 
   // --- the instruction's fields
@@ -58,7 +61,6 @@ module pams (
   wire is_long = operation == SEND_LONG || operation == REPLY_LONG;
   wire is_reply = operation == REPLY_TO || operation == REPLY_LONG;
   wire is_send = operation == SEND || operation == SEND_LONG || is_reply;
-  wire is_expect = operation == EXPECT_MESSAGES || operation == EXPECT_BYTES;
   wire has_operand = operation >= TIMER_THRESHOLD && operation <= EXPECT_BYTES;
   wire unknown = operation > JUMP || (is_send && (argument == FROM_NOTHING || instruction[13:12] == FROM_NOTHING ||
       instruction[15:14] == FROM_NOTHING));
@@ -100,17 +102,23 @@ module pams (
   logic [3:0] message_matched, message_keeps, message_reached, transfer_matched, transfer_keeps, transfer_reached;
   logic [31:0] message_threshold[4], transfer_threshold[4];
   wire in_operand = state == OPERAND;
-  wire [31:0] old_threshold = operation == EXPECT_BYTES ? transfer_threshold[which] : message_threshold[which];
-  wire [31:0] new_threshold = (is_expect ? old_threshold : '0) + word;
+  logic [31:0] old_threshold;  // 0 for an operand that takes its place
+  wire [31:0] new_threshold = old_threshold + operand;
+  always_ff @(posedge clk) begin
+    old_threshold <= '0;
+    if (operation == EXPECT_MESSAGES) old_threshold <= message_threshold[which];
+    if (operation == EXPECT_BYTES) old_threshold <= transfer_threshold[which];
+  end
   for (genvar i = 0; i < 4; i++) begin : counter
     wire chosen = in_operand && which == i;
+    wire acts = operand_acts && which == i;
     pams_counter message_counter (
         .clk,
         .rst,
         .set(chosen && operation == MESSAGE_COUNTER),
         .set_handler(instruction[7:0]),
         .set_keeps(instruction[25]),
-        .set_threshold(chosen && (operation == MESSAGE_COUNTER || operation == EXPECT_MESSAGES)),
+        .set_threshold(acts && (operation == MESSAGE_COUNTER || operation == EXPECT_MESSAGES)),
         .new_threshold,
         .threshold(message_threshold[i]),
         .handler,
@@ -126,7 +134,7 @@ module pams (
         .set(chosen && operation == TRANSFER_COUNTER),
         .set_handler(instruction[7:0]),
         .set_keeps(instruction[25]),
-        .set_threshold(chosen && (operation == TRANSFER_COUNTER || operation == EXPECT_BYTES)),
+        .set_threshold(acts && (operation == TRANSFER_COUNTER || operation == EXPECT_BYTES)),
         .new_threshold,
         .threshold(transfer_threshold[i]),
         .handler,
@@ -225,6 +233,8 @@ module pams (
         default: part <= WORD_ARGUMENT;
       endcase
     if (answers) answered <= kept_token;
+    operand <= word;
+    operand_acts <= !rst && in_operand;
   end
 
   always_comb begin
@@ -262,13 +272,14 @@ module pams (
   end
 
   // --- timer and control outputs
+  wire [31:0] offset = operand_acts && operation == TIMER_OFFSET ? operand : '0;
   always_ff @(posedge clk) begin
     if (rst) timer <= '0;
-    else timer <= timer + (in_operand && operation == TIMER_OFFSET ? word : '0) + 32'd1;
+    else timer <= timer + offset + 32'd1;
     if (rst) timer_threshold <= '0;
-    else if (in_operand && operation == TIMER_THRESHOLD) timer_threshold <= word;
+    else if (operand_acts && operation == TIMER_THRESHOLD) timer_threshold <= operand;
     if (rst) arrival_time <= '0;
-    else if (counts && handler != POLL) arrival_time <= timer;
+    else if (counts && handler != POLL) arrival_time <= timer + offset;
     if (rst) control_out <= '0;
     else if (state == EXECUTE && operation == CONTROL)
       control_out <= (control_out & ~instruction[11:8]) | instruction[3:0];

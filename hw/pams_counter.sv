@@ -2,11 +2,11 @@
 module pams_counter (
     input  logic clk,
     input  logic rst,
-    // OPERAND of message_counter or transfer_counter: handler and threshold are new, the count is 0
+    // OPERAND of message_counter or transfer_counter: the handler is new, the count is 0
     input  logic set,
     input  logic [7:0] set_handler,
     input  logic set_keeps,
-    // the same, and OPERAND of expect_messages or expect_bytes
+    // A cycle later: the new threshold, also of expect_messages and expect_bytes
     input  logic set_threshold,
     input  logic [31:0] new_threshold,
     output logic [31:0] threshold,

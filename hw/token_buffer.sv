@@ -29,17 +29,19 @@ module token_buffer (
   assign unknown = (asks && (asked[7:4] != '0 || !used[asked_entry])) ||
       (returns && (returned[7:4] != '0 || !used[returned_entry]));
 
-  always_comb begin
-    token = '0;
-    for (int i = 15; i >= 0; i--) if (!used[i]) token = i[3:0];
-  end
+  // One bit is set, that of the lowest free token. `used` changes by it, and not by the token's number: that is faster.
+  wire [15:0] lowest = ~used & (used + 16'd1);
+  assign token = {
+    (lowest & 16'hff00) != '0, (lowest & 16'hf0f0) != '0, (lowest & 16'hcccc) != '0, (lowest & 16'haaaa) != '0
+  };
 
   // A token that is taken was free at the cycle's start, so no token is taken and freed in one cycle.
   always_comb begin
-    used_next = used;
-    if (asks && is_done) used_next[asked_entry] = 1'b0;
-    if (returns) used_next[returned_entry] = 1'b0;
-    if (take) used_next[token] = 1'b1;
+    for (int i = 0; i < 16; i++) begin
+      used_next[i] = used[i] || (take && lowest[i]);
+      if (asks && is_done && asked_entry == i[3:0]) used_next[i] = 1'b0;
+      if (returns && returned_entry == i[3:0]) used_next[i] = 1'b0;
+    end
   end
 
   always_ff @(posedge clk) used <= rst ? '0 : used_next;
