@@ -73,7 +73,7 @@ def rates(router, top, seeds, show_paths):
         folder = Path(name)
         (folder / "wrapped.sv").write_text(wrapper(top))
         netlist = folder / "netlist.json"
-        sources.yosys(f"synth_ecp5 -top wrapped -json {netlist}", "wrapped", [folder / "wrapped.sv"])
+        sources.yosys(f"synth_ecp5 -abc9 -top wrapped -json {netlist}", "wrapped", [folder / "wrapped.sv"])
         return [place(router, netlist, seed, folder, show_paths) for seed in range(1, seeds + 1)]
 
 
