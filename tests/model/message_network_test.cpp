@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "model/message_units/pams_board.h"
+#include "support/build_paths.h"
 
 namespace situ::model {
 namespace {
@@ -284,6 +285,23 @@ TEST(message_network, refuses_programs_that_are_too_long) {
   board.load(2, std::vector<std::uint32_t>(513, 0));
   EXPECT_EQ(board.try_run(), outcome::fault);
   EXPECT_THAT(board.network().report(), AllOf(HasSubstr("node 2"), HasSubstr("512 words"), HasSubstr("0x200")));
+}
+
+TEST(message_network, has_the_shape_of_its_machine_file) {
+  const network_shape read = network_shape::of(read_message_network(SITU_TEST_SOURCE_DIR "/../machines/bee3.toml"));
+  const network_shape built = network_shape::bee3();
+  EXPECT_EQ(read.chips, built.chips);
+  EXPECT_EQ(read.nodes_of_chip, built.nodes_of_chip);
+  EXPECT_EQ(read.fifo_words, built.fifo_words);
+  EXPECT_EQ(read.link_cycles, built.link_cycles);
+  ASSERT_EQ(read.nodes.size(), 20U);  // with the three MicroBlazes that the paper does not use
+  for (unsigned node = 0; node < built.nodes.size(); ++node) {
+    EXPECT_EQ(read.nodes[node].chip, built.nodes[node].chip) << node;
+    EXPECT_EQ(read.nodes[node].local, built.nodes[node].local) << node;
+    EXPECT_EQ(read.nodes[node].memory_bytes, built.nodes[node].memory_bytes) << node;
+    EXPECT_EQ(read.nodes[node].tokens, built.nodes[node].tokens) << node;
+    EXPECT_EQ(read.nodes[node].has_pams, built.nodes[node].has_pams) << node;
+  }
 }
 
 TEST(message_network, tells_of_a_message_that_nothing_takes) {

@@ -1,61 +1,31 @@
-// `situ pams`: assembles and disassembles programs of PAMS, the sequencer of active messages (docs/formats/pams.md).
+// `situ pams`: assembles, disassembles and runs programs of PAMS, the sequencer of active messages
+// (docs/formats/pams.md).
 #include "command_line.h"
+#include "pams_files.h"
+#include "pams_run.h"
 
 #include "base/print.h"
 #include "os/output_file.h"
 
-#include <situ/base/error.h>
 #include <situ/model/pams_program.h>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 
 namespace {
 
 using situ::model::pams_program;
-
-constexpr const char* standard_input = "-";
+using situ_pams::assembled;
+using situ_pams::name_of;
+using situ_pams::text_of;
 
 struct assembler_arguments {
   std::string path;
   std::string output;  // empty: standard output
   bool json = false;
 };
-
-std::string name_of(const std::string& path) { return path == standard_input ? "standard input" : path; }
-
-std::string read_all(std::istream& from) { return {std::istreambuf_iterator<char>{from}, {}}; }
-
-std::string text_of(const std::string& path) {
-  if (path == standard_input) return read_all(std::cin);
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    situ::throw_error(situ::errc::bad_file, fmt::format("{} is a folder", path));
-  std::ifstream file{path, std::ios::binary};
-  if (!file) situ::throw_error(situ::errc::bad_file, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  return read_all(file);
-}
-
-// Errors are printed as compilers print them, FILE:LINE:COLUMN first, so that editors find the place.
-pams_program assembled(const std::string& path) {
-  const std::string text = text_of(path);
-  try {
-    return situ::model::assemble_pams(text, name_of(path));
-  } catch (const situ::error& refused) {
-    situ::detail::tell("{}\n", refused.message());
-    throw CLI::RuntimeError{EXIT_FAILURE};
-  }
-}
 
 void assemble(const assembler_arguments& arguments) {
   const pams_program program = assembled(arguments.path);
@@ -107,10 +77,12 @@ void add_pams_command(CLI::App& app) {
   command->require_subcommand(1);
   add_asm(*command);
   add_dis(*command);
+  situ_pams::add_run(*command);
   command->footer(
       "Examples:\n"
       "  situ pams asm barrier.pams                      the program's words\n"
       "  situ pams dis barrier.hex                       their text\n"
+      "  situ pams run 0=root.pams 1-15=leaf.pams        a barrier on the modelled BEE3\n"
       "  situ pams COMMAND --help                        more of each\n"
       "The language and the words are in docs/formats/pams.md.");
 }

@@ -45,6 +45,23 @@ network_shape network_shape::bee3() {
   return shape;
 }
 
+network_shape network_shape::of(const message_network_spec& spec) {
+  network_shape shape{.chips = static_cast<unsigned>(spec.chips.size()),
+                      .nodes_of_chip = 0,
+                      .fifo_words = spec.fifo_words,
+                      .link_cycles = std::max(spec.link_cycles, message_network_spec::least_link_cycles),
+                      .nodes = {}};
+  for (const message_chip_spec& each : spec.chips)
+    shape.nodes_of_chip = std::max(shape.nodes_of_chip, static_cast<unsigned>(each.nodes.size()));
+  for (const message_node_spec& each : spec.nodes)
+    shape.nodes.push_back({.chip = each.chip,
+                           .local = each.local,
+                           .memory_bytes = each.memory_bytes,
+                           .tokens = each.tokens,
+                           .has_pams = each.has_pams});
+  return shape;
+}
+
 // --- nodes
 
 bool parts_node::step(cycle now, node_ports& node) {

@@ -14,6 +14,7 @@
 #include "model/message_units/net_interface.h"
 #include "model/message_units/node_ports.h"
 #include "model/message_units/ring_link.h"
+#include "model/parts/message_network_spec.h"
 
 namespace situ::model {
 
@@ -33,6 +34,8 @@ struct network_shape {
   std::vector<node> nodes;
 
   [[nodiscard]] static network_shape bee3();
+  // That of a machine file.
+  [[nodiscard]] static network_shape of(const message_network_spec& spec);
 };
 
 // What stands behind a node's `in` and `out`: GAScore and its computing element, in C++ or as RTL.
