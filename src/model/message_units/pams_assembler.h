@@ -23,7 +23,7 @@ struct pams_assembly {
   static constexpr std::size_t most_errors = 20;
 
   pams_program program;                 // complete if there are no errors
-  std::vector<pams_text_error> errors;  // the first ones by line: one of a line at most
+  std::vector<pams_text_error> errors;  // the first ones, by line
   std::size_t more_errors = 0;          // that are left out
 };
 
