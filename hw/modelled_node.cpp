@@ -37,7 +37,22 @@ bool acts(const node_outputs& rtl) {
   return rtl.out_write[0] || rtl.out_write[1] || rtl.in_read[0] || rtl.in_read[1] || rtl.memory_enable != 0;
 }
 
+template <class Node>
+std::unique_ptr<model::message_node> make(unsigned node, const model::network_shape& shape) {
+  const model::network_shape::node& of = shape.nodes[node];
+  if (shape.fifo_words != model::word_fifo::usual_depth || of.tokens != model::token_buffer::usual_entries ||
+      of.memory_bytes != 64U << 10)
+    throw error{
+        errc::not_supported,
+        fmt::format("the RTL has 64 KiB of memory, 16 tokens and FIFOs of 16 words; node {} has {} bytes, {} and {}",
+                    node, of.memory_bytes, of.tokens, shape.fifo_words)};
+  return std::make_unique<Node>(node);
+}
+
 }  // namespace
+
+model::pams_board::maker rtl_nodes() { return make<rtl_node>; }
+model::pams_board::maker compared_nodes() { return make<compared_node>; }
 
 // --- RTL alone
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <situ/base/error.h>
+#include <situ/model/pams_board.h>
 
 #include <cstdint>
 #include <memory>
@@ -74,5 +75,10 @@ class compared_node final : public model::message_node {
   node_inputs inputs_;
   model::cycle next_ = 0;
 };
+
+// The nodes of a board as RTL alone, or as both. Making a node throws not_supported if the board has other sizes than the
+// RTL: 64 KiB of memory, 16 tokens, FIFOs of 16 words.
+[[nodiscard]] model::pams_board::maker rtl_nodes();
+[[nodiscard]] model::pams_board::maker compared_nodes();
 
 }  // namespace situ::hw

@@ -1,5 +1,6 @@
 // GAScore and PAMS as RTL and as parts in C++, in lock step on 16 nodes: the paper's barriers, exchanges, and random
 // programs, most of which end in a standstill or a fault. compared_node throws in the first cycle that differs.
+#include <situ/model/pams_board.h>
 #include <situ/model/pams_patterns.h>
 #include <situ/model/pams_program.h>
 
@@ -13,24 +14,16 @@
 #include <vector>
 
 #include "hw/modelled_node.h"
-#include "model/message_units/pams_board.h"
+#include "model/message_units/message_network.h"
 
 namespace situ::hw {
 namespace {
 
-using model::message_network;
 using model::network_shape;
 using model::pams_board;
 using model::pams_program;
 
 constexpr std::uint32_t nodes = 16;
-
-std::unique_ptr<model::message_node> both(unsigned node, const network_shape& /*shape*/) {
-  return std::make_unique<compared_node>(node);
-}
-std::unique_ptr<model::message_node> rtl(unsigned node, const network_shape& /*shape*/) {
-  return std::make_unique<rtl_node>(node);
-}
 
 void start_at(std::vector<pams_program>& programs, std::uint32_t time) {
   for (pams_program& each : programs) each.timer_threshold(time).wait(pams_program::timer_is_over());
@@ -45,15 +38,15 @@ std::uint32_t barrier(const pams_board::maker& makes) {
   simple.append(programs);
   pams_board board{network_shape::bee3(), makes};
   for (std::uint32_t node = 0; node < nodes; ++node) board.load(node, programs[node].halt().words());
-  EXPECT_EQ(board.try_run(start_time + 10'000), message_network::outcome::finished) << board.network().report();
+  EXPECT_EQ(board.try_run(start_time + 10'000), pams_board::outcome::finished) << board.report();
   std::uint32_t last = 0;
   for (std::uint32_t node = 0; node < nodes; ++node) last = std::max(last, board.arrival_time(node) - start_time);
   return last;
 }
 
 TEST(hw_lockstep, has_the_paper_s_barrier) {
-  EXPECT_EQ(barrier(both), 196U);
-  EXPECT_EQ(barrier(rtl), 196U);
+  EXPECT_EQ(barrier(compared_nodes()), 196U);
+  EXPECT_EQ(barrier(rtl_nodes()), 196U);
 }
 
 TEST(hw_lockstep, moves_the_bytes_of_an_exchange) {
@@ -63,7 +56,7 @@ TEST(hw_lockstep, moves_the_bytes_of_an_exchange) {
     ring.push_back({node, (node + nodes - 1) % nodes, {0x8000, 7 + node, 0x200}});
   }
   const model::pams_exchange exchange{nodes, ring};
-  for (const auto& makes : {pams_board::maker{both}, pams_board::maker{rtl}}) {
+  for (const auto& makes : {compared_nodes(), rtl_nodes()}) {
     std::vector<pams_program> programs(nodes);
     exchange.begin(programs);
     start_at(programs, 8000);
@@ -74,7 +67,7 @@ TEST(hw_lockstep, moves_the_bytes_of_an_exchange) {
       board.load(node, programs[node].halt().words());
       for (std::uint32_t& word : board.memory(node).first(1024)) word = static_cast<std::uint32_t>(random());
     }
-    ASSERT_EQ(board.try_run(100'000), message_network::outcome::finished) << board.network().report();
+    ASSERT_EQ(board.try_run(100'000), pams_board::outcome::finished) << board.report();
     for (const auto& each : ring)
       for (std::uint32_t word = 0; word < each.data.bytes / 4; ++word)
         ASSERT_EQ(board.memory(each.to_node)[each.data.at / 4 + word],
@@ -162,7 +155,7 @@ TEST(hw_lockstep, agrees_on_random_programs) {
   std::array<unsigned, 4> ends{};
   for (unsigned seed = 0; seed < runs; ++seed) {
     std::mt19937 random{seed};
-    pams_board board{network_shape::bee3(), both};
+    pams_board board{network_shape::bee3(), compared_nodes()};
     for (std::uint32_t node = 0; node < nodes; ++node) {
       for (std::uint32_t& word : board.memory(node)) word = static_cast<std::uint32_t>(random());
       board.load(node, random_program{random}.make().words());

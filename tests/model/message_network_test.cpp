@@ -1,6 +1,7 @@
 // The parts of GAScore's network against the worked examples of docs/design/message_units.md and the tables of the
 // paper, and what goes wrong: packets that stand in a ring, full token buffers, calls that nobody counts.
 #include <situ/base/error.h>
+#include <situ/model/pams_board.h>
 #include <situ/model/pams_program.h>
 
 #include <gmock/gmock.h>
@@ -15,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/message_units/pams_board.h"
+#include "model/message_units/message_network.h"
+#include "model/message_units/scripted_element.h"
 #include "support/build_paths.h"
 
 namespace situ::model {
@@ -232,11 +234,11 @@ TEST(message_network, tells_who_waits_if_the_program_of_figure_6_runs_twice) {
     for (int round = 0; round < 2; ++round) program.send(1, 0).message_counter(0, 2, 1).wait(first_counter());
     board.load(node, program.halt().words());
   }
-  EXPECT_EQ(board.try_run(), outcome::stands);
-  const std::string report = board.network().report();
+  EXPECT_EQ(board.try_run(), pams_board::outcome::stands);
+  const std::string report = board.report();
   EXPECT_THAT(report, HasSubstr("node 0: pc 23, waits for m0: 8 of 15 messages for handler 1"));
   EXPECT_THAT(report, HasSubstr("node 15: pc "));
-  EXPECT_LT(board.network().now(), start_time + 1000) << "a standstill is told at once";
+  EXPECT_LT(board.now(), start_time + 1000) << "a standstill is told at once";
 }
 
 TEST(message_network, counts_on_if_thresholds_are_raised) {
@@ -259,8 +261,8 @@ TEST(message_network, counts_on_if_thresholds_are_raised) {
 std::string fault_of(const pams_program& program, unsigned node = 3) {
   pams_board board;
   board.load(node, program.words());
-  EXPECT_EQ(board.try_run(), outcome::fault);
-  return board.network().report();
+  EXPECT_EQ(board.try_run(), pams_board::outcome::fault);
+  return board.report();
 }
 
 TEST(message_network, names_node_and_cause_of_a_fault) {
@@ -283,8 +285,8 @@ TEST(message_network, names_node_and_cause_of_a_fault) {
 TEST(message_network, refuses_programs_that_are_too_long) {
   pams_board board;
   board.load(2, std::vector<std::uint32_t>(513, 0));
-  EXPECT_EQ(board.try_run(), outcome::fault);
-  EXPECT_THAT(board.network().report(), AllOf(HasSubstr("node 2"), HasSubstr("512 words"), HasSubstr("0x200")));
+  EXPECT_EQ(board.try_run(), pams_board::outcome::fault);
+  EXPECT_THAT(board.report(), AllOf(HasSubstr("node 2"), HasSubstr("512 words"), HasSubstr("0x200")));
 }
 
 TEST(message_network, has_the_shape_of_its_machine_file) {
@@ -309,8 +311,8 @@ TEST(message_network, tells_of_a_message_that_nothing_takes) {
   shape.nodes.push_back({.chip = 2, .local = 4, .has_pams = false});
   pams_board board{shape};
   board.load(3, pams_program{}.send(5, 17).halt().words());
-  EXPECT_EQ(board.try_run(), outcome::stands);
-  EXPECT_THAT(board.network().report(), HasSubstr("node 17: messages have come, and nothing takes them"));
+  EXPECT_EQ(board.try_run(), pams_board::outcome::stands);
+  EXPECT_THAT(board.report(), HasSubstr("node 17: messages have come, and nothing takes them"));
 }
 
 TEST(message_network, keeps_as_many_words_and_tokens_as_its_shape_says) {

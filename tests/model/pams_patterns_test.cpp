@@ -1,6 +1,7 @@
 // Barriers and exchanges as programs of PAMS: nobody leaves a barrier before all have come, and an exchange that is
 // repeated moves the bytes of each step. The cycles of the paper's barriers are theirs.
 #include <situ/base/error.h>
+#include <situ/model/pams_board.h>
 #include <situ/model/pams_patterns.h>
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "model/message_units/pams_board.h"
+#include "model/message_units/message_network.h"
 
 namespace situ::model {
 namespace {
@@ -85,11 +86,11 @@ TEST(pams_barrier, holds_everybody_until_all_have_come) {
     load_all(board, programs);
     board.run();
     std::vector<std::uint32_t> first(2 * rounds, ~0U), last(2 * rounds, 0);
-    for (const received_call& each : board.loader().calls()) {
+    for (const pams_board::call& each : board.calls()) {
       first.at(each.arguments.at(0)) = std::min(first.at(each.arguments[0]), each.arguments.at(1));
       last.at(each.arguments[0]) = std::max(last.at(each.arguments[0]), each.arguments[1]);
     }
-    EXPECT_EQ(board.loader().calls().size(), 2 * rounds * nodes);
+    EXPECT_EQ(board.calls().size(), 2 * rounds * nodes);
     for (std::uint32_t round = 0; round < rounds; ++round) EXPECT_LT(last[2 * round], first[2 * round + 1]);
   }
 }
@@ -153,7 +154,7 @@ TEST(pams_exchange, waits_for_whoever_reads_the_bytes_before) {
   std::vector<std::uint32_t> computed(nodes, 0);
   std::mt19937 random{1};
   for (std::uint32_t done = 0; done < steps * nodes;) {
-    (void)board.network().run(board.network().now() + random() % 200 + 1);
+    (void)board.network().run(board.now() + random() % 200 + 1);
     const unsigned node = random() % nodes;
     node_ports& ports = board.network().ports(node);
     if ((ports.control_out & 1) == 0) continue;
@@ -165,11 +166,11 @@ TEST(pams_exchange, waits_for_whoever_reads_the_bytes_before) {
     ++done;
     ports.control_in = 1;
     board.network().wake(node);
-    (void)board.network().run(board.network().now() + 5);  // by then the program has seen it, and taken its output back
+    (void)board.network().run(board.now() + 5);  // by then the program has seen it, and taken its output back
     ASSERT_EQ(ports.control_out & 1, 0);
     ports.control_in = 0;
   }
-  EXPECT_EQ(board.try_run(), message_network::outcome::finished) << board.network().report();
+  EXPECT_EQ(board.try_run(), pams_board::outcome::finished) << board.report();
 }
 
 TEST(pams_exchange, refuses_nodes_that_are_not_there) {

@@ -144,4 +144,98 @@ TEST_F(pams_command, says_which_commands_there_are) {
     EXPECT_THAT(pams({command, "--help"}).out, HasSubstr(std::string{"situ pams "} + command));
 }
 
+// --- run
+
+constexpr const char* root = R"(.handler call 1
+.handler done 2
+  message_counter m0 call 2
+  timer_threshold 5000
+  wait timer
+  wait m0
+  send done 1
+  send done 4
+  halt
+)";
+constexpr const char* leaf = R"(.handler call 1
+.handler done 2
+  message_counter m0 done 1
+  timer_threshold 5000
+  wait timer
+  send call 0
+  wait m0
+  halt
+)";
+
+TEST_F(pams_command, runs_programs_on_the_modelled_board) {
+  const ended_program ran = pams({"run", "0=" + write("root.pams", root), "1,4=" + write("leaf.pams", leaf)});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  // Node 4 is a hop away: its call takes 24 cycles, node 1's 17; node 0's second send comes 6 cycles after its first.
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("   0         5024  "), HasSubstr("   1         5042  "),
+                             HasSubstr("   4         5055  "), HasSubstr("finished at cycle ")));
+}
+
+TEST_F(pams_command, runs_text_and_words_alike) {
+  ASSERT_EQ(pams({"asm", "-o", file("root.hex"), write("root.pams", root)}).exit_code, 0);
+  ASSERT_EQ(pams({"asm", "--json", "-o", file("leaf.json"), write("leaf.pams", leaf)}).exit_code, 0);
+  const ended_program ran = pams({"run", "--json", "0=" + file("root.hex"), "1,4=" + file("leaf.json")});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json result = json::parse(ran.out);
+  EXPECT_EQ(result.at("outcome"), "finished");
+  EXPECT_EQ(result.at("nodes").at(2).at("node"), 4);
+  EXPECT_EQ(result.at("nodes").at(2).at("arrival_time"), 5055);
+}
+
+TEST_F(pams_command, runs_rtl_and_parts_alike_if_there_is_rtl) {
+  const std::vector<std::string> programs = {"0=" + write("root.pams", root), "1,4=" + write("leaf.pams", leaf)};
+  for (const char* const units : {"rtl", "both"}) {
+    const ended_program ran = pams({"run", "--units", units, programs[0], programs[1]});
+    if (ran.exit_code != 0) {
+      EXPECT_THAT(ran.err, HasSubstr("verilator was not there"));
+      continue;
+    }
+    EXPECT_THAT(ran.out, AllOf(HasSubstr("   0         5024  "), HasSubstr("   4         5055  ")));
+  }
+  EXPECT_NE(pams({"run", "--units", "wood", programs[0]}).exit_code, 0);
+}
+
+TEST_F(pams_command, traces_each_unit) {
+  const ended_program ran =
+      pams({"run", "--trace", "--from", "5000", "0=" + write("root.pams", root), "1,4=" + write("leaf.pams", leaf)});
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("    5005     1  transmit        NODE "),
+                             HasSubstr("    5017     0  PAMS            COUNT ")));
+}
+
+TEST_F(pams_command, tells_who_waits_for_ever) {
+  const ended_program ran = pams({"run", "0=" + write("root.pams", root), "1=" + write("leaf.pams", leaf)});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("stands still at cycle "));
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("node 0: pc 5, waits for m0: 1 of 2 messages for handler 1"),
+                             HasSubstr("node 1: pc 6, waits for m0: 0 of 1 messages for handler 2")));
+}
+
+TEST_F(pams_command, moves_memories_from_and_to_files) {
+  const std::string copy =
+      write("copy.pams", "timer_threshold 2000\nwait timer\nsend_long 7 1 at 8 bytes 6 from 4\nhalt\n");
+  const std::string wait = write("wait.pams", "message_counter m0 7 1\nwait m0\nhalt\n");
+  const ended_program ran = pams({"run", "--memory", "0=" + write("in.bin", "0123abcdef"), "--save",
+                                  "1=" + file("out.bin"), "1=" + wait, "0=" + copy});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(read("out.bin").size(), 65536U);
+  EXPECT_EQ(read("out.bin").substr(0, 16), (std::string{"\0\0\0\0\0\0\0\0abcdef\0\0", 16}));
+}
+
+TEST_F(pams_command, refuses_runs_that_cannot_be) {
+  const std::string program = write("leaf.pams", leaf);
+  const auto refused = [](const ended_program& ran, const char* why) {
+    EXPECT_NE(ran.exit_code, 0);
+    EXPECT_THAT(ran.err, HasSubstr(why));
+  };
+  refused(pams({"run", "20=" + program}), "the machine has nodes 0 to 19");
+  refused(pams({"run", "16=" + program}), "node 16 has no PAMS");
+  refused(pams({"run", "0-1=" + program, "1=" + program}), "node 1 has a program already");
+  refused(pams({"run", program}), "NODES=FILE is needed");
+  refused(pams({"run", "--machine", "nemesys-2x2", "0=" + program}), "nemesys-2x2.toml");
+  refused(pams({"run", "--memory", "0=" + write("big", std::string(65537, 'x')), "0=" + program}), "has 65537 bytes");
+}
+
 }  // namespace

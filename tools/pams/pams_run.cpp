@@ -7,6 +7,7 @@
 
 #include <situ/base/error.h>
 #include <situ/machine/processor_set.h>
+#include <situ/model/pams_board.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,7 +25,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/message_units/pams_board.h"
 #ifdef SITU_HAS_RTL
 #include "hw/modelled_node.h"
 #endif
@@ -34,12 +34,8 @@ namespace {
 
 using nlohmann::ordered_json;
 using situ::detail::print_out;
-using situ::model::cycle;
-using situ::model::message_network;
-using situ::model::message_node;
-using situ::model::network_shape;
 using situ::model::pams_board;
-using outcome = message_network::outcome;
+using outcome = pams_board::outcome;
 
 struct run_arguments {
   std::string machine = "bee3";
@@ -47,9 +43,9 @@ struct run_arguments {
   std::vector<std::string> programs;  // NODES=FILE
   std::vector<std::string> memories;  // NODE=FILE
   std::vector<std::string> saved;     // NODE=FILE
-  cycle cycles = 1'000'000;
+  std::uint64_t cycles = 1'000'000;
   bool trace = false;
-  cycle from = 0;
+  std::uint64_t from = 0;
   bool json = false;
 };
 
@@ -66,7 +62,8 @@ node_file split(const std::string& given, const char* what) {
     situ::throw_error(situ::errc::bad_argument,
                       fmt::format("{} `{}`: NODES=FILE is needed, e.g. 1-15=leaf.pams", what, given));
   node_file made{{}, given.substr(at + 1)};
-  for (const std::uint32_t node : situ::machine::processor_set::parse(given.substr(0, at))) made.nodes.push_back(node);
+  for (const std::uint32_t node : situ::machine::processor_set::parse(given.substr(0, at)).members())
+    made.nodes.push_back(node);
   return made;
 }
 
@@ -78,26 +75,10 @@ void check_node(const pams_board& board, unsigned node, const std::string& given
 
 // --- the nodes' units
 
+pams_board::maker maker_of(const std::string& units) {
+  if (units == "parts") return {};
 #ifdef SITU_HAS_RTL
-void check_shape(const network_shape& shape) {
-  const auto differs = [](const network_shape::node& each) {
-    return each.has_pams && (each.tokens != situ::model::token_buffer::usual_entries || each.memory_bytes != 64U << 10);
-  };
-  if (shape.fifo_words == situ::model::word_fifo::usual_depth &&
-      std::none_of(shape.nodes.begin(), shape.nodes.end(), differs))
-    return;
-  situ::throw_error(situ::errc::not_supported,
-                    "the RTL has 64 KiB of memory, 16 tokens and FIFOs of 16 words; this machine has others");
-}
-#endif
-
-pams_board::maker maker_of(const std::string& units, [[maybe_unused]] const network_shape& shape) {
-  if (units == "parts") return pams_board::parts;
-#ifdef SITU_HAS_RTL
-  check_shape(shape);
-  if (units == "rtl")
-    return [](unsigned node, const network_shape&) { return std::make_unique<situ::hw::rtl_node>(node); };
-  return [](unsigned node, const network_shape&) { return std::make_unique<situ::hw::compared_node>(node); };
+  return units == "rtl" ? situ::hw::rtl_nodes() : situ::hw::compared_nodes();
 #else
   situ::throw_error(
       situ::errc::not_supported,
@@ -106,17 +87,6 @@ pams_board::maker maker_of(const std::string& units, [[maybe_unused]] const netw
                   units));
 #endif
 }
-
-class printed_trace final : public situ::model::unit_observer {
- public:
-  explicit printed_trace(cycle from) : from_{from} {}
-  void acted(cycle now, unsigned node, std::string_view unit, std::string_view state, std::uint32_t word) override {
-    if (now >= from_) print_out("{:>8}  {:>4}  {:<15} {:<10} {:08x}\n", now, node, unit, state, word);
-  }
-
- private:
-  cycle from_;
-};
 
 // --- the run
 
@@ -178,42 +148,38 @@ std::string_view name_of(outcome ended) {
 void print_result(pams_board& board, const std::map<unsigned, std::string>& loaded, outcome ended) {
   print_out("{:>4}  {:>11}  {:<24} {}\n", "node", "ArrivalTime", "program", "at the end");
   for (const auto& [node, file] : loaded)
-    print_out("{:>4}  {:>11}  {:<24} {}\n", node, board.arrival_time(node), file, board.network().units(node)->where());
-  print_out("{} at cycle {}; parts had work in {} cycles\n", name_of(ended), board.network().now(),
-            board.network().busy_cycles());
+    print_out("{:>4}  {:>11}  {:<24} {}\n", node, board.arrival_time(node), file, board.where(node));
+  print_out("{} at cycle {}; parts had work in {} cycles\n", name_of(ended), board.now(), board.busy_cycles());
 }
 
 void print_json(pams_board& board, const std::map<unsigned, std::string>& loaded, outcome ended) {
   ordered_json nodes = ordered_json::array();
   for (const auto& [node, file] : loaded)
-    nodes.push_back({{"node", node},
-                     {"program", file},
-                     {"arrival_time", board.arrival_time(node)},
-                     {"where", board.network().units(node)->where()}});
+    nodes.push_back(
+        {{"node", node}, {"program", file}, {"arrival_time", board.arrival_time(node)}, {"where", board.where(node)}});
   ordered_json calls = ordered_json::array();
-  for (const situ::model::received_call& each : board.loader().calls())
-    calls.push_back({{"cycle", each.when},
-                     {"handler", situ::model::message_kind::handler(each.kind)},
-                     {"arguments", each.arguments}});
-  const ordered_json all = {{"outcome", name_of(ended)},
-                            {"cycle", board.network().now()},
-                            {"busy_cycles", board.network().busy_cycles()},
-                            {"nodes", nodes},
-                            {"calls_at_loader", calls},
-                            {"report", ended == outcome::finished ? "" : board.network().report()}};
+  for (const pams_board::call& each : board.calls())
+    calls.push_back({{"cycle", each.cycle}, {"handler", each.handler}, {"arguments", each.arguments}});
+  const ordered_json all = {
+      {"outcome", name_of(ended)},          {"cycle", board.now()},
+      {"busy_cycles", board.busy_cycles()}, {"nodes", nodes},
+      {"calls_at_loader", calls},           {"report", ended == outcome::finished ? "" : board.report()}};
   situ::detail::print_text(all.dump(2) + "\n");
 }
 
+void trace(pams_board& board, std::uint64_t from) {
+  print_out("{:>8}  {:>4}  {:<15} {:<10} {}\n", "cycle", "node", "unit", "state", "word");
+  board.observe([from](const pams_board::action& each) {
+    if (each.cycle >= from)
+      print_out("{:>8}  {:>4}  {:<15} {:<10} {:08x}\n", each.cycle, each.node, each.unit, each.state, each.word);
+  });
+}
+
 void run(const run_arguments& arguments) {
-  const network_shape shape = network_shape::of(situ::model::read_message_network(machine_file_of(arguments.machine)));
-  pams_board board{shape, maker_of(arguments.units, shape)};
+  pams_board board{machine_file_of(arguments.machine), maker_of(arguments.units)};
   load_memories(board, arguments);
   const std::map<unsigned, std::string> loaded = load_programs(board, arguments);
-  printed_trace trace{arguments.from};
-  if (arguments.trace) {
-    board.network().observe(&trace);
-    print_out("{:>8}  {:>4}  {:<15} {:<10} {}\n", "cycle", "node", "unit", "state", "word");
-  }
+  if (arguments.trace) trace(board, arguments.from);
   const outcome ended = board.try_run(arguments.cycles);
   if (arguments.json)
     print_json(board, loaded, ended);
@@ -221,7 +187,7 @@ void run(const run_arguments& arguments) {
     print_result(board, loaded, ended);
   save_memories(board, arguments);
   if (ended == outcome::finished) return;
-  situ::detail::tell("{}", board.network().report());
+  situ::detail::tell("{}", board.report());
   throw CLI::RuntimeError{EXIT_FAILURE};
 }
 

@@ -79,7 +79,7 @@ class message_network {
   // Puts a node's units in place. Nodes without units take no messages.
   void put(unsigned node, std::unique_ptr<message_node> units);
   void put_element(unsigned node, std::unique_ptr<computing_element> element);
-  [[nodiscard]] message_node* units(unsigned node) noexcept { return units_[node].get(); }
+  [[nodiscard]] message_node* units(unsigned node) const noexcept { return units_[node].get(); }
   // Steps the node in the next cycle: a control input has changed, or its element has got work.
   void wake(unsigned node) noexcept { awake_.wake(node); }
   void observe(unit_observer* observer) noexcept;

@@ -1,66 +1,141 @@
-#include "model/message_units/pams_board.h"
-
 #include <situ/base/error.h>
+#include <situ/model/pams_board.h>
+#include <situ/model/pams_program.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
-#include <vector>
+
+#include "model/message_units/message_network.h"
+#include "model/message_units/pams_unit.h"
+#include "model/message_units/scripted_element.h"
 
 namespace situ::model {
 namespace {
 
-constexpr std::size_t words_of_load = message_kind::most_arguments - 1;  // beside the address
+class told_actions final : public unit_observer {
+ public:
+  explicit told_actions(std::function<void(const pams_board::action&)> sees) : sees_{std::move(sees)} {}
+  void acted(cycle now, unsigned node, std::string_view unit, std::string_view state, std::uint32_t word) override {
+    sees_({now, node, unit, state, word});
+  }
 
-}  // namespace
+ private:
+  std::function<void(const pams_board::action&)> sees_;
+};
 
-std::unique_ptr<message_node> pams_board::parts(unsigned node, const network_shape& shape) {
+std::unique_ptr<message_node> parts(unsigned node, const network_shape& shape) {
   return std::make_unique<parts_node>(std::make_unique<pams_unit>(), shape.nodes[node].tokens);
 }
 
-pams_board::pams_board(const network_shape& shape, const maker& makes) : network_{shape}, loader_at_{0} {
+unsigned loader_of(const network_shape& shape) {
   const auto loads = [](const network_shape::node& each) { return !each.has_pams; };
   const auto found = std::find_if(shape.nodes.begin(), shape.nodes.end(), loads);
   if (found == shape.nodes.end())
-    throw error{errc::bad_argument, "a network of PAMS nodes has a node without PAMS, from which programs are loaded"};
-  loader_at_ = static_cast<unsigned>(found - shape.nodes.begin());
+    throw error{errc::bad_argument,
+                "a board has a node without PAMS, from which programs are loaded; this one has none"};
+  return static_cast<unsigned>(found - shape.nodes.begin());
+}
+
+}  // namespace
+
+struct pams_board::state {
+  explicit state(const network_shape& shape) : network{shape}, loader_at{loader_of(shape)} {}
+
+  message_network network;
+  unsigned loader_at;
+  scripted_element* loader = nullptr;
+  std::unique_ptr<told_actions> observer;
+};
+
+pams_board::pams_board() : pams_board{network_shape::bee3()} {}
+
+pams_board::pams_board(const std::string& machine_file, const maker& makes)
+    : pams_board{network_shape::of(read_message_network(machine_file)), makes} {}
+
+pams_board::pams_board(const network_shape& shape, const maker& makes) : state_{std::make_unique<state>(shape)} {
+  message_network& network = state_->network;
   for (unsigned node = 0; node < shape.nodes.size(); ++node)
-    if (shape.nodes[node].has_pams) network_.put(node, makes(node, shape));
+    if (shape.nodes[node].has_pams) network.put(node, makes ? makes(node, shape) : parts(node, shape));
   auto loader = std::make_unique<scripted_element>();
-  loader_ = loader.get();
-  network_.put_element(loader_at_, std::move(loader));
+  state_->loader = loader.get();
+  network.put_element(state_->loader_at, std::move(loader));
+}
+
+pams_board::~pams_board() = default;
+pams_board::pams_board(pams_board&&) noexcept = default;
+pams_board& pams_board::operator=(pams_board&&) noexcept = default;
+
+unsigned pams_board::nodes() const noexcept { return static_cast<unsigned>(state_->network.shape().nodes.size()); }
+unsigned pams_board::loader_node() const noexcept { return state_->loader_at; }
+bool pams_board::has_pams(unsigned node) const noexcept {
+  return node < nodes() && state_->network.shape().nodes[node].has_pams;
 }
 
 void pams_board::load(unsigned node, std::span<const std::uint32_t> words) {
-  const auto send = [&](std::uint8_t handler, std::vector<std::uint32_t> arguments) {
-    load_words_ += 4 + arguments.size();
-    loader_->send({.handler = handler, .to = node, .arguments = std::move(arguments)});
-  };
+  if (!has_pams(node)) throw error{errc::bad_argument, fmt::format("node {} has no PAMS", node)};
+  constexpr std::size_t words_of_load = message_kind::most_arguments - 1;  // beside the address
   for (std::size_t at = 0; at < words.size(); at += words_of_load) {
     std::vector<std::uint32_t> arguments = {static_cast<std::uint32_t>(at)};
     const auto part = words.subspan(at, std::min(words_of_load, words.size() - at));
     arguments.insert(arguments.end(), part.begin(), part.end());
-    send(handler_load, std::move(arguments));
+    state_->loader->send({.handler = handler_load, .to = node, .arguments = std::move(arguments)});
   }
-  send(handler_start, {0});
-  network_.wake(loader_at_);
+  state_->loader->send({.handler = handler_start, .to = node, .arguments = {0}});
+  state_->network.wake(state_->loader_at);
 }
 
-// A word a cycle, two more a message within transmit, and the way.
-cycle pams_board::loaded_after() const noexcept { return network_.now() + 2 * load_words_ + 100; }
+pams_board::outcome pams_board::try_run(std::uint64_t limit) {
+  switch (state_->network.run(limit)) {
+    case message_network::outcome::finished: return outcome::finished;
+    case message_network::outcome::stands: return outcome::stands;
+    case message_network::outcome::fault: return outcome::fault;
+    case message_network::outcome::cycle_limit: break;
+  }
+  return outcome::cycle_limit;
+}
 
-void pams_board::run(cycle limit) {
-  switch (network_.run(limit)) {
-    case message_network::outcome::finished: return;
-    case message_network::outcome::fault: throw error{errc::bad_argument, network_.report()};
-    case message_network::outcome::stands:
-      throw error{errc::bad_argument,
-                  fmt::format("nothing can go on after cycle {}:\n{}", network_.now(), network_.report())};
-    case message_network::outcome::cycle_limit:
-      throw error{errc::bad_argument,
-                  fmt::format("the run is not over after {} cycles:\n{}", limit, network_.report())};
+void pams_board::run(std::uint64_t limit) {
+  switch (try_run(limit)) {
+    case outcome::finished: return;
+    case outcome::fault: throw error{errc::bad_argument, report()};
+    case outcome::stands:
+      throw error{errc::bad_argument, fmt::format("nothing can go on after cycle {}:\n{}", now(), report())};
+    case outcome::cycle_limit:
+      throw error{errc::bad_argument, fmt::format("the run is not over after {} cycles:\n{}", limit, report())};
   }
 }
+
+std::uint64_t pams_board::now() const noexcept { return state_->network.now(); }
+std::uint64_t pams_board::busy_cycles() const noexcept { return state_->network.busy_cycles(); }
+
+std::uint32_t pams_board::arrival_time(unsigned node) const {
+  const message_node* const units = state_->network.units(node);
+  return units == nullptr ? 0 : units->arrival_time();
+}
+
+std::span<std::uint32_t> pams_board::memory(unsigned node) { return state_->network.ports(node).memory; }
+
+std::string pams_board::where(unsigned node) const {
+  const message_node* const units = state_->network.units(node);
+  return units == nullptr ? "nothing runs there" : units->where();
+}
+
+std::string pams_board::report() const { return state_->network.report(); }
+
+std::vector<pams_board::call> pams_board::calls() const {
+  std::vector<call> all;
+  for (const received_call& each : state_->loader->calls())
+    all.push_back({each.when, message_kind::handler(each.kind), each.arguments});
+  return all;
+}
+
+void pams_board::observe(std::function<void(const action&)> sees) {
+  state_->observer = std::make_unique<told_actions>(std::move(sees));
+  state_->network.observe(state_->observer.get());
+}
+
+message_network& pams_board::network() noexcept { return state_->network; }
 
 }  // namespace situ::model
