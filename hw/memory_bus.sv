@@ -1,5 +1,5 @@
 // GAScore's port of the memory: one access a cycle, in the stages ASK, GRANT, READ or WRITE, FETCH. A stage is a
-// register here: what is in it was in the stage before one cycle earlier.
+// register here, which takes what the stage before it held in the cycle before.
 module memory_bus (
     input  logic clk,
     input  logic rst,

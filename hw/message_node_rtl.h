@@ -10,7 +10,7 @@ namespace situ::hw {
 
 inline constexpr unsigned request_lane = 0, reply_lane = 1;
 
-// What the node sees in a cycle: its surroundings as they are at the cycle's start.
+// The node's inputs in a cycle: its surroundings as they are at the cycle's start.
 struct node_inputs {
   std::array<unsigned, 2> out_count{};  // words in a lane of `out`, at most 16
   std::array<bool, 2> in_exists{};      // a lane of `in` holds a word: the oldest one is
@@ -20,7 +20,7 @@ struct node_inputs {
   unsigned control_in = 0;
 };
 
-// What the node does in that cycle. The surroundings have it in the next one.
+// The node's outputs in that cycle. Its surroundings have changed by them in the next one.
 struct node_outputs {
   std::array<bool, 2> out_write{};  // a word goes into a lane of `out`
   std::array<std::uint32_t, 2> out_data{};

@@ -41,7 +41,7 @@ module pams (
     HALT, TIMER_THRESHOLD, TIMER_OFFSET, MESSAGE_COUNTER, TRANSFER_COUNTER, EXPECT_MESSAGES, EXPECT_BYTES,
     WAIT_FOR, CONTROL, SEND, SEND_LONG, REPLY_TO, REPLY_LONG, JUMP
   } operation_t;
-  localparam logic [1:0] FROM_CODE = 2'd0, FROM_TIMER = 2'd1, FROM_ARRIVAL = 2'd2, FROM_NOTHING = 2'd3;
+  localparam logic [1:0] FROM_CODE = 2'd0, FROM_TIMER = 2'd1, FROM_NOTHING = 2'd3;  // 2: from ArrivalTime
 
   state_t state;
   part_t part;
@@ -91,8 +91,9 @@ module pams (
   wire is_load = handler == LOAD;
   wire starts = counts && is_start;
 
-  // --- the instruction RAM: one BlockRAM of 18 Kbit. A read of the word that LOAD writes in the same cycle gives the old
-  // one here, and any word on an FPGA: what would order the two costs 70 LUTs. No program may rely on it.
+  // --- the instruction RAM: one BlockRAM of 18 Kbit. If LOAD writes a word in the cycle in which it is read, the read
+  // gives the old word here, and any word on an FPGA: an order of the two costs an ECP5 70 LUTs. No program may rely on
+  // it.
   (* no_rw_check *) logic [31:0] ram[512];
   always_ff @(posedge clk) begin
     word <= ram[next_pc[8:0]];
@@ -238,16 +239,18 @@ module pams (
     operand_acts <= !rst && in_operand;
   end
 
+  // The RAM's word is late in a cycle, so it meets the others last: `keep` holds yosys to that.
+  (* keep *) logic [31:0] other_data;
+  assign request_data = from_code ? word : other_data;
   always_comb begin
-    request_data = word;
+    other_data = '0;
     from_code = 1'b0;
     ends = 1'b0;
     case (part)
-      WORD_KIND: request_data = {is_long, is_reply, 4'd0, arguments, 16'd0, instruction[7:0]};
-      WORD_NODE: request_data = is_reply ? {1'b1, 31'(answered)} : 32'(instruction[27:18]);
+      WORD_KIND: other_data = {is_long, is_reply, 4'd0, arguments, 16'd0, instruction[7:0]};
+      WORD_NODE: other_data = is_reply ? {1'b1, 31'(answered)} : 32'(instruction[27:18]);
       WORD_AT, WORD_BYTES: begin
         from_code = is_long;
-        if (!is_long) request_data = '0;
         ends = part == WORD_BYTES && !is_long && arguments == 2'd0;
       end
       WORD_FROM: begin
@@ -256,8 +259,7 @@ module pams (
       end
       default: begin  // WORD_ARGUMENT
         from_code = argument == FROM_CODE;
-        if (argument == FROM_TIMER) request_data = timer;
-        if (argument == FROM_ARRIVAL) request_data = arrival_time;
+        other_data = argument == FROM_TIMER ? timer : arrival_time;
         ends = arguments == 2'd1;
       end
     endcase

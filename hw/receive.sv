@@ -1,8 +1,8 @@
 // GAScore's way in: a packet of `in` becomes words in the memory and a call in FSL 1. The states are those of
 // docs/design/message_units.md, section "Receive"; FILL is FILL and WRITTEN.
 //
-// A short message's words go on to FSL 1 while the packet still comes in. A long one's call begins when its words are in
-// the memory, so its fixed words are kept.
+// A short message's words go on to FSL 1 while the packet still comes in. A long one's call begins when its words are
+// in the memory, so its fixed words are kept.
 module receive (
     input  logic clk,
     input  logic rst,

@@ -17,7 +17,6 @@ module token_buffer (
     input  logic [7:0] returned,
     output logic unknown
 );
-
   logic [15:0] sources[16];
   logic [15:0] used, used_next;
 

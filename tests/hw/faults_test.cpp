@@ -1,4 +1,4 @@
-// What a node cannot go on from: `fault` has its number in the cycle after it.
+// Faults, from which a node cannot go on: `fault` has the number in the cycle after that of the fault.
 #include <gtest/gtest.h>
 
 #include "hw/loaded_node.h"

@@ -1,4 +1,4 @@
-// One node of SystemVerilog with what is outside of it: `in` and `out` of 16 words a lane, and 64 KiB of memory.
+// One node of SystemVerilog in its surroundings: `in` and `out` of 16 words a lane, and 64 KiB of memory.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class node_harness {
     }
   }
 
-  // What happens to the lane's FIFOs in this cycle: a word that comes is there in the next one.
+  // The lane's FIFOs change: a word that comes in this cycle is there in the next one.
   void move_words(unsigned lane) {
     const bool in_has_room = in_[lane].size() < fifo_places;
     if (state.in_read[lane]) in_[lane].pop_front();

@@ -200,7 +200,8 @@ TEST(hw_node, poll_counts_and_leaves_arrival_time) {
 }
 
 TEST(hw_node, timer_offset_adds) {
-  // FETCH in 1, EXECUTE, OPERAND in 3, where the timer becomes 904 + 5000; the timer is that of cycle 904 + 7.
+  // FETCH is in 1, OPERAND in 3: in cycle 904 the timer is 904 + 5000. The argument is written seven cycles after
+  // OPERAND.
   loaded_node node(
       code().timer_threshold(900).wait(on_timer).timer_offset(5000).send(9, 2, {timer}).timer_offset(-5000U).halt());
   node.step_to(1000);

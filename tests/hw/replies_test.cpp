@@ -93,7 +93,7 @@ TEST(hw_node, requests_stand_without_a_token_and_replies_pass) {
   node.inject(reply_lane, short_packet(own_node, 3, 9, {}, true), 1210);
   EXPECT_EQ(node.first_control(), 1221U);
   // The wait ended in 18. FETCH and EXECUTE of control are in 19 and 20, of the reply in 21 and 22; its NODE is in 25.
-  // Its token is free in 26, where the head is taken; the request's COUNT is in 33.
+  // Its token is free in 26, and the head is taken; the request's COUNT is in 33.
   while (node.now() < 1226) {
     node.step();
     EXPECT_FALSE(node.state.in_read[request_lane]);
