@@ -212,8 +212,10 @@ void add_run(CLI::App& to) {
   command->add_flag("--trace", arguments->trace,
                     "Prints what each unit of each node does, cycle by cycle (not of RTL)");
   command->add_option("--from", arguments->from, "The first cycle of the trace")->capture_default_str();
-  command->add_option("--memory", arguments->memories, "NODES=FILE: bytes for the nodes' memories, from address 0 on");
-  command->add_option("--save", arguments->saved, "NODE=FILE: writes a node's memory into a file at the end");
+  command->add_option("--memory", arguments->memories, "NODES=FILE: bytes for the nodes' memories, from address 0 on")
+      ->allow_extra_args(false);
+  command->add_option("--save", arguments->saved, "NODE=FILE: writes a node's memory into a file at the end")
+      ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "The result as JSON, with the calls that reached the loader");
   command->callback([arguments] { run(*arguments); });
   command->footer(

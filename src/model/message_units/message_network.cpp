@@ -248,9 +248,10 @@ std::string message_network::report() const {
           fmt::format("node {}, cycle {}: {} {:#x}\n", each.number, now_, fault_text(each.fault.what), each.fault.word);
   if (!text.empty()) return text;
   for (unsigned node = 0; node < ports_.size(); ++node) {
-    if (units_[node] != nullptr && !units_[node]->is_done())
+    const bool is_asked = !ports_[node].in[0].is_empty() || !ports_[node].in[1].is_empty();
+    if (units_[node] != nullptr && (is_asked || !units_[node]->is_done()))
       text += fmt::format("node {}: {}\n", node, units_[node]->where());
-    if (units_[node] == nullptr && (!ports_[node].in[0].is_empty() || !ports_[node].in[1].is_empty()))
+    if (units_[node] == nullptr && is_asked)
       text += fmt::format("node {}: messages have come, and nothing takes them\n", node);
   }
   report_network(text);
