@@ -29,6 +29,7 @@
 #include <situ/spread/detail/array_part.h>
 #include <situ/spread/detail/part_points.h>
 #include <situ/spread/distribution.h>
+#include <situ/spread/ghost_plan.h>
 
 #include <algorithm>
 #include <array>
@@ -42,23 +43,6 @@
 #include <vector>
 
 namespace situ {
-
-// Widths of the ghost zones of an array, in elements.
-template <std::size_t D>
-struct ghost_zones {
-  std::array<std::size_t, D> low{};   // below a part, in each dimension
-  std::array<std::size_t, D> high{};  // above it
-  std::array<bool, D> periodic{};     // true: the ends of the dimension are neighbours
-
-  // The same width on all sides.
-  [[nodiscard]] static constexpr ghost_zones all(std::size_t width, bool is_periodic = false) noexcept {
-    ghost_zones made;
-    made.low.fill(width);
-    made.high.fill(width);
-    made.periodic.fill(is_periodic);
-    return made;
-  }
-};
 
 // A reference to an element of a distributed_array at any place: reads with get and writes with put. It belongs to its
 // holder and is as thread-safe as put and get. cost: a get or put for each access.
@@ -101,9 +85,10 @@ class distributed_array {
                              const ghost_zones<D>& ghosts = {}, const team& members = world())
       : how_{how},
         distribution_{extents, members.size(), how},
-        ghosts_{ghosts},
+        plan_{distribution_, ghosts},
         walk_{distribution_, members.index()},
-        part_{plan_part(), sizeof(T), std::max<std::size_t>(alignof(T), 64),  // parts share no cache line with others
+        part_{plan_.elements(), sizeof(T),
+              std::max<std::size_t>(alignof(T), 64),  // parts share no cache line with others
               [](void* part, std::size_t n) { std::uninitialized_value_construct_n(static_cast<T*>(part), n); },
               members} {
     plan_ghosts();
@@ -114,7 +99,7 @@ class distributed_array {
   // memory is freed. Collective. Errors: as the constructor; the array is then unchanged. cost: a construction, a
   // strided transfer for each block of dimension 0 and each place that owns some of it, two barriers.
   void resize(const std::array<std::size_t, D>& extents) {
-    distributed_array other{extents, how_, ghosts_, members()};
+    distributed_array other{extents, how_, ghosts(), members()};
     barrier(members());
     other.take_from(*this);
     std::swap(*this, other);
@@ -127,7 +112,7 @@ class distributed_array {
   [[nodiscard]] box<D> points() const noexcept { return distribution_.points(); }
   [[nodiscard]] std::size_t size() const noexcept { return points().points(); }
   // The widths that the constructor was given.
-  [[nodiscard]] const ghost_zones<D>& ghosts() const noexcept { return ghosts_; }
+  [[nodiscard]] const ghost_zones<D>& ghosts() const noexcept { return plan_.ghosts(); }
   // The array's own team, which has the members in their original order.
   [[nodiscard]] const team& members() const noexcept { return part_.members(); }
 
@@ -201,11 +186,11 @@ class distributed_array {
   // Calls f(point, element), or f(element) if f takes only that, for each element of this place. cost: a loop's.
   template <class F>
   void for_each_local(F f) {
-    detail::for_each_in_part<T, D>(walk_, own_first(), strides_, f);
+    detail::for_each_in_part<T, D>(walk_, own_first(), plan_.outer_strides(), f);
   }
   template <class F>
   void for_each_local(F f) const {
-    detail::for_each_in_part<const T, D>(walk_, own_first(), strides_, f);
+    detail::for_each_in_part<const T, D>(walk_, own_first(), plan_.outer_strides(), f);
   }
 
   // Fetches this place's ghost zones from their owners. Collective: the call sees all values that members wrote to
@@ -228,7 +213,7 @@ class distributed_array {
   }
 
   // For Situ itself: extents of a part's memory including ghost elements, the same at all places.
-  [[nodiscard]] const std::array<std::size_t, D>& allocated() const noexcept { return allocated_; }
+  [[nodiscard]] const std::array<std::size_t, D>& allocated() const noexcept { return plan_.allocated(); }
   [[nodiscard]] const detail::part_walk<D>& walk() const noexcept { return walk_; }
 
  private:
@@ -279,7 +264,7 @@ class distributed_array {
     });
   }
 
-  [[nodiscard]] std::ptrdiff_t stride(std::size_t d) const noexcept { return d + 1 == D ? 1 : strides_[d]; }
+  [[nodiscard]] std::ptrdiff_t stride(std::size_t d) const noexcept { return plan_.stride(d); }
   [[nodiscard]] std::array<std::ptrdiff_t, D> all_strides() const noexcept {
     std::array<std::ptrdiff_t, D> all;
     for (std::size_t d = 0; d < D; ++d) all[d] = stride(d);
@@ -287,7 +272,7 @@ class distributed_array {
   }
   // The first element of a member's part, after its leading ghost elements.
   [[nodiscard]] T* first_of(std::uint32_t member) const noexcept {
-    return reinterpret_cast<T*>(part_.of(member)) + first_offset_;
+    return reinterpret_cast<T*>(part_.of(member)) + plan_.first_offset();
   }
   [[nodiscard]] T* own_first() const noexcept { return first_of(part_.members().index()); }
 
@@ -297,69 +282,22 @@ class distributed_array {
     for (std::size_t d = 0; d < D; ++d) {
       own.low[d] = low[d];
       own.high[d] = low[d] + walk_.count[d];
-      around.low[d] = own.low[d] - static_cast<std::ptrdiff_t>(ghosts_.low[d]);
-      around.high[d] = own.high[d] + static_cast<std::ptrdiff_t>(ghosts_.high[d]);
+      around.low[d] = own.low[d] - static_cast<std::ptrdiff_t>(ghosts().low[d]);
+      around.high[d] = own.high[d] + static_cast<std::ptrdiff_t>(ghosts().high[d]);
     }
-    return {own_first(), own, around, strides_};
+    return {own_first(), own, around, plan_.outer_strides()};
   }
 
-  // Computes the layout of a part and returns its size in elements. All places allocate for the largest part, so that
-  // offsets are the same everywhere.
-  [[nodiscard]] std::size_t plan_part() {
-    std::size_t elements = 1;
-    for (std::size_t d = D; d-- > 0;) {
-      const std::size_t low = ghosts_.low[d], high = ghosts_.high[d];
-      if (low > detail::most_elements || high > detail::most_elements) detail::throw_wide_ghosts(std::max(low, high));
-      if ((low != 0 || high != 0) && !distribution_.has_single_blocks(d))
-        detail::throw_not_single_blocks(d, "ghost zones lie around single blocks only");
-      if (d + 1 < D) strides_[d] = static_cast<std::ptrdiff_t>(elements);
-      first_offset_ += static_cast<std::ptrdiff_t>(low * elements);
-      allocated_[d] = low + static_cast<std::size_t>(distribution_.axis(d).count(0)) + high;
-      elements = detail::bytes_for(elements, std::max<std::size_t>(1, allocated_[d]));
-    }
-    return elements;
-  }
-
-  // Plans the transfers side by side, so that no element is fetched twice: a side of dimension d spans the ghost zones
-  // of the dimensions before d and only the own elements of the dimensions after d.
   void plan_ghosts() {
-    if (walk_.is_empty()) return;
-    const auto along = distribution_.coordinates(part_.members().index());
-    const auto reaches = [&](std::size_t d, std::ptrdiff_t from, std::ptrdiff_t to) {
-      return detail::find_reaches(distribution_.axis(d), along[d], from, to, ghosts_.periodic[d]);
-    };
-    std::array<std::vector<detail::ghost_reach>, D> in;
-    for (std::size_t d = 0; d < D; ++d) in[d] = {{along[d], 0, 0, walk_.count[d]}};
-    for (std::size_t d = 0; d < D; ++d) {
-      const std::ptrdiff_t own = walk_.count[d];
-      const auto low = reaches(d, -static_cast<std::ptrdiff_t>(ghosts_.low[d]), 0);
-      const auto high = reaches(d, own, own + static_cast<std::ptrdiff_t>(ghosts_.high[d]));
-      std::vector<detail::ghost_reach> all = std::exchange(in[d], low);
-      add_ghost_transfers(in);
-      in[d] = high;
-      add_ghost_transfers(in);
-      all.insert(all.end(), low.begin(), low.end());
-      all.insert(all.end(), high.begin(), high.end());
-      in[d] = std::move(all);
-    }
-  }
-  void add_ghost_transfers(const std::array<std::vector<detail::ghost_reach>, D>& in, std::size_t d = 0,
-                           std::uint32_t member = 0, std::ptrdiff_t from = 0, std::ptrdiff_t to = 0,
-                           std::array<std::size_t, D> extents = {}) {
-    if (d == D) {
-      ghost_transfer made{own_first() + to, ptr<T>{first_of(member) + from}, all_strides(), extents};
-      if (extents[D - 1] == 1) {  // makes the innermost loop the longest one
-        const auto longest = std::max_element(extents.begin(), extents.end()) - extents.begin();
+    for (const auto& each : plan_.moves(part_.members().index())) {
+      ghost_transfer made{own_first() + each.to, ptr<T>{first_of(each.source) + each.from}, all_strides(),
+                          each.extents};
+      if (made.extents[D - 1] == 1) {  // makes the innermost loop the longest one
+        const auto longest = std::max_element(made.extents.begin(), made.extents.end()) - made.extents.begin();
         std::swap(made.extents[D - 1], made.extents[static_cast<std::size_t>(longest)]);
         std::swap(made.strides[D - 1], made.strides[static_cast<std::size_t>(longest)]);
       }
       ghost_transfers_.push_back(made);
-      return;
-    }
-    for (const detail::ghost_reach& each : in[d]) {
-      extents[d] = static_cast<std::size_t>(each.length);
-      add_ghost_transfers(in, d + 1, member * distribution_.places(d) + each.place, from + each.source * stride(d),
-                          to + each.target * stride(d), extents);
     }
   }
   void fetch_ghosts() const {
@@ -440,11 +378,8 @@ class distributed_array {
 
   std::array<cut, D> how_;
   situ::distribution<D> distribution_;
-  ghost_zones<D> ghosts_;
+  ghost_plan<D> plan_;
   detail::part_walk<D> walk_;  // of this place's part
-  std::array<std::size_t, D> allocated_{};
-  std::array<std::ptrdiff_t, D - 1> strides_{};
-  std::ptrdiff_t first_offset_ = 0;  // of a part's first own element, in elements
   detail::array_part part_;
   std::vector<ghost_transfer> ghost_transfers_;
 };
