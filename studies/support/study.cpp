@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gascore/gascore.h"
 #include "host/host.h"
 #include "manycore/manycore.h"
 #include "nemesys/nemesys.h"
@@ -82,7 +83,11 @@ const std::vector<study_info>& all_studies() {
       {"rmem",
        "remote memory on this host, as RMem's authors measured theirs; which pages go, which come along",
        rmem::run,
-       {"replacement", "prefetch", "time", "sizes", "peers", "bostan"}}};
+       {"replacement", "prefetch", "time", "sizes", "peers", "bostan"}},
+      {"gascore",
+       "active messages of FPGAs (FPGA 2013): GAScore and PAMS, cycle by cycle; tables 4 to 7, figure 10",
+       gascore::run,
+       {"tables"}}};
   return all;
 }
 

@@ -80,9 +80,9 @@ TEST(studies, are_found_by_name) {
     (void)study_named("nemesis");
     FAIL() << "there is no such study";
   } catch (const error& failure) {
-    EXPECT_EQ(
-        failure.message(),
-        "there is no study nemesis: there is nemesys, nemesys-fitted, nemesys-ranges, host, pim, manycore-heap, rmem");
+    EXPECT_EQ(failure.message(),
+              "there is no study nemesis: there is nemesys, nemesys-fitted, nemesys-ranges, host, pim, manycore-heap, "
+              "rmem, gascore");
   }
 }
 
