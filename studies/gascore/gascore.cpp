@@ -19,7 +19,9 @@ study_result run(const study_context& context) {
           "(docs/design/message_units.md). A time is what a node's ArrivalTime register has, as in the paper, less the "
           "common start time.",
           "calibrated: a constant of the model was chosen by this figure; predicted: it follows."}};
-  const std::pair<std::string_view, study_part (*)(const study_context&)> parts[] = {{"tables", tables}};
+  const std::pair<std::string_view, study_part (*)(const study_context&)> parts[] = {
+      {"tables", tables}, {"cycles", cycles}, {"bandwidth", bandwidth}, {"barriers", barriers},
+      {"halo", halos},    {"ring", ring},     {"speed", speeds},        {"sizes", sizes}};
   for (const auto& [name, part] : parts) {
     if (!context.wants(name)) continue;
     if (context.stopped()) break;

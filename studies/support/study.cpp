@@ -87,7 +87,7 @@ const std::vector<study_info>& all_studies() {
       {"gascore",
        "active messages of FPGAs (FPGA 2013): GAScore and PAMS, cycle by cycle; tables 4 to 7, figure 10",
        gascore::run,
-       {"tables"}}};
+       {"tables", "cycles", "bandwidth", "barriers", "halo", "ring", "speed", "sizes"}}};
   return all;
 }
 
