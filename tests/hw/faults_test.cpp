@@ -66,6 +66,16 @@ TEST(hw_faults, reply_with_nothing_to_answer) {
   EXPECT_TRUE(node.state.halted);
 }
 
+// PAMS knows only tokens that came with a call. A packet in the lane of replies that says it is a request has none.
+TEST(hw_faults, unknown_token) {
+  loaded_node returns(code().message_counter(0, 7, 1).halt());
+  returns.inject(reply_lane, short_packet(own_node, 3, 7), 910);
+  EXPECT_EQ(fault_met(returns, unit_fault::unknown_token), 918U) << "COUNT in 17, FSL 2";
+  loaded_node replies(code().message_counter(0, 7, 1, true).wait(on_message_0).reply(8).halt());
+  replies.inject(reply_lane, short_packet(own_node, 3, 7), 910);
+  EXPECT_EQ(fault_met(replies, unit_fault::unknown_token), 923U) << "the wait ends in 18, NODE is in 23";
+}
+
 TEST(hw_faults, handler_that_no_counter_counts) {
   loaded_node node(code().message_counter(0, 7, 1).transfer_counter(3, 9, 1).halt());
   node.inject(request_lane, short_packet(own_node, 3, 9), 910);

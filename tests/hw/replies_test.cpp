@@ -12,16 +12,6 @@ using model::on_message_0;
 using model::on_timer;
 using model::on_transfer_0;
 
-std::vector<words> packets(const std::vector<out_word>& out) {
-  std::vector<words> all(1);
-  for (const out_word& word : out) {
-    all.back().push_back(word.data);
-    if (word.is_last) all.emplace_back();
-  }
-  all.pop_back();
-  return all;
-}
-
 TEST(hw_node, reply_goes_to_the_source_of_the_token) {
   loaded_node node(code().message_counter(0, 7, 1, true).wait(on_message_0).reply(8, {timer}).halt());
   node.inject(request_lane, short_packet(own_node, 3, 7), 1010);
