@@ -92,6 +92,20 @@ TEST(hw_faults, load_past_the_end) {
   EXPECT_EQ(fault_met(node, unit_fault::outside_program), 920U);
 }
 
+TEST(hw_faults, load_past_the_end_changes_no_other_word) {
+  loaded_node node(code().control(0, 1).halt());
+  node.step_to(900);
+  node.inject(request_lane, short_packet(own_node, 3, model::handler_load, {511, 0, 0}), 910);
+  node.step_to(950);
+  EXPECT_EQ(node.state.control_out, 1U);
+  node.inject(request_lane, short_packet(own_node, 3, model::handler_start, {0}), 960);
+  // COUNT in 968, FETCH and EXECUTE of control, FETCH and EXECUTE of halt in 972.
+  node.step_to(973);
+  EXPECT_FALSE(node.state.halted);
+  node.step();
+  EXPECT_TRUE(node.state.halted);
+}
+
 TEST(hw_faults, start_past_the_end) {
   for (const std::uint32_t address : {512U, 0x10000U}) {
     loaded_node node(code().halt());

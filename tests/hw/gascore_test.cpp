@@ -107,6 +107,23 @@ TEST(hw_gascore, one_word_tells_of_both_lanes) {
   EXPECT_EQ(packets(unit.take_out(reply_lane)).at(0).front(), model::packet_head(3, own_node));
 }
 
+// A transmit and receive ask for the memory's port for the first time in the same cycle, 15.
+TEST(hw_gascore, transmit_and_receive_take_turns) {
+  gascore_harness unit;
+  unit.inject(reply_lane, long_packet(own_node, 3, 7, 0x40, 16, {1, 2, 3, 4}, true), 10);
+  unit.step_to(10);
+  unit.request(request_lane, {message_kind::word(7, 0, true, false), 5, 0x80, 16, 0xc0});
+  unit.step_to(18);
+  EXPECT_EQ(unit.state.memory_address, 0x30U) << "READ of the transmit, in cycle 17";
+  EXPECT_EQ(unit.state.memory_enable, 0U);
+  for (const unsigned enable : {0xf, 0, 0xf, 0, 0xf, 0, 0xf, 0}) {
+    unit.step();
+    EXPECT_EQ(unit.state.memory_enable, enable) << "cycle " << unit.now() - 1;
+  }
+  const std::vector<out_word> out = unit.take_out(request_lane);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(out.at(4 + i).at, 19 + 2 * i);
+}
+
 TEST(hw_gascore, lowest_free_token_is_taken) {
   gascore_harness unit;
   const auto token_of_next_call = [&unit] {

@@ -214,6 +214,17 @@ TEST(hw_node, timer_offset_adds) {
   EXPECT_EQ(node.state.arrival_time, 1018U) << "the second offset took the first one back";
 }
 
+TEST(hw_node, arrival_time_has_an_offset_of_the_cycle_before) {
+  // COUNT is in 917. The wait ends three cycles before OPERAND.
+  for (const unsigned operand : {915U, 916U, 917U, 918U}) {
+    loaded_node node(
+        code().message_counter(0, 7, 9).timer_threshold(operand - 3).wait(on_timer).timer_offset(5000).halt());
+    node.inject(request_lane, short_packet(own_node, 3, 7), 910);
+    node.step_to(1000);
+    EXPECT_EQ(node.state.arrival_time, operand < 917 ? 5917U : 917U) << operand;
+  }
+}
+
 TEST(hw_node, waits_for_control_inputs_and_several_conditions) {
   loaded_node node(
       code().message_counter(3, 7, 2).wait(on_control_0 << 2 | on_message_0 << 3 | on_sent).control(0, 1).halt());
