@@ -72,10 +72,10 @@ std::vector<std::string> repeat_figure_6(unsigned times) {
   timed_board board;
   make_figure_6(board, times);
   board.load();
-  if (board.board().try_run() != model::message_network::outcome::stands)
+  if (board.board().try_run() != model::pams_board::outcome::stands)
     throw error{errc::bad_argument, "the program of figure 6 did not stand still when repeated"};
   std::vector<std::string> lines;
-  std::istringstream report{board.board().network().report()};
+  std::istringstream report{board.board().report()};
   for (std::string line; std::getline(report, line);) lines.push_back(line);
   return lines;
 }

@@ -78,7 +78,7 @@ opposite_result send_to_opposite(std::uint32_t bytes, std::uint32_t apart) {
   const auto add_words = [&](std::uint64_t sign) {
     for (unsigned chip = 0; chip < result.link_words.size(); ++chip)
       for (unsigned direction = 0; direction < 2; ++direction)
-        result.link_words.at(chip).at(direction) += sign * board.board().network().link_words(chip, direction);
+        result.link_words.at(chip).at(direction) += sign * board.board().link_words(chip, direction);
   };
   add_words(~std::uint64_t{0});  // those of the programs do not count
   board.board().run();

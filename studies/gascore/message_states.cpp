@@ -16,11 +16,11 @@ namespace situ::studies::gascore {
 namespace {
 
 // What the units of all nodes did from the start time on.
-class acted_states final : public model::unit_observer {
+class acted_states {
  public:
-  void acted(model::cycle now, unsigned node, std::string_view unit, std::string_view state,
-             std::uint32_t /*word*/) override {
-    if (now >= timed_board::start_time) seen_.emplace(now - timed_board::start_time, node, unit, state);
+  void see(const model::pams_board::action& each) {
+    if (each.cycle >= timed_board::start_time)
+      seen_.emplace(each.cycle - timed_board::start_time, each.node, each.unit, each.state);
   }
   [[nodiscard]] bool has(std::uint64_t cycle, unsigned node, std::string_view unit, std::string_view state) const {
     return seen_.contains({cycle, node, unit, state});
@@ -53,7 +53,7 @@ std::string cell(std::uint32_t cycles) { return cycles == 0 ? "" : fmt::format("
 chain_cycles check_chain(unsigned distance, bool is_long) {
   timed_board board;
   acted_states seen;
-  board.board().network().observe(&seen);
+  board.board().observe([&seen](const model::pams_board::action& each) { seen.see(each); });
   make_message(board, distance, is_long ? 4 : 0);
   board.run();
   const std::uint32_t to = at_distance.at(distance);

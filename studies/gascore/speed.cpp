@@ -57,10 +57,10 @@ struct speed {
 
 // Runs once more for so many cycles of modelled time.
 speed run_on(timed_board& board, std::uint64_t cycles) {
-  model::message_network& network = board.board().network();
+  model::pams_board& network = board.board();
   const std::uint64_t from = network.now(), busy = network.busy_cycles();
   const std::clock_t begin = std::clock();
-  (void)network.run(from + cycles);
+  (void)network.try_run(from + cycles);
   const double us = static_cast<double>(std::clock() - begin) * 1e6 / CLOCKS_PER_SEC;
   return {static_cast<double>(network.busy_cycles() - busy) / us, static_cast<double>(network.now() - from) / us};
 }

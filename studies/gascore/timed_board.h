@@ -2,13 +2,12 @@
 // on. A board carries out one run.
 #pragma once
 
+#include <situ/model/pams_board.h>
 #include <situ/model/pams_program.h>
 
 #include <array>
 #include <cstdint>
 #include <span>
-
-#include "model/message_units/pams_board.h"
 
 namespace situ::studies::gascore {
 

@@ -53,6 +53,9 @@ class pams_board {
   // Throws bad_argument if the node has no PAMS.
   void load(unsigned node, std::span<const std::uint32_t> words);
 
+  // Returns a cycle by which all programs loaded so far have started: a common start time is to be later.
+  [[nodiscard]] std::uint64_t loaded_after() const noexcept;
+
   enum class outcome : std::uint8_t {
     finished,     // every program has halted, and no message is on its way
     stands,       // some wait for what cannot come any more
@@ -75,6 +78,9 @@ class pams_board {
   [[nodiscard]] std::string where(unsigned node) const;
   // Says, a line each, what each node waits for and where messages stand; or which fault there was.
   [[nodiscard]] std::string report() const;
+
+  // Returns how many words went over the link from a chip to the next one (direction 0) or to the one before (1).
+  [[nodiscard]] std::uint64_t link_words(unsigned chip, unsigned direction) const noexcept;
 
   // A message that reached the loader: programs send it their results.
   struct call {

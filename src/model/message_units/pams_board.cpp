@@ -45,6 +45,7 @@ struct pams_board::state {
 
   message_network network;
   unsigned loader_at;
+  std::uint64_t load_words = 0;
   scripted_element* loader = nullptr;
   std::unique_ptr<told_actions> observer;
 };
@@ -80,11 +81,16 @@ void pams_board::load(unsigned node, std::span<const std::uint32_t> words) {
     std::vector<std::uint32_t> arguments = {static_cast<std::uint32_t>(at)};
     const auto part = words.subspan(at, std::min(words_of_load, words.size() - at));
     arguments.insert(arguments.end(), part.begin(), part.end());
+    state_->load_words += 4 + arguments.size();
     state_->loader->send({.handler = handler_load, .to = node, .arguments = std::move(arguments)});
   }
+  state_->load_words += 5;
   state_->loader->send({.handler = handler_start, .to = node, .arguments = {0}});
   state_->network.wake(state_->loader_at);
 }
+
+// A word a cycle, one cycle more for each message, and the way.
+std::uint64_t pams_board::loaded_after() const noexcept { return now() + 2 * state_->load_words + 100; }
 
 pams_board::outcome pams_board::try_run(std::uint64_t limit) {
   switch (state_->network.run(limit)) {
@@ -120,6 +126,10 @@ std::span<std::uint32_t> pams_board::memory(unsigned node) { return state_->netw
 std::string pams_board::where(unsigned node) const {
   const message_node* const units = state_->network.units(node);
   return units == nullptr ? "nothing runs there" : units->where();
+}
+
+std::uint64_t pams_board::link_words(unsigned chip, unsigned direction) const noexcept {
+  return state_->network.link_words(chip, direction);
 }
 
 std::string pams_board::report() const { return state_->network.report(); }
