@@ -14,7 +14,7 @@ MODULES := base os machine pages memory preload rmem fabric cluster launch runti
 # What `make test` leaves to other targets.
 NOT_IN_TEST := ^(nightly|numa|hosts|losses|load|faults|modelled|modelled-some|modelled-long)$$
 
-.PHONY: help run build test $(MODULES:%=test-%) test-numa test-numa-all test-hosts test-losses test-load test-faults test-modelled test-modelled-all test-modelled-some nightly asan tsan asan-core tsan-core build-asan build-tsan build-asan-core build-tsan-core dev reference format lint tidy tidy-changed clean packages packages-lint
+.PHONY: help run build test $(MODULES:%=test-%) test-numa test-numa-all test-hosts test-losses test-load test-faults test-modelled test-modelled-all test-modelled-some nightly asan tsan asan-core tsan-core build-asan build-tsan build-asan-core build-tsan-core dev reference synthesis format lint tidy tidy-changed clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
@@ -112,6 +112,11 @@ reference: packages-lint  ## make the reference out of the headers: build/refere
 
 format: packages-lint  ## lay out the sources as .clang-format says
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' '*.inl' '*.c' | xargs clang-format-19 -i
+
+synthesis: packages  ## what GAScore and PAMS take of an FPGA, by yosys; their clock rates, where nextpnr-ecp5 is installed
+	@.ci/install_packages --list packages-synthesis.txt
+	@python3 hw/synth/count_cells.py --check
+	@python3 hw/synth/clock_rates.py || [ $$? -eq 77 ]
 
 lint: reference  ## check the layout of the sources, and that every public name is explained
 	@.ci/lint

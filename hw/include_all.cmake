@@ -1,4 +1,4 @@
-# cmake -D FOLDER=... -P include_all.cmake: writes FOLDER/all.cpp, which includes the folder's other C++ files.
+# cmake -D FOLDER=... -P include_all.cmake: writes one file into that folder that includes its other C++ files.
 file(GLOB files RELATIVE ${FOLDER} ${FOLDER}/*.cpp)
 list(SORT files)
 set(text)

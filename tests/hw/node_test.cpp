@@ -1,4 +1,4 @@
-// The worked examples of docs/design/message_units.md, to the cycle. `wait_end` is the page's cycle 0: the one in which
+// The worked examples of docs/design/message_units.md, to the cycle. Cycle wait_end is the page's cycle 0: the one in which
 // the wait's condition holds.
 #include <gtest/gtest.h>
 
