@@ -11,7 +11,7 @@
 namespace situ::studies::gascore {
 namespace {
 
-// A node's memory: what it sends to the neighbour before it and to the one after it, what comes from these.
+// Addresses in a node's memory: the bytes for the neighbour before it and for the one after it, and theirs for it.
 constexpr std::uint32_t to_before = 0, to_after = 0x2000, from_before = 0x8000, from_after = 0xa000;
 constexpr std::uint32_t opposite_handler = 6;
 

@@ -13,8 +13,8 @@ struct halo {
   unsigned steps = 1;
   bool asks = true;  // with ready messages
 };
-// Runs it, and returns the cycles until the last node has all bytes of the last step. Throws situ::error if a byte is not
-// where it belongs.
+// Runs it, and returns the cycles until the last node has all bytes of the last step. Throws situ::error if a byte is
+// missing.
 [[nodiscard]] std::int64_t halo_cycles(const halo& of);
 
 struct opposite_result {

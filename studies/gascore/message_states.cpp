@@ -15,24 +15,12 @@
 namespace situ::studies::gascore {
 namespace {
 
-// What the units of all nodes did from the start time on.
-class acted_states {
- public:
-  void see(const model::pams_board::action& each) {
-    if (each.cycle >= timed_board::start_time)
-      seen_.emplace(each.cycle - timed_board::start_time, each.node, each.unit, each.state);
-  }
-  [[nodiscard]] bool has(std::uint64_t cycle, unsigned node, std::string_view unit, std::string_view state) const {
-    return seen_.contains({cycle, node, unit, state});
-  }
-
- private:
-  std::set<std::tuple<std::uint64_t, unsigned, std::string_view, std::string_view>> seen_;
-};
+// The acts of all nodes' units from the start time on: cycle, node, unit, state.
+using acted_states = std::set<std::tuple<std::uint64_t, unsigned, std::string_view, std::string_view>>;
 
 void expect_acted(const acted_states& seen, std::uint64_t cycle, unsigned node, std::string_view unit,
                   std::string_view state) {
-  if (seen.has(cycle, node, unit, state)) return;
+  if (seen.contains({cycle, node, unit, state})) return;
   throw error{errc::bad_argument,
               fmt::format("{} of node {} was not in {} in cycle {} of the message", unit, node, state, cycle)};
 }
@@ -53,7 +41,10 @@ std::string cell(std::uint32_t cycles) { return cycles == 0 ? "" : fmt::format("
 chain_cycles check_chain(unsigned distance, bool is_long) {
   timed_board board;
   acted_states seen;
-  board.board().observe([&seen](const model::pams_board::action& each) { seen.see(each); });
+  board.board().observe([&](const model::pams_board::action& each) {
+    if (each.cycle >= timed_board::start_time)
+      seen.emplace(each.cycle - timed_board::start_time, each.node, each.unit, each.state);
+  });
   make_message(board, distance, is_long ? 4 : 0);
   board.run();
   const std::uint32_t to = at_distance.at(distance);

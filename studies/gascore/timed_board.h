@@ -28,7 +28,7 @@ class timed_board {
   // Ends each program with a halt and runs them. A node whose program is empty gets none. Throws situ::error if a run does
   // not end, or if the programs are not loaded before the start time.
   void run();
-  // Loads them with the halt, and leaves the run to the caller. Throws as run().
+  // Loads them with the halt, runs to the start time, and leaves the rest to the caller. Throws as run().
   void load();
 
   [[nodiscard]] model::pams_board& board() noexcept { return board_; }
