@@ -1,4 +1,4 @@
-# cmake -D FOLDER=... -P include_all.cmake: writes one file into that folder that includes its other C++ files.
+# Run by `cmake -D FOLDER=... -P`: writes the file all.cpp into the folder, which includes its other C++ files.
 file(GLOB files RELATIVE ${FOLDER} ${FOLDER}/*.cpp)
 list(SORT files)
 set(text)

@@ -1,5 +1,5 @@
-// The worked examples of docs/design/message_units.md, to the cycle. Cycle wait_end is the page's cycle 0: the one in which
-// the wait's condition holds.
+// The worked examples of docs/design/message_units.md, to the cycle. In the tests of sending, the page's cycle 0, in which
+// a wait ends, is cycle 900; in those of receiving, its cycle 10 is cycle 1010 or 910.
 #include <gtest/gtest.h>
 
 #include "hw/loaded_node.h"
