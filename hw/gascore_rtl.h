@@ -1,5 +1,5 @@
-// The SystemVerilog of GAScore without a computing element, as a C++ object that advances cycle by cycle: its FSLs belong
-// to the caller, too.
+// The SystemVerilog of GAScore without a computing element, as a C++ object that advances cycle by cycle. Its FSLs
+// belong to the caller, too.
 #pragma once
 
 #include <memory>

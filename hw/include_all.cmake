@@ -1,4 +1,4 @@
-# Run by `cmake -D FOLDER=... -P`: writes the file all.cpp into the folder, which includes its other C++ files.
+# Run by `cmake -D FOLDER=... -P`: writes a C++ file into the folder, which includes the others.
 file(GLOB files RELATIVE ${FOLDER} ${FOLDER}/*.cpp)
 list(SORT files)
 set(text)

@@ -1,5 +1,5 @@
-// PAMS's end of FSL 1: it takes a word in each cycle. In the cycle after a call's last word, COUNT, `counts` is set. The
-// call's fields are still there, although the next call's first word is taken.
+// PAMS's end of FSL 1: it takes a word in each cycle. In the cycle after a call's last word, COUNT, `counts` is set.
+// The call's fields are still there, although the next call's first word is taken.
 //
 // A word of LOAD goes into the instruction RAM in the cycle in which it is taken. The sequencer reads the RAM one cycle
 // before it takes a word. Together: the word is there one cycle after it was taken, as if either waited for its cycle.
