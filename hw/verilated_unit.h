@@ -1,4 +1,4 @@
-// What the objects of message_node_rtl.cpp and gascore_rtl.cpp have in common. Only these two include it.
+// The parts that message_node_rtl.cpp and gascore_rtl.cpp share. Only these two include this header.
 #pragma once
 
 #include <verilated.h>
