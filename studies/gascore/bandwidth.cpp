@@ -37,43 +37,58 @@ std::uint32_t half_of_optimum(direction of, unsigned distance) {
   return enough;
 }
 
+struct transfer {
+  direction of;
+  unsigned distance;
+};
+constexpr std::array<transfer, 6> all_transfers{{{direction::write, 0},
+                                                 {direction::write, 1},
+                                                 {direction::write, 2},
+                                                 {direction::read, 0},
+                                                 {direction::read, 1},
+                                                 {direction::read, 2}}};
+
+std::string name(const transfer& each) { return fmt::format("{}, distance {}", name(each.of), each.distance); }
+
+comparison_row half_row(const transfer& each) {
+  const auto percent = [&](std::uint32_t bytes) { return mb_s(each.of, each.distance, bytes) / optimum_mb_s * 100; };
+  return {.what = fmt::format("half of 400 MB/s is reached: {}", name(each)),
+          .unit = "bytes",
+          .paper = half_bytes_least,
+          .paper_most = half_bytes_most,
+          .ours = half_of_optimum(each.of, each.distance),
+          .from = origin::predicted,
+          .remark = fmt::format("64 bytes: {:.0f} % of the optimum; 256 bytes: {:.0f} %", percent(64), percent(256))};
+}
+
+// The rates of all transfers by their size, as a grid and as lines of a plot.
+void add_rates(study_part& part, bool is_quick) {
+  grid table{"MB/s of one transfer, of 400", {"bytes"}, {}};
+  plot drawn{"Bandwidth of one transfer", "bytes", "MB/s", {}};
+  for (const transfer& each : all_transfers) {
+    table.headings.push_back(name(each));
+    drawn.lines.push_back({.name = name(each), .points = {}, .is_hollow = each.of == direction::read});
+  }
+  for (std::uint32_t bytes = least_bytes; bytes <= most_bytes; bytes *= is_quick ? 4 : 2) {
+    std::vector<std::string> cells{fmt::format("{}", bytes)};
+    for (std::size_t i = 0; i < all_transfers.size(); ++i) {
+      const double rate = mb_s(all_transfers.at(i).of, all_transfers.at(i).distance, bytes);
+      cells.push_back(fmt::format("{:.1f}", rate));
+      drawn.lines[i].points.emplace_back(bytes, rate);
+    }
+    table.lines.push_back(std::move(cells));
+  }
+  part.plots.push_back(std::move(drawn));
+  part.grids.push_back(std::move(table));
+}
+
 }  // namespace
 
 study_part bandwidth(const study_context& context) {
   study_part part{.name = "bandwidth", .title = "Figure 10: bandwidth by the size of a transfer"};
   context.tell("bandwidth");
-  grid table{"MB/s of one transfer, of 400", {"bytes"}, {}};
-  plot drawn{"Bandwidth of one transfer", "bytes", "MB/s", {}};
-  std::vector<series> lines;
-  for (const direction of : {direction::write, direction::read})
-    for (unsigned distance = 0; distance < at_distance.size(); ++distance) {
-      const std::string title = fmt::format("{}, distance {}", name(of), distance);
-      table.headings.push_back(title);
-      lines.push_back({.name = title, .points = {}, .is_hollow = of == direction::read});
-      const std::uint32_t half = half_of_optimum(of, distance);
-      part.rows.push_back({.what = fmt::format("half of 400 MB/s is reached: {}", title),
-                           .unit = "bytes",
-                           .paper = half_bytes_least,
-                           .paper_most = half_bytes_most,
-                           .ours = half,
-                           .from = origin::predicted,
-                           .remark = fmt::format("64 bytes: {:.0f} % of the optimum; 256 bytes: {:.0f} %",
-                                                 mb_s(of, distance, 64) / optimum_mb_s * 100,
-                                                 mb_s(of, distance, 256) / optimum_mb_s * 100)});
-    }
-  for (std::uint32_t bytes = least_bytes; bytes <= most_bytes; bytes *= context.is_quick ? 4 : 2) {
-    std::vector<std::string> cells{fmt::format("{}", bytes)};
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const double rate = mb_s(i < at_distance.size() ? direction::write : direction::read,
-                               static_cast<unsigned>(i % at_distance.size()), bytes);
-      cells.push_back(fmt::format("{:.1f}", rate));
-      lines[i].points.emplace_back(bytes, rate);
-    }
-    table.lines.push_back(std::move(cells));
-  }
-  drawn.lines = std::move(lines);
-  part.plots.push_back(std::move(drawn));
-  part.grids.push_back(std::move(table));
+  for (const transfer& each : all_transfers) part.rows.push_back(half_row(each));
+  add_rates(part, context.is_quick);
   part.notes = {
       "The paper's values of figure 10 are not in its text, which says only that half of the optimum is reached "
       "between "

@@ -73,7 +73,6 @@ opposite_result send_to_opposite(std::uint32_t bytes, std::uint32_t apart) {
     fill(board, node, to_after, bytes);
   }
   board.load();
-  (void)board.board().try_run(timed_board::start_time);
   opposite_result result;
   const auto add_words = [&](std::uint64_t sign) {
     for (unsigned chip = 0; chip < result.link_words.size(); ++chip)

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "gascore/messages.h"
 #include "gascore/parts.h"
@@ -35,6 +37,24 @@ std::string name(chain_state::side of) {
 }
 
 std::string cell(std::uint32_t cycles) { return cycles == 0 ? "" : fmt::format("{}", cycles); }
+
+grid table_of(std::span<const chain_cycles> columns) {
+  grid table{"cycles of one message",
+             {"side", "unit", "state", "known by", "short, distance 0", "distance 1", "distance 2",
+              "long of a word, distance 0"},
+             {}};
+  for (std::size_t i = 0; i < chain_states.size(); ++i) {
+    const chain_state& each = chain_states.at(i);
+    std::vector<std::string> line{name(each.of), std::string{each.unit}, std::string{each.state},
+                                  each.is_observed ? "run" : "rule"};
+    for (const chain_cycles& column : columns) line.push_back(cell(column.of.at(i)));
+    table.lines.push_back(std::move(line));
+  }
+  std::vector<std::string> sum{"", "", "sum", ""};
+  for (const chain_cycles& column : columns) sum.push_back(cell(column.sum));
+  table.lines.push_back(std::move(sum));
+  return table;
+}
 
 }  // namespace
 
@@ -67,21 +87,7 @@ study_part cycles(const study_context& context) {
   study_part part{.name = "cycles", .title = "Each cycle of a message: the unit and state that it belongs to"};
   context.tell("cycles");
   const std::array columns{check_chain(0, false), check_chain(1, false), check_chain(2, false), check_chain(0, true)};
-  grid table{"cycles of one message",
-             {"side", "unit", "state", "known by", "short, distance 0", "distance 1", "distance 2",
-              "long of a word, distance 0"},
-             {}};
-  for (std::size_t i = 0; i < chain_states.size(); ++i) {
-    const chain_state& each = chain_states.at(i);
-    std::vector<std::string> line{name(each.of), std::string{each.unit}, std::string{each.state},
-                                  each.is_observed ? "run" : "rule"};
-    for (const chain_cycles& column : columns) line.push_back(cell(column.of.at(i)));
-    table.lines.push_back(std::move(line));
-  }
-  std::vector<std::string> sum{"", "", "sum", ""};
-  for (const chain_cycles& column : columns) sum.push_back(cell(column.sum));
-  table.lines.push_back(std::move(sum));
-  part.grids.push_back(std::move(table));
+  part.grids.push_back(table_of(columns));
   part.notes = {
       "Known by run: the unit told in this run that it acted in this state, in this cycle; a unit that waits tells "
       "nothing. By rule: docs/design/message_units.md says that the state takes a cycle; such states of NetIfs, links "

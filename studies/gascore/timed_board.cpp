@@ -19,9 +19,13 @@ void timed_board::load() {
     programs_[node].halt();
     board_.load(node, programs_[node].words());
   }
-  if (board_.loaded_after() > start_time)
-    throw error{errc::bad_argument, fmt::format("the programs are loaded at cycle {}, after the start at {}",
-                                                board_.loaded_after(), start_time)};
+  // A node that is loaded waits for its timer or for messages, so no part has work after the last program is there.
+  constexpr std::uint64_t quiet_cycles = 1000;
+  (void)board_.try_run(start_time - quiet_cycles);
+  const std::uint64_t busy = board_.busy_cycles();
+  if (board_.try_run(start_time) != model::pams_board::outcome::cycle_limit || board_.busy_cycles() != busy)
+    throw error{errc::bad_argument, fmt::format("programs are still loaded, or run, before the start at cycle {}:\n{}",
+                                                start_time, board_.report())};
 }
 
 void timed_board::run() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/graph_units/copy_maps.h"
+#include "model/graph_units/ports.h"
 #include "nemesys/figure8_software.h"
 #include "support/study.h"
 

@@ -101,6 +101,12 @@ TEST(gascore_study, sends_no_long_message_through_chip_0) {
                                                    words{packet, 2 * packet}, words{0, packet}}));
 }
 
+TEST(gascore_study, refuses_programs_that_run_before_the_start) {
+  timed_board early;
+  early[3].label("again").jump("again");
+  EXPECT_THROW(early.run(), error);
+}
+
 TEST(gascore_study, has_figures_in_all_parts) {
   const study_result result = run({.is_quick = true});
   ASSERT_EQ(result.parts.size(), 8U);
