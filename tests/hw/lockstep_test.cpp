@@ -131,7 +131,9 @@ class random_program {
         if (below(4) != 0) return;
         program_.wait(pams_program::bytes_are_there(below(4)) | pams_program::messages_are_there(1 + below(3)));
         return;
-      case 8: return answer();
+      case 8:
+        if (below(500) == 0) program_.word(0x90000001 | below(64) << 10);  // kinds of arguments that there are not
+        return answer();
       case 9: {
         const std::uint32_t counter = 1 + below(3);
         program_.message_counter(counter, 1 + counter, below(3));

@@ -276,6 +276,8 @@ TEST(message_network, names_node_and_cause_of_a_fault) {
               AllOf(HasSubstr("node 3"), HasSubstr("does not have: 0x384")));
   EXPECT_THAT(fault_of(pams_program{}.reply(5)), AllOf(HasSubstr("node 3"), HasSubstr("keeps no token")));
   EXPECT_THAT(fault_of(pams_program{}.word(0xf0000000)), AllOf(HasSubstr("node 3"), HasSubstr("0xf0000000")));
+  // A send whose second argument is of a kind that there is not.
+  EXPECT_THAT(fault_of(pams_program{}.word(0x90043001)), AllOf(HasSubstr("node 3"), HasSubstr("0x90043001")));
   pams_program whole;
   whole.jump(511);
   while (whole.size() < 511) whole.halt();

@@ -17,6 +17,12 @@ constexpr bool is_long_request(std::uint32_t instruction) noexcept {
 constexpr bool is_reply(std::uint32_t instruction) noexcept {
   return operation(instruction) == pams_operation::reply || operation(instruction) == pams_operation::reply_long;
 }
+// Returns whether each argument of a request is of a kind that there is.
+constexpr bool has_known_arguments(std::uint32_t instruction) noexcept {
+  for (unsigned i = 0; i < pams_most_arguments; ++i)
+    if ((instruction >> (10 + 2 * i) & 3U) == 3) return false;
+  return true;
+}
 constexpr unsigned fixed_words(bool is_long) noexcept { return is_long ? 5 : 4; }
 
 }  // namespace
@@ -92,7 +98,9 @@ void pams_unit::execute(node_ports& node) {
     case pams_operation::send:
     case pams_operation::send_long:
     case pams_operation::reply:
-    case pams_operation::reply_long: begin_request(node); return;
+    case pams_operation::reply_long:
+      if (has_known_arguments(instruction_)) return begin_request(node);
+      break;
     case pams_operation::jump: pc_ = instruction_ & (pams_words - 1); return;
   }
   node.fail(unit_fault::unknown_instruction, instruction_);
@@ -193,7 +201,10 @@ bool pams_unit::step_calls(cycle now, node_ports& node) {
 
 void pams_unit::take_call_word(std::uint32_t word, node_ports& node) {
   switch (call_words_) {
-    case 0: kind_ = word; break;
+    case 0:
+      kind_ = word;
+      first_argument_ = 0;
+      break;
     case 1: call_token_ = word; break;
     case 2: break;
     case 3: call_bytes_ = word; break;
