@@ -28,6 +28,7 @@ class message_network;
 class message_node;
 struct network_shape;
 
+// Such a network, with its loader and its nodes' memories.
 class pams_board {
  public:
   // Makes the GAScore and PAMS of a node: as parts in C++, or other implementations of message_node.
@@ -56,6 +57,7 @@ class pams_board {
   // Returns a cycle by which all programs loaded so far have started: a common start time is to be later.
   [[nodiscard]] std::uint64_t loaded_after() const noexcept;
 
+  // How a run ended.
   enum class outcome : std::uint8_t {
     finished,     // every program has halted, and no message is on its way
     stands,       // some wait for what cannot come any more
@@ -88,6 +90,7 @@ class pams_board {
     std::uint8_t handler = 0;
     std::vector<std::uint32_t> arguments;
   };
+  // Returns those that came so far, in their order.
   [[nodiscard]] std::vector<call> calls() const;
 
   // What a unit of a node did in a cycle: it was in `state`, and took, wrote or moved `word`. The texts are constant.

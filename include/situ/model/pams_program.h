@@ -26,6 +26,7 @@ namespace situ::model {
 
 struct pams_instruction;
 
+// A program that grows by calls, instruction by instruction.
 class pams_program {
  public:
   static constexpr std::uint32_t most_words = 512;  // of the instruction RAM
@@ -39,6 +40,7 @@ class pams_program {
     symbol(const char* name) : name_{name}, is_name_{true} {}              // NOLINT(google-explicit-constructor)
     symbol(std::string_view name) : name_{name}, is_name_{true} {}         // NOLINT(google-explicit-constructor)
     symbol(const std::string& name) : name_{name}, is_name_{true} {}       // NOLINT(google-explicit-constructor)
+    // Returns whether it is a name.
     [[nodiscard]] bool is_name() const noexcept { return is_name_; }
     // Returns the name; empty if it is a number.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -83,6 +85,7 @@ class pams_program {
   // Conditions of a wait, joined by |.
   class condition {
    public:
+    // Returns the mask of the wait instruction.
     [[nodiscard]] std::uint32_t bits() const noexcept { return bits_; }
     friend condition operator|(condition left, condition right) noexcept { return condition{left.bits_ | right.bits_}; }
 
@@ -161,6 +164,7 @@ class pams_program {
     std::uint32_t words = 0;    // 0: a name or a label
     std::string text;
   };
+  // Returns them in the order of text().
   [[nodiscard]] std::span<const line> lines() const noexcept { return lines_; }
 
   // Returns the words as a program file: hexadecimal, one a line, with the text in comments. Throws as words().

@@ -6,8 +6,8 @@
 //   plan.for_each_run(member, [&](std::uint32_t source, std::size_t from, std::size_t to, std::size_t elements) { ... });
 //
 // All parts have the layout of the largest one: a box of own elements with the ghost zones around it, row after row, so
-// that offsets are the same at all members. A plan is a value. cost of moves(): linear in the neighbours, and no memory
-// of the array is touched.
+// that offsets are the same at all members. A plan is a value. cost: making one and its sizes: constant; moves(): linear
+// in the neighbours; for_each_run(): linear in the runs. No memory of the array is touched.
 #pragma once
 
 #include <situ/spread/detail/array_part.h>
@@ -40,6 +40,7 @@ struct ghost_zones {
   }
 };
 
+// The plan of a distribution with ghost zones of these widths.
 template <std::size_t D>
 class ghost_plan {
  public:
@@ -66,6 +67,7 @@ class ghost_plan {
     }
   }
 
+  // Returns the widths that it was made with.
   [[nodiscard]] const ghost_zones<D>& ghosts() const noexcept { return ghosts_; }
   // Returns the elements of a part with its ghost zones, and its extents.
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
