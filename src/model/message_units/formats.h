@@ -49,7 +49,9 @@ struct token_word {
 }
 [[nodiscard]] constexpr node_number source(std::uint32_t head) noexcept { return static_cast<node_number>(head); }
 
-[[nodiscard]] constexpr std::uint32_t words_of(std::uint32_t bytes) noexcept { return bytes / 4 + (bytes % 4 != 0 ? 1 : 0); }
+[[nodiscard]] constexpr std::uint32_t words_of(std::uint32_t bytes) noexcept {
+  return bytes / 4 + (bytes % 4 != 0 ? 1 : 0);
+}
 
 // Handler codes that PAMS carries out itself. LOAD: an address of the instruction RAM, then words. START: an address.
 // POLL counts like a program's own, but ArrivalTime stays.
