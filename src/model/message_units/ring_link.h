@@ -48,10 +48,10 @@ class ring_link {
   };
   // Places in the neighbour's FIFO. One comes back as many cycles after a word was taken there as the link has.
   struct credits {
-    std::uint64_t sent = 0;
-    std::uint64_t returned = 0;
-    std::vector<std::uint64_t> on_the_way;  // by the cycle in which it was seen
-    bool step(std::uint64_t taken, std::size_t at) noexcept {
+    std::uint32_t sent = 0;  // words, modulo 2^32, as the rest
+    std::uint32_t returned = 0;
+    std::vector<std::uint32_t> on_the_way;  // by the cycle in which it was seen
+    bool step(std::uint32_t taken, std::size_t at) noexcept {
       const bool changes = returned != taken;
       returned = on_the_way[at];
       on_the_way[at] = taken;

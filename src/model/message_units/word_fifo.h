@@ -32,7 +32,7 @@ class word_fifo {
   static constexpr unsigned usual_depth = 16;
 
   explicit word_fifo(unsigned depth = usual_depth)
-      : words_(std::bit_ceil(depth)), mask_{std::bit_ceil(depth) - 1}, depth_{depth}, wakes_writer_at_{depth} {}
+      : words_(std::bit_ceil(depth)), mask_{std::bit_ceil(depth) - 1}, depth_{depth} {}
   [[nodiscard]] unsigned depth() const noexcept { return depth_; }
 
   // Whoever reads is woken by the first word, whoever writes by the first place; a writer that counts the places by every one.
@@ -41,57 +41,56 @@ class word_fifo {
     writer_ = writer;
     reader_ = reader;
     wakes_writer_at_ = writer_counts ? 0 : depth_;
+    wakes_reader_at_ = 0;
   }
 
   [[nodiscard]] unsigned held(cycle now) const noexcept {
-    return size_ - (put_at_ == now ? 1U : 0U) + (taken_at_ == now ? 1U : 0U);
+    return size() - (put_at_ == now ? 1U : 0U) + (taken_at_ == now ? 1U : 0U);
   }
-  [[nodiscard]] bool has_word(cycle now) const noexcept { return size_ > (put_at_ == now ? 1U : 0U); }
+  [[nodiscard]] bool has_word(cycle now) const noexcept { return size() > (put_at_ == now ? 1U : 0U); }
   [[nodiscard]] bool has_room(cycle now) const noexcept { return held(now) < depth_; }
-  [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
-  // Returns how many words were taken before `now`.
-  [[nodiscard]] std::uint64_t taken_before(cycle now) const noexcept { return taken_ - (taken_at_ == now ? 1U : 0U); }
+  [[nodiscard]] bool is_empty() const noexcept { return put_ == taken_; }
+  // Returns how many words were taken before `now`, modulo 2^32.
+  [[nodiscard]] std::uint32_t taken_before(cycle now) const noexcept { return taken_ - (taken_at_ == now ? 1U : 0U); }
 
   // Whether a word was put, or taken, in this cycle.
   [[nodiscard]] bool was_put(cycle now) const noexcept { return put_at_ == now; }
   [[nodiscard]] bool was_taken(cycle now) const noexcept { return taken_at_ == now; }
 
   // pre: not empty
-  [[nodiscard]] const fifo_word& back() const noexcept { return words_[(first_ + size_ - 1) & mask_]; }
+  [[nodiscard]] const fifo_word& back() const noexcept { return words_[(put_ - 1) & mask_]; }
   // pre: has_word
-  [[nodiscard]] const fifo_word& front() const noexcept { return words_[first_]; }
+  [[nodiscard]] const fifo_word& front() const noexcept { return words_[taken_ & mask_]; }
   // pre: has_word(now)
   fifo_word take(cycle now) noexcept {
-    if (units_ != nullptr && held(now) >= wakes_writer_at_) units_->wake(writer_);
-    const fifo_word word = words_[first_];
-    first_ = (first_ + 1) & mask_;
-    --size_;
-    ++taken_;
+    if (held(now) >= wakes_writer_at_) units_->wake(writer_);
     taken_at_ = now;
-    return word;
+    return words_[taken_++ & mask_];
   }
   // pre: has_room(now)
   void put(fifo_word word, cycle now) noexcept {
-    if (units_ != nullptr && held(now) == 0) units_->wake(reader_);
-    words_[(first_ + size_) & mask_] = word;
-    ++size_;
+    if (held(now) == wakes_reader_at_) units_->wake(reader_);
     put_at_ = now;
+    words_[put_++ & mask_] = word;
   }
 
  private:
   static constexpr cycle never = ~cycle{0};
+  static constexpr unsigned nobody = ~0U;  // held by no FIFO: nobody is woken
+  [[nodiscard]] unsigned size() const noexcept { return put_ - taken_; }
+
   std::vector<fifo_word> words_;
-  unsigned mask_;
-  unsigned depth_;
-  unsigned first_ = 0;
-  unsigned size_ = 0;
+  std::uint32_t put_ = 0;    // words so far, modulo 2^32
+  std::uint32_t taken_ = 0;  // likewise
   cycle put_at_ = never;
   cycle taken_at_ = never;
-  std::uint64_t taken_ = 0;
+  std::uint32_t mask_;
+  unsigned depth_;
+  unsigned wakes_writer_at_ = nobody;  // as many words as the FIFO holds before one is taken, or more
+  unsigned wakes_reader_at_ = nobody;  // as many as it holds before one is put
   awake_units* units_ = nullptr;
   unsigned writer_ = 0;
   unsigned reader_ = 0;
-  unsigned wakes_writer_at_;
 };
 
 using two_lanes = std::array<word_fifo, lanes>;
