@@ -47,13 +47,13 @@ bool gascore::step(cycle now, node_ports& node) {
 }
 
 // Returns whether a word is on its way between a unit and the memory, or waits for it.
-bool gascore::is_bus_busy() const noexcept {
+inline bool gascore::is_bus_busy() const noexcept {
   return stages_ != 0 || transmits_[0].to_ask != 0 || transmits_[1].to_ask != 0 || receive_.unasked != 0;
 }
 
 // --- memory bus: from its end to its beginning, so that each stage sees what the one before had at the cycle's start
 
-bool gascore::step_bus(cycle now, node_ports& node) {
+inline bool gascore::step_bus(cycle now, node_ports& node) {
   const bool was_busy = stages_ != 0;
   output_ = latch_;  // FETCH
   latch_ = {};
@@ -76,7 +76,7 @@ bool gascore::step_bus(cycle now, node_ports& node) {
   return was_busy || stages_ != 0;
 }
 
-void gascore::grant(node_ports& node) {
+inline void gascore::grant(node_ports& node) {
   if (granted_.what == access::none) return;
   port_ = granted_;
   std::uint32_t at = 0;
@@ -99,7 +99,7 @@ void gascore::grant(node_ports& node) {
 }
 
 // Decides in ASK who has the bus: reads and writes in turns, of reads a reply's first.
-gascore::bus_stage gascore::ask(cycle now, const node_ports& node) {
+inline gascore::bus_stage gascore::ask(cycle now, const node_ports& node) {
   bus_stage chosen;
   for (const unsigned of : replies_first) {
     transmit& tx = transmits_[of];
@@ -122,7 +122,7 @@ gascore::bus_stage gascore::ask(cycle now, const node_ports& node) {
 
 // --- transmit
 
-bool gascore::step_transmit(unsigned of, const bus_stage& output, cycle now, node_ports& node) {
+inline bool gascore::step_transmit(unsigned of, const bus_stage& output, cycle now, node_ports& node) {
   transmit& tx = transmits_[of];
   if (tx.state == transmit_state::read) {
     if (output.what != access::read || output.of != of) return false;
@@ -164,7 +164,7 @@ bool gascore::step_transmit(unsigned of, const bus_stage& output, cycle now, nod
 }
 
 // Takes a fixed word of a request, and writes the packet's word before it. pre: both can go
-bool gascore::send_fixed(transmit& tx, unsigned of, cycle now, node_ports& node) {
+inline bool gascore::send_fixed(transmit& tx, unsigned of, cycle now, node_ports& node) {
   const std::uint32_t word = node.fsls.requests[of].take(now).word;
   switch (tx.state) {
     case transmit_state::node: return send_node(of, word, now, node);
@@ -188,7 +188,7 @@ bool gascore::send_fixed(transmit& tx, unsigned of, cycle now, node_ports& node)
   }
 }
 
-bool gascore::send_node(unsigned of, std::uint32_t word, cycle now, node_ports& node) {
+inline bool gascore::send_node(unsigned of, std::uint32_t word, cycle now, node_ports& node) {
   auto to = static_cast<node_number>(word);
   if (of == static_cast<unsigned>(lane::reply)) {
     const std::uint32_t token = word & token_word::token;
@@ -204,7 +204,7 @@ bool gascore::send_node(unsigned of, std::uint32_t word, cycle now, node_ports& 
 }
 
 // Writes the last of the fixed words, `bytes`.
-void gascore::end_fixed(transmit& tx, unsigned of, cycle now, node_ports& node) {
+inline void gascore::end_fixed(transmit& tx, unsigned of, cycle now, node_ports& node) {
   const std::uint32_t words = is_long(tx.kind) ? words_of(tx.bytes) : 0;
   const bool is_last = words == 0 && tx.arguments == 0;
   node.out[of].put({tx.bytes, is_last}, now);
@@ -213,14 +213,14 @@ void gascore::end_fixed(transmit& tx, unsigned of, cycle now, node_ports& node) 
   tx.to_ask = tx.to_send = words;
 }
 
-void gascore::end_message(transmit& tx, unsigned of, cycle now, node_ports& node) {
+inline void gascore::end_message(transmit& tx, unsigned of, cycle now, node_ports& node) {
   node.fsls.sent[of].put({of, false}, now);
   tx.state = transmit_state::kind;
 }
 
 // --- receive
 
-bool gascore::step_receive(const start& begun, cycle now, node_ports& node) {
+inline bool gascore::step_receive(const start& begun, cycle now, node_ports& node) {
   switch (receive_.state) {
     case receive_state::head: return receive_head(begun, now, node);
     case receive_state::fill: return receive_fill(begun, now, node);
@@ -236,7 +236,7 @@ bool gascore::step_receive(const start& begun, cycle now, node_ports& node) {
   }
 }
 
-bool gascore::receive_head(const start& begun, cycle now, node_ports& node) {
+inline bool gascore::receive_head(const start& begun, cycle now, node_ports& node) {
   const bool is_reply = node.in[1].has_word(now);
   if (!is_reply && !(node.in[0].has_word(now) && begun.has_token)) return false;
   receive_.from = is_reply ? 1 : 0;
@@ -248,7 +248,7 @@ bool gascore::receive_head(const start& begun, cycle now, node_ports& node) {
   return true;
 }
 
-bool gascore::receive_fixed(const start& begun, cycle now, node_ports& node) {
+inline bool gascore::receive_fixed(const start& begun, cycle now, node_ports& node) {
   word_fifo& in = node.in[receive_.from];
   if (!in.has_word(now)) return false;
   const bool cuts_through = !is_long(receive_.state == receive_state::kind ? in.front().word : receive_.kind);
@@ -281,7 +281,7 @@ bool gascore::receive_fixed(const start& begun, cycle now, node_ports& node) {
 }
 
 // FILL and WRITTEN.
-bool gascore::receive_fill(const start& begun, cycle now, node_ports& node) {
+inline bool gascore::receive_fill(const start& begun, cycle now, node_ports& node) {
   if (begun.written == words_of(receive_.bytes)) {
     receive_.state = receive_state::call;
     node.act(now, "receive", "WRITTEN", receive_.bytes);
@@ -298,7 +298,7 @@ bool gascore::receive_fill(const start& begun, cycle now, node_ports& node) {
   return true;
 }
 
-bool gascore::make_call(const start& begun, cycle now, node_ports& node) {
+inline bool gascore::make_call(const start& begun, cycle now, node_ports& node) {
   if (!begun.call_room) return false;
   const std::array<std::uint32_t, 4> words = {receive_.kind, receive_.token, receive_.at, receive_.bytes};
   const std::uint32_t word = words[receive_.call_word];
@@ -309,7 +309,7 @@ bool gascore::make_call(const start& begun, cycle now, node_ports& node) {
   return true;
 }
 
-bool gascore::receive_arguments(const start& begun, cycle now, node_ports& node) {
+inline bool gascore::receive_arguments(const start& begun, cycle now, node_ports& node) {
   word_fifo& in = node.in[receive_.from];
   if (!begun.call_room || !in.has_word(now)) return false;
   const std::uint32_t word = in.take(now).word;

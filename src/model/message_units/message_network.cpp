@@ -201,7 +201,7 @@ void message_network::step_cycle() {
     }
 }
 
-bool message_network::step_unit(unsigned unit) {
+inline bool message_network::step_unit(unsigned unit) {
   const unsigned nodes = static_cast<unsigned>(ports_.size()), interfaces = static_cast<unsigned>(interfaces_.size());
   if (unit < nodes) return step_node(unit);
   if (unit >= nodes + interfaces) return links_[unit - nodes - interfaces].step(now_);
@@ -211,7 +211,7 @@ bool message_network::step_unit(unsigned unit) {
   return false;
 }
 
-bool message_network::step_node(unsigned node) {
+inline bool message_network::step_node(unsigned node) {
   message_node* const units = units_[node].get();
   if (units == nullptr) return false;
   const bool changed = units->step(now_, ports_[node]);

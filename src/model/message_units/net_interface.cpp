@@ -8,18 +8,7 @@ namespace situ::model {
 net_interface::net_interface(unsigned own, unsigned ports, std::vector<std::uint8_t> route, unsigned depth)
     : own_{own}, route_{std::move(route)}, channels_(ports, lanes_of(depth)) {}
 
-// From its ends to their beginnings, so that each stage sees what the one before had at the cycle's start.
-bool net_interface::step(cycle now) {
-  bool changed = passing_ != 0 && pass(now);
-  if (delivering_ != 0) changed |= deliver(now);
-  for (unsigned of = 0; of < lanes; ++of) {
-    if ((passing_ >> of & 1U) == 0 && (*from_)[of].has_word(now)) changed |= route(of, now);
-    if (receiving_[of].releases || (holding_[of] != 0 && (delivering_ >> of & 1U) == 0)) changed |= choose(of, now);
-  }
-  return changed;
-}
-
-bool net_interface::pass(cycle now) {
+inline bool net_interface::pass(cycle now) {
   for (const unsigned of : replies_first) {
     if ((passing_ >> of & 1U) == 0) continue;
     sending& packet = sending_[of];
@@ -33,7 +22,7 @@ bool net_interface::pass(cycle now) {
 }
 
 // pre: there is a word, and room for it
-bool net_interface::route(unsigned of, cycle now) {
+inline bool net_interface::route(unsigned of, cycle now) {
   sending& packet = sending_[of];
   word_fifo& from = (*from_)[of];
   if (!packet.in_packet) {
@@ -51,7 +40,7 @@ bool net_interface::route(unsigned of, cycle now) {
   return true;
 }
 
-bool net_interface::deliver(cycle now) {
+inline bool net_interface::deliver(cycle now) {
   for (const unsigned of : replies_first) {
     word_fifo& to = (*to_)[of];
     if ((delivering_ >> of & 1U) == 0 || !to.has_room(now)) continue;
@@ -62,7 +51,7 @@ bool net_interface::deliver(cycle now) {
   return false;
 }
 
-unsigned net_interface::first_waiting(unsigned of, std::uint32_t channels, cycle now) const noexcept {
+inline unsigned net_interface::first_waiting(unsigned of, std::uint32_t channels, cycle now) const noexcept {
   for (; channels != 0; channels &= channels - 1) {
     const auto channel = static_cast<unsigned>(std::countr_zero(channels));
     if (channels_[channel][of].has_word(now)) return channel;
@@ -71,7 +60,7 @@ unsigned net_interface::first_waiting(unsigned of, std::uint32_t channels, cycle
 }
 
 // MUX and RELEASE.
-bool net_interface::choose(unsigned of, cycle now) {
+inline bool net_interface::choose(unsigned of, cycle now) {
   receiving& packet = receiving_[of];
   if (packet.releases) {
     packet.releases = false;
@@ -92,6 +81,17 @@ bool net_interface::choose(unsigned of, cycle now) {
   if (channel.is_empty()) holding_[of] &= ~(1U << packet.locked);
   packet.releases = packet.word.is_last;
   return true;
+}
+
+// From its ends to their beginnings, so that each stage sees what the one before had at the cycle's start.
+bool net_interface::step(cycle now) {
+  bool changed = passing_ != 0 && pass(now);
+  if (delivering_ != 0) changed |= deliver(now);
+  for (unsigned of = 0; of < lanes; ++of) {
+    if ((passing_ >> of & 1U) == 0 && (*from_)[of].has_word(now)) changed |= route(of, now);
+    if (receiving_[of].releases || (holding_[of] != 0 && (delivering_ >> of & 1U) == 0)) changed |= choose(of, now);
+  }
+  return changed;
 }
 
 bool net_interface::is_empty() const noexcept {

@@ -45,7 +45,7 @@ bool pams_unit::step(cycle now, node_ports& node) {
 
 // --- the sequencer
 
-bool pams_unit::step_sequencer(cycle now, node_ports& node) {
+inline bool pams_unit::step_sequencer(cycle now, node_ports& node) {
   switch (state_) {
     case state::idle: return false;
     case state::fetch:
@@ -72,7 +72,7 @@ bool pams_unit::step_sequencer(cycle now, node_ports& node) {
   return false;
 }
 
-std::uint32_t pams_unit::code_word(node_ports& node) {
+inline std::uint32_t pams_unit::code_word(node_ports& node) {
   if (pc_ >= pams_words) {
     node.fail(unit_fault::outside_program, pc_);
     return 0;
@@ -80,7 +80,7 @@ std::uint32_t pams_unit::code_word(node_ports& node) {
   return ram_[pc_++];
 }
 
-void pams_unit::execute(node_ports& node) {
+inline void pams_unit::execute(node_ports& node) {
   state_ = state::fetch;
   switch (operation(instruction_)) {
     case pams_operation::halt: state_ = state::idle; return;
@@ -106,7 +106,7 @@ void pams_unit::execute(node_ports& node) {
   node.fail(unit_fault::unknown_instruction, instruction_);
 }
 
-void pams_unit::begin_request(node_ports& node) {
+inline void pams_unit::begin_request(node_ports& node) {
   state_ = state::words;
   step_ = 0;
   if (!is_reply(instruction_)) return;
@@ -116,7 +116,7 @@ void pams_unit::begin_request(node_ports& node) {
   --kept_count_;
 }
 
-void pams_unit::take_operand(std::uint32_t word) {
+inline void pams_unit::take_operand(std::uint32_t word) {
   const unsigned which = which_counter(instruction_);
   const counter set{instruction_ & 255U, 0, word, (instruction_ >> 25 & 1U) != 0};
   switch (operation(instruction_)) {
@@ -135,7 +135,7 @@ void pams_unit::take_operand(std::uint32_t word) {
   }
 }
 
-bool pams_unit::holds(std::uint32_t conditions, const node_ports& node) const noexcept {
+inline bool pams_unit::holds(std::uint32_t conditions, const node_ports& node) const noexcept {
   if ((conditions & on_timer) != 0 && timer_ < threshold_) return false;
   if ((conditions & on_sent) != 0 && unsent_ != 0) return false;
   for (unsigned i = 0; i < pams_counters; ++i) {
@@ -146,7 +146,7 @@ bool pams_unit::holds(std::uint32_t conditions, const node_ports& node) const no
   return true;
 }
 
-bool pams_unit::write_request(cycle now, node_ports& node) {
+inline bool pams_unit::write_request(cycle now, node_ports& node) {
   word_fifo& words = node.fsls.requests[is_reply(instruction_) ? 1 : 0];
   if (!words.has_room(now)) return false;
   const std::uint32_t word = request_word(node);
@@ -159,7 +159,7 @@ bool pams_unit::write_request(cycle now, node_ports& node) {
   return true;
 }
 
-std::uint32_t pams_unit::request_word(node_ports& node) {
+inline std::uint32_t pams_unit::request_word(node_ports& node) {
   const bool is_long = is_long_request(instruction_);
   const unsigned arguments = instruction_ >> 16 & 3U;
   switch (step_) {
@@ -177,7 +177,7 @@ std::uint32_t pams_unit::request_word(node_ports& node) {
 
 // --- calls
 
-bool pams_unit::step_calls(cycle now, node_ports& node) {
+inline bool pams_unit::step_calls(cycle now, node_ports& node) {
   bool changed = false;
   if (has_load_) {
     if (load_at_ >= pams_words)
@@ -199,7 +199,7 @@ bool pams_unit::step_calls(cycle now, node_ports& node) {
   return changed;
 }
 
-void pams_unit::take_call_word(std::uint32_t word, node_ports& node) {
+inline void pams_unit::take_call_word(std::uint32_t word, node_ports& node) {
   switch (call_words_) {
     case 0:
       kind_ = word;
@@ -216,7 +216,7 @@ void pams_unit::take_call_word(std::uint32_t word, node_ports& node) {
   call_is_whole_ = true;
 }
 
-void pams_unit::take_load_word(std::uint32_t word, node_ports& /*node*/) {
+inline void pams_unit::take_load_word(std::uint32_t word, node_ports& /*node*/) {
   if (call_words_ == 4) {
     first_argument_ = word;
     if (message_kind::handler(kind_) == handler_load) load_at_ = word;
@@ -227,7 +227,7 @@ void pams_unit::take_load_word(std::uint32_t word, node_ports& /*node*/) {
   load_word_ = word;
 }
 
-void pams_unit::count_call(cycle now, node_ports& node) {
+inline void pams_unit::count_call(cycle now, node_ports& node) {
   const std::uint8_t handler = message_kind::handler(kind_);
   node.act(now, "PAMS", "COUNT", kind_);
   bool is_counted = handler == handler_load || handler == handler_start || handler == handler_poll;

@@ -63,13 +63,13 @@ class word_fifo {
   [[nodiscard]] const fifo_word& front() const noexcept { return words_[taken_ & mask_]; }
   // pre: has_word(now)
   fifo_word take(cycle now) noexcept {
-    if (held(now) >= wakes_writer_at_) units_->wake(writer_);
+    if (size() >= wakes_writer_at_) units_->wake(writer_);
     taken_at_ = now;
     return words_[taken_++ & mask_];
   }
   // pre: has_room(now)
   void put(fifo_word word, cycle now) noexcept {
-    if (held(now) == wakes_reader_at_) units_->wake(reader_);
+    if (size() == wakes_reader_at_) units_->wake(reader_);
     put_at_ = now;
     words_[put_++ & mask_] = word;
   }
