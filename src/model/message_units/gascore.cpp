@@ -25,7 +25,7 @@ constexpr bool is_long(std::uint32_t kind) noexcept { return (kind & message_kin
 
 bool gascore::step(cycle now, node_ports& node) {
   tokens_.begin_cycle();
-  const start begun{output_, receive_.written, receive_.queued, tokens_.has_free(),
+  const start begun{output_, receive_.written, receive_.queued,
                     node.fsls.calls.held(now) + (has_call_ ? 1U : 0U) < node.fsls.calls.depth()};
   bool changed = false;
   if (has_call_) {
@@ -39,6 +39,7 @@ bool gascore::step(cycle now, node_ports& node) {
     changed = true;
   }
   if (is_bus_busy()) changed |= step_bus(now, node);
+#pragma GCC unroll 2
   for (unsigned of = 0; of < lanes; ++of)
     if (transmits_[of].state != transmit_state::kind || node.fsls.requests[of].has_word(now))
       changed |= step_transmit(of, begun.output, now, node);
@@ -222,7 +223,7 @@ inline void gascore::end_message(transmit& tx, unsigned of, cycle now, node_port
 
 inline bool gascore::step_receive(const start& begun, cycle now, node_ports& node) {
   switch (receive_.state) {
-    case receive_state::head: return receive_head(begun, now, node);
+    case receive_state::head: return receive_head(now, node);
     case receive_state::fill: return receive_fill(begun, now, node);
     case receive_state::call: return make_call(begun, now, node);
     case receive_state::arguments: return receive_arguments(begun, now, node);
@@ -236,9 +237,9 @@ inline bool gascore::step_receive(const start& begun, cycle now, node_ports& nod
   }
 }
 
-inline bool gascore::receive_head(const start& begun, cycle now, node_ports& node) {
+inline bool gascore::receive_head(cycle now, node_ports& node) {
   const bool is_reply = node.in[1].has_word(now);
-  if (!is_reply && !(node.in[0].has_word(now) && begun.has_token)) return false;
+  if (!is_reply && !(node.in[0].has_word(now) && tokens_.has_free())) return false;
   receive_.from = is_reply ? 1 : 0;
   const std::uint32_t head = node.in[receive_.from].take(now).word;
   receive_.token = is_reply ? 0 : tokens_.keep(source(head));

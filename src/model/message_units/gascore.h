@@ -67,7 +67,6 @@ class gascore {
     bus_stage output;
     std::uint32_t written = 0;
     unsigned queued = 0;
-    bool has_token = false;
     bool call_room = false;
   };
 
@@ -81,7 +80,7 @@ class gascore {
   void end_fixed(transmit& tx, unsigned of, cycle now, node_ports& node);
   void end_message(transmit& tx, unsigned of, cycle now, node_ports& node);
   bool step_receive(const start& begun, cycle now, node_ports& node);
-  bool receive_head(const start& begun, cycle now, node_ports& node);
+  bool receive_head(cycle now, node_ports& node);
   bool receive_fixed(const start& begun, cycle now, node_ports& node);
   bool receive_fill(const start& begun, cycle now, node_ports& node);
   bool receive_arguments(const start& begun, cycle now, node_ports& node);

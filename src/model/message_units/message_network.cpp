@@ -88,7 +88,9 @@ message_network::message_network(network_shape shape)
   for (unsigned node = 0; node < shape_.nodes.size(); ++node)
     ports_.emplace_back(node, shape_.nodes[node].memory_bytes, shape_.fifo_words);
   const unsigned interfaces = shape_.chips * ports_of_chip();
-  awake_ = awake_units{static_cast<unsigned>(ports_.size()) + interfaces + 2 * shape_.chips};
+  first_interface_ = static_cast<unsigned>(ports_.size());
+  first_link_ = first_interface_ + interfaces;
+  awake_ = awake_units{first_link_ + 2 * shape_.chips};
   stepping_.resize(awake_.bits().size());
   interfaces_.reserve(interfaces);
   for (unsigned chip = 0; chip < shape_.chips; ++chip) connect_chip(chip);
@@ -96,7 +98,7 @@ message_network::message_network(network_shape shape)
 }
 
 void message_network::connect_chip(unsigned chip) {
-  const unsigned ports = ports_of_chip(), first = static_cast<unsigned>(ports_.size()) + chip * ports;
+  const unsigned ports = ports_of_chip(), first = first_interface_ + chip * ports;
   for (unsigned own = 0; own < ports; ++own) interfaces_.emplace_back(own, ports, routes(chip), shape_.fifo_words);
   net_interface* const all = &interfaces_[chip * ports];
   for (unsigned own = 0; own < ports; ++own) {
@@ -120,13 +122,12 @@ void message_network::connect_chip(unsigned chip) {
 
 // What goes to the next chip arrives at the bridge that looks back, and the other way round.
 void message_network::connect_links() {
-  const unsigned first = static_cast<unsigned>(ports_.size()) + shape_.chips * ports_of_chip();
   for (unsigned chip = 0; chip < shape_.chips; ++chip)
     for (unsigned direction = 0; direction < 2; ++direction) {
       const unsigned there = (chip + (direction == 0 ? 1 : shape_.chips - 1)) % shape_.chips;
-      const unsigned link = first + 2 * chip + direction;
+      const unsigned link = first_link_ + 2 * chip + direction;
       const auto bridge = [&](unsigned of, unsigned which) {
-        return static_cast<unsigned>(ports_.size()) + of * ports_of_chip() + shape_.nodes_of_chip + which;
+        return first_interface_ + of * ports_of_chip() + shape_.nodes_of_chip + which;
       };
       two_lanes &from = bridge_out_[2 * chip + direction], &to = bridge_in_[2 * there + 1 - direction];
       for (word_fifo& each : from) each.connect(awake_, bridge(chip, direction), link);
@@ -194,20 +195,20 @@ message_network::outcome message_network::run(cycle limit) {
 void message_network::step_cycle() {
   ++busy_cycles_;
   std::swap(stepping_, awake_.bits());
-  for (unsigned word = 0; word < stepping_.size(); ++word)
-    for (std::uint64_t bits = std::exchange(stepping_[word], 0); bits != 0; bits &= bits - 1) {
-      const unsigned unit = 64 * word + static_cast<unsigned>(std::countr_zero(bits));
-      if (step_unit(unit)) awake_.wake(unit);
-    }
+  for (unsigned word = 0; word < stepping_.size(); ++word) {
+    std::uint64_t changed = 0;
+    for (std::uint64_t bits = std::exchange(stepping_[word], 0); bits != 0; bits &= bits - 1)
+      if (step_unit(64 * word + static_cast<unsigned>(std::countr_zero(bits)))) changed |= bits & -bits;
+    awake_.bits()[word] |= changed;
+  }
 }
 
 inline bool message_network::step_unit(unsigned unit) {
-  const unsigned nodes = static_cast<unsigned>(ports_.size()), interfaces = static_cast<unsigned>(interfaces_.size());
-  if (unit < nodes) return step_node(unit);
-  if (unit >= nodes + interfaces) return links_[unit - nodes - interfaces].step(now_);
-  net_interface& interface = interfaces_[unit - nodes];
+  if (unit < first_interface_) return step_node(unit);
+  if (unit >= first_link_) return links_[unit - first_link_].step(now_);
+  net_interface& interface = interfaces_[unit - first_interface_];
   if (interface.step(now_)) return true;
-  if (const auto lost = interface.lost()) fail_sender(unit - nodes, *lost);
+  if (const auto lost = interface.lost()) [[unlikely]] fail_sender(unit - first_interface_, *lost);
   return false;
 }
 

@@ -125,6 +125,8 @@ class message_network {
   std::vector<two_lanes> unused_in_, unused_out_;  // of NetIfs without a node
   std::vector<net_interface> interfaces_;          // of each chip, one after the other
   std::vector<ring_link> links_;                   // of each chip: to the next, to the one before
+  unsigned first_interface_ = 0;                   // its number as a unit: after the nodes
+  unsigned first_link_ = 0;                        // after the NetIfs
   awake_units awake_;                              // nodes, then NetIfs, then links
   std::vector<std::uint64_t> stepping_;
   using timed = std::pair<cycle, unsigned>;

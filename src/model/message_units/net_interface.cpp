@@ -9,6 +9,7 @@ net_interface::net_interface(unsigned own, unsigned ports, std::vector<std::uint
     : own_{own}, route_{std::move(route)}, channels_(ports, lanes_of(depth)) {}
 
 inline bool net_interface::pass(cycle now) {
+#pragma GCC unroll 2
   for (const unsigned of : replies_first) {
     if ((passing_ >> of & 1U) == 0) continue;
     sending& packet = sending_[of];
@@ -41,6 +42,7 @@ inline bool net_interface::route(unsigned of, cycle now) {
 }
 
 inline bool net_interface::deliver(cycle now) {
+#pragma GCC unroll 2
   for (const unsigned of : replies_first) {
     word_fifo& to = (*to_)[of];
     if ((delivering_ >> of & 1U) == 0 || !to.has_room(now)) continue;
@@ -87,6 +89,7 @@ inline bool net_interface::choose(unsigned of, cycle now) {
 bool net_interface::step(cycle now) {
   bool changed = passing_ != 0 && pass(now);
   if (delivering_ != 0) changed |= deliver(now);
+#pragma GCC unroll 2
   for (unsigned of = 0; of < lanes; ++of) {
     if ((passing_ >> of & 1U) == 0 && (*from_)[of].has_word(now)) changed |= route(of, now);
     if (receiving_[of].releases || (holding_[of] != 0 && (delivering_ >> of & 1U) == 0)) changed |= choose(of, now);
@@ -99,6 +102,7 @@ bool net_interface::is_empty() const noexcept {
 }
 
 void net_interface::tell_waiting(cycle now, const std::function<void(unsigned, unsigned, bool)>& tell) const {
+#pragma GCC unroll 2
   for (unsigned of = 0; of < lanes; ++of) {
     if ((passing_ >> of & 1U) != 0) tell(of, sending_[of].there->own_, true);
     for (unsigned channel = 0; channel < channels_.size(); ++channel)

@@ -34,6 +34,7 @@ bool pams_unit::step(cycle now, node_ports& node) {
   messages_set_ = transfers_set_ = 0;
   bool changed = step_sequencer(now, node);
   changed |= step_calls(now, node);
+#pragma GCC unroll 2
   for (word_fifo& sent : node.fsls.sent)
     if (sent.has_word(now)) {
       (void)sent.take(now);

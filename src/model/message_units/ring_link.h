@@ -31,6 +31,7 @@ class ring_link {
       arriving.is_full = false;
       --full_;
     }
+#pragma GCC unroll 2
     for (unsigned of = 0; of < lanes; ++of) changed |= credits_[of].step((*to_)[of].taken_before(now), at_);
     changed |= take(now);
     at_ = at_ + 1 == wires_.size() ? 0 : at_ + 1;
@@ -59,6 +60,7 @@ class ring_link {
     }
   };
   bool take(cycle now) {
+#pragma GCC unroll 2
     for (const unsigned of : replies_first) {
       word_fifo& from = (*from_)[of];
       credits& left = credits_[of];
