@@ -43,7 +43,8 @@ bool gascore::step(cycle now, node_ports& node) {
   for (unsigned of = 0; of < lanes; ++of)
     if (transmits_[of].state != transmit_state::kind || node.fsls.requests[of].has_word(now))
       changed |= step_transmit(of, begun.output, now, node);
-  changed |= step_receive(begun, now, node);
+  if (receive_.state != receive_state::head || node.in[0].has_word(now) || node.in[1].has_word(now))
+    changed |= step_receive(begun, now, node);
   return changed;
 }
 

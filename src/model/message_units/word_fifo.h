@@ -65,13 +65,16 @@ class word_fifo {
   fifo_word take(cycle now) noexcept {
     if (size() >= wakes_writer_at_) units_->wake(writer_);
     taken_at_ = now;
-    return words_[taken_++ & mask_];
+    const fifo_word& first = words_[taken_++ & mask_];
+    return {first.word, first.is_last};
   }
   // pre: has_room(now)
   void put(fifo_word word, cycle now) noexcept {
     if (size() == wakes_reader_at_) units_->wake(reader_);
     put_at_ = now;
-    words_[put_++ & mask_] = word;
+    fifo_word& place = words_[put_++ & mask_];
+    place.word = word.word;  // one by one: GCC copies a whole fifo_word by way of the stack
+    place.is_last = word.is_last;
   }
 
  private:
