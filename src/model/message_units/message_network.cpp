@@ -208,7 +208,8 @@ inline bool message_network::step_unit(unsigned unit) {
   if (unit >= first_link_) return links_[unit - first_link_].step(now_);
   net_interface& interface = interfaces_[unit - first_interface_];
   if (interface.step(now_)) return true;
-  if (const auto lost = interface.lost()) [[unlikely]] fail_sender(unit - first_interface_, *lost);
+  if (const auto lost = interface.lost()) [[unlikely]]
+    fail_sender(unit - first_interface_, *lost);
   return false;
 }
 

@@ -65,7 +65,10 @@ class ring_link {
       word_fifo& from = (*from_)[of];
       credits& left = credits_[of];
       if (!from.has_word(now) || left.sent - left.returned == (*to_)[of].depth()) continue;
-      wires_[at_] = {from.take(now), of, true};
+      stage& leaving = wires_[at_];
+      leaving.word = from.take(now);
+      leaving.of = of;
+      leaving.is_full = true;
       ++full_;
       ++left.sent;
       ++words_;
