@@ -268,6 +268,8 @@ TEST(MessageNetworkSpec, MistakesInNodesNameThemAndWhatIsAllowed) {
       {with(good, "size = \"4 KiB\"", ""), "dram 0: a size of 0 B cannot be"},
       {with(good, "count = 2\n[[node]]\nid = \"gascore\"", "count = 600\n[[node]]\nid = \"gascore\""),
        "1201 nodes cannot be; at most 1024 are allowed"},
+      {with(good, "count = 2\n[[node]]\nid = \"gascore\"", "count = 31\n[[node]]\nid = \"gascore\""),
+       "nodes on a chip cannot be; at most 30 are allowed"},
   });
 }
 

@@ -334,10 +334,12 @@ TEST(message_network, keeps_as_many_words_and_tokens_as_its_shape_says) {
 
 // Nodes that are scripted: every one may hold its tokens.
 struct scripted_network {
-  message_network network{network_shape::bee3()};
+  message_network network;
   std::vector<scripted_element*> elements;
 
-  explicit scripted_network(const std::function<scripted_element::handler(unsigned)>& handlers = {}) {
+  explicit scripted_network(const std::function<scripted_element::handler(unsigned)>& handlers = {},
+                            const network_shape& shape = network_shape::bee3())
+      : network{shape} {
     for (unsigned node = 0; node < network.shape().nodes.size(); ++node) {
       auto made = std::make_unique<scripted_element>(handlers ? handlers(node) : scripted_element::handler{});
       elements.push_back(made.get());
@@ -425,8 +427,9 @@ struct random_traffic {
   std::uint64_t wrong = 0;
   std::uint64_t expected = 0;
 
-  explicit random_traffic(unsigned seed) : random{seed}, all{[this](unsigned node) { return handler_of(node); }} {
-    for (unsigned node = 0; node < 17; ++node)
+  explicit random_traffic(unsigned seed, const network_shape& shape = network_shape::bee3())
+      : random{seed}, all{[this](unsigned node) { return handler_of(node); }, shape} {
+    for (unsigned node = 0; node < shape.nodes.size(); ++node)
       for (std::uint32_t word = 0; word < 1024; ++word) all.network.ports(node).memory[word] = node << 16 | word;
   }
   scripted_element::handler handler_of(unsigned node) {
@@ -479,6 +482,63 @@ TEST(message_network, delivers_a_million_random_messages) {
     ASSERT_EQ(calls, traffic.expected) << "seed " << seed;
     ASSERT_EQ(traffic.wrong, 0U) << "seed " << seed;
     delivered += calls;
+  }
+}
+
+// Each node sends 60 messages; all arrive, with their bytes, and nothing stands still.
+void expect_delivery(const network_shape& shape, unsigned seed) {
+  random_traffic traffic{seed, shape};
+  const auto nodes = static_cast<unsigned>(shape.nodes.size());
+  for (unsigned node = 0; node < nodes; ++node)
+    for (unsigned i = 0; i < 60; ++i) {
+      traffic.all.elements[node]->send(traffic.message(node, traffic.random() % nodes));
+      ++traffic.expected;
+    }
+  ASSERT_EQ(traffic.all.network.run(10'000'000), outcome::finished) << traffic.all.network.report();
+  std::uint64_t calls = 0;
+  for (const scripted_element* each : traffic.all.elements) calls += each->calls().size();
+  EXPECT_EQ(calls, traffic.expected);
+  EXPECT_EQ(traffic.wrong, 0U);
+}
+
+TEST(message_network, delivers_random_messages_whatever_its_depths_and_chips) {
+  unsigned seed = 0;
+  for (const unsigned chips : {1U, 2U, 3U, 5U, 8U})
+    for (const unsigned nodes_of_chip : {1U, 2U})
+      for (const unsigned words : {1U, 2U, 3U, 16U})
+        for (const unsigned tokens : {1U, 3U})
+          for (const unsigned cycles : {3U, 10U}) {
+            network_shape shape{.chips = chips,
+                                .nodes_of_chip = nodes_of_chip,
+                                .fifo_words = words,
+                                .link_cycles = cycles,
+                                .nodes = {}};
+            for (unsigned node = 0; node < chips * nodes_of_chip; ++node)
+              shape.nodes.push_back({.chip = node / nodes_of_chip, .local = node % nodes_of_chip, .tokens = tokens});
+            SCOPED_TRACE(std::to_string(chips) + " chips of " + std::to_string(nodes_of_chip) + ", FIFOs of " +
+                         std::to_string(words) + ", tokens " + std::to_string(tokens));
+            expect_delivery(shape, ++seed);
+          }
+}
+
+TEST(message_network, a_request_that_waits_for_a_token_is_no_end) {
+  scripted_network all;
+  all.elements[0]->hold_tokens();
+  for (unsigned i = 0; i < 17; ++i) all.elements[1]->send({.handler = 9, .to = 0, .arguments = {}});
+  EXPECT_EQ(all.network.run(10'000), outcome::stands) << "16 tokens are in use, and the last request is in `in`";
+  EXPECT_THAT(all.network.report(), HasSubstr("node 0: "));
+  all.elements[0]->return_tokens();
+  all.network.wake(0);
+  EXPECT_EQ(all.network.run(20'000), outcome::finished);
+  EXPECT_EQ(all.elements[0]->calls().size(), 17U);
+}
+
+TEST(message_network, a_message_of_four_gibibytes_is_a_fault) {
+  for (const std::uint32_t bytes : {0xffff'ffffU, 0xffff'fffdU, 0x8000'0000U}) {
+    scripted_network all;
+    all.elements[0]->send({.handler = 9, .to = 1, .arguments = {}, .is_long = true, .at = 0, .bytes = bytes});
+    EXPECT_EQ(all.network.run(100'000), outcome::fault) << bytes;
+    EXPECT_THAT(all.network.report(), HasSubstr("past the end of the node's memory"));
   }
 }
 

@@ -105,12 +105,21 @@ void load_memories(pams_board& board, const run_arguments& arguments) {
   }
 }
 
-void save_memories(pams_board& board, const run_arguments& arguments) {
+// Done before the run, so that a mistake is told before its cycles are spent.
+std::vector<node_file> files_to_save(const pams_board& board, const run_arguments& arguments) {
+  std::vector<node_file> all;
   for (const std::string& given : arguments.saved) {
-    const node_file which = split(given, "--save");
+    node_file which = split(given, "--save");
     if (which.nodes.size() != 1)
       situ::throw_error(situ::errc::bad_argument, fmt::format("--save `{}`: one node goes into a file", given));
     check_node(board, which.nodes[0], given);
+    all.push_back(std::move(which));
+  }
+  return all;
+}
+
+void save_memories(pams_board& board, const std::vector<node_file>& to_save) {
+  for (const node_file& which : to_save) {
     const auto memory = board.memory(which.nodes[0]);
     std::string bytes(memory.size_bytes(), '\0');
     std::memcpy(bytes.data(), memory.data(), bytes.size());
@@ -178,6 +187,7 @@ void trace(pams_board& board, std::uint64_t from) {
 void run(const run_arguments& arguments) {
   pams_board board{machine_file_of(arguments.machine), maker_of(arguments.units)};
   load_memories(board, arguments);
+  const std::vector<node_file> to_save = files_to_save(board, arguments);
   const std::map<unsigned, std::string> loaded = load_programs(board, arguments);
   if (arguments.trace) trace(board, arguments.from);
   const outcome ended = board.try_run(arguments.cycles);
@@ -185,9 +195,9 @@ void run(const run_arguments& arguments) {
     print_json(board, loaded, ended);
   else
     print_result(board, loaded, ended);
-  save_memories(board, arguments);
+  if (ended != outcome::finished) situ::detail::tell("{}", board.report());
+  save_memories(board, to_save);
   if (ended == outcome::finished) return;
-  situ::detail::tell("{}", board.report());
   throw CLI::RuntimeError{EXIT_FAILURE};
 }
 

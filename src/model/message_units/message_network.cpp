@@ -235,7 +235,7 @@ void message_network::fail_sender(unsigned interface, node_number to) {
 bool message_network::is_over() const {
   for (unsigned node = 0; node < ports_.size(); ++node) {
     if (units_[node] != nullptr && !units_[node]->is_done()) return false;
-    if (units_[node] == nullptr && !(ports_[node].in[0].is_empty() && ports_[node].in[1].is_empty())) return false;
+    if (!ports_[node].in[0].is_empty() || !ports_[node].in[1].is_empty()) return false;
   }
   return std::all_of(interfaces_.begin(), interfaces_.end(), [](const net_interface& each) { return each.is_empty(); });
 }

@@ -43,6 +43,10 @@ class network_maker {
     if (nodes_.size() > message_network_spec::most_nodes)
       fail(nodes_.back().node,
            fmt::format("{} nodes cannot be; at most {} are allowed", nodes_.size(), message_network_spec::most_nodes));
+    for (const chip& each : chips_)  // their ends are nodes alone so far
+      if (each.ends.size() > message_network_spec::most_nodes_of_chip)
+        fail(each.node, fmt::format("{} nodes on a chip cannot be; at most {} are allowed", each.ends.size(),
+                                    message_network_spec::most_nodes_of_chip));
     for (node_id id = 1; id < tree_.nodes().size(); ++id)
       if (is_device(tree_.at(id), device_kind::pams) && !groups_.contains(tree_.at(id).parent))
         fail(id, "a pams needs a gascore, which sends for it; add a [[node]] in its group with device = \"gascore\"");
