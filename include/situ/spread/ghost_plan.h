@@ -10,6 +10,7 @@
 // in the neighbours; for_each_run(): linear in the runs. No memory of the array is touched.
 #pragma once
 
+#include <situ/memory/allocate.h>
 #include <situ/spread/detail/array_part.h>
 #include <situ/spread/detail/part_points.h>
 #include <situ/spread/distribution.h>
