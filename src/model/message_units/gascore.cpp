@@ -100,7 +100,7 @@ inline void gascore::grant(node_ports& node) {
   }
 }
 
-// Decides in ASK who has the bus: reads and writes in turns, of reads a reply's first.
+// ASK: gives the bus to reads and writes in turns, and of two reads to the reply's.
 inline gascore::bus_stage gascore::ask(cycle now, const node_ports& node) {
   bus_stage chosen;
   for (const unsigned of : replies_first) {

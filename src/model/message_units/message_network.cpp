@@ -120,7 +120,7 @@ void message_network::connect_chip(unsigned chip) {
   }
 }
 
-// What goes to the next chip arrives at the bridge that looks back, and the other way round.
+// A link to the next chip ends at that chip's second bridge, a link to the chip before at its first one.
 void message_network::connect_links() {
   for (unsigned chip = 0; chip < shape_.chips; ++chip)
     for (unsigned direction = 0; direction < 2; ++direction) {

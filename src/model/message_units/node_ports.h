@@ -62,7 +62,7 @@ struct node_ports {
   }
 };
 
-// What computes at a node: PAMS, or a core behind the FSLs.
+// The computing element of a node: PAMS, or a core behind the FSLs.
 class computing_element {
  public:
   static constexpr cycle never = ~cycle{0};

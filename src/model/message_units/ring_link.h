@@ -11,7 +11,7 @@ namespace situ::model {
 
 class ring_link {
  public:
-  // cycles: from OUT to IN, both counted; what is between them is the wire.
+  // cycles: from OUT to IN, both counted; the wire takes those between them.
   explicit ring_link(unsigned cycles = 3) : wires_(cycles - 1) {
     for (credits& each : credits_) each.on_the_way.resize(cycles - 1);
   }

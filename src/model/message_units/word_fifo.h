@@ -35,7 +35,7 @@ class word_fifo {
       : words_(std::bit_ceil(depth)), mask_{std::bit_ceil(depth) - 1}, depth_{depth} {}
   [[nodiscard]] unsigned depth() const noexcept { return depth_; }
 
-  // Whoever reads is woken by the first word, whoever writes by the first place; a writer that counts the places by every one.
+  // The reader is woken by the first word, the writer by the first place; a writer that counts places by every one.
   void connect(awake_units& units, unsigned writer, unsigned reader, bool writer_counts = false) noexcept {
     units_ = &units;
     writer_ = writer;
@@ -53,7 +53,7 @@ class word_fifo {
   // Returns how many words were taken before `now`, modulo 2^32.
   [[nodiscard]] std::uint32_t taken_before(cycle now) const noexcept { return taken_ - (taken_at_ == now ? 1U : 0U); }
 
-  // Whether a word was put, or taken, in this cycle.
+  // Returns whether a word was put, or taken, in this cycle.
   [[nodiscard]] bool was_put(cycle now) const noexcept { return put_at_ == now; }
   [[nodiscard]] bool was_taken(cycle now) const noexcept { return taken_at_ == now; }
 
