@@ -102,7 +102,7 @@ class message_network {
   [[nodiscard]] std::uint64_t link_words(unsigned chip, unsigned direction) const noexcept {
     return links_[2 * chip + direction].words();
   }
-  // Says, a line each, what each node waits for, which links hold words, and what these wait for; or which fault there was.
+  // Says, a line each, what each node waits for, where words stand, and what these wait for; or which fault there was.
   [[nodiscard]] std::string report() const;
 
  private:

@@ -1,5 +1,5 @@
-// PAMS: a sequencer that sends active messages and counts those that arrive. docs/design/message_units.md has its states,
-// docs/formats/pams.md its instructions.
+// PAMS: a sequencer that sends active messages and counts those that arrive. docs/design/message_units.md has its
+// states, docs/formats/pams.md its instructions.
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@ class ring_link {
     to_ = &to;
   }
 
-  // Carries out a cycle: IN, the wire, OUT, from its end to its beginning. Returns whether anything changed, or is under
+  // Carries out a cycle: IN, the wire, OUT, from its end to its beginning. Returns whether anything changed, or is on its
   // way.
   bool step(cycle now) {
     bool changed = full_ != 0;
