@@ -48,9 +48,9 @@ struct message_chip_spec {
 
 // The whole network. All of its parts have one clock.
 struct message_network_spec {
-  static constexpr std::uint32_t most_nodes = 1024;  // limit of the field of a PAMS instruction
+  static constexpr std::uint32_t most_nodes = 1024;        // limit of the field of a PAMS instruction
   static constexpr std::uint32_t most_nodes_of_chip = 30;  // with two bridges 32 NetIfs, a bit of a word each
-  static constexpr std::uint32_t most_tokens = 256;  // limit of the field of a token word
+  static constexpr std::uint32_t most_tokens = 256;        // limit of the field of a token word
   static constexpr std::uint32_t most_memory_bytes = 16 * 64 * 1024;
   static constexpr std::uint32_t most_fifo_words = 1024;
   static constexpr std::uint32_t least_link_cycles = 3;  // OUT, WIRE and IN
