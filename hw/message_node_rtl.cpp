@@ -19,7 +19,7 @@ node_outputs message_node_rtl::cycle(const node_inputs& inputs) {
   Vmessage_node& top = verilated_->top;
   verilated_->set(inputs);
   top.control_in = inputs.control_in;
-  top.eval();
+  verilated_->see_inputs();
   node_outputs outputs;
   verilated_->get(outputs);
   outputs.control_out = top.control_out;

@@ -22,14 +22,20 @@ struct verilated_unit {
     top.self = self;
     top.eval();
     // The longest way of a value from before the reset is the memory bus: five stages.
-    for (unsigned i = 0; i < 8; ++i) clock_edge();
+    for (unsigned i = 0; i < 8; ++i) {
+      see_inputs();
+      clock_edge();
+    }
     top.rst = 0;
   }
 
+  // The clock's falling edge, to which nothing in the units reacts, comes with the inputs of the next cycle.
+  void see_inputs() {
+    top.clk = 0;
+    top.eval();
+  }
   void clock_edge() {
     top.clk = 1;
-    top.eval();
-    top.clk = 0;
     top.eval();
   }
 
