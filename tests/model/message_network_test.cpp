@@ -1,5 +1,5 @@
-// The parts of GAScore's network against the worked examples of docs/design/message_units.md and the tables of the
-// paper, and what goes wrong: packets that stand in a ring, full token buffers, calls that nobody counts.
+// Compares GAScore's network with the worked examples of docs/design/message_units.md and with the tables of the paper,
+// and tests its errors: packets that stand in a ring, full token buffers, calls that nobody counts.
 #include <situ/base/error.h>
 #include <situ/model/pams_board.h>
 #include <situ/model/pams_program.h>
@@ -219,7 +219,7 @@ TEST(message_network, reads_and_writes_have_the_bus_in_turns) {
   }
 }
 
-// --- what goes wrong
+// --- errors
 
 TEST(message_network, tells_who_waits_if_the_program_of_figure_6_runs_twice) {
   pams_board board;

@@ -22,14 +22,11 @@ using situ::model::pams_program;
 
 constexpr const char* standard_input = "-";
 
-}  // namespace
-
-std::string name_of(const std::string& path) { return path == standard_input ? "standard input" : path; }
-
-namespace {
 std::string read_all(std::istream& from) { return {std::istreambuf_iterator<char>{from}, {}}; }
 
 }  // namespace
+
+std::string name_of(const std::string& path) { return path == standard_input ? "standard input" : path; }
 
 std::string text_of(const std::string& path) {
   if (path == standard_input) return read_all(std::cin);
@@ -41,7 +38,6 @@ std::string text_of(const std::string& path) {
   return read_all(file);
 }
 
-// Errors are printed as compilers print them, FILE:LINE:COLUMN first, so that editors find the place.
 pams_program assembled(const std::string& path) {
   const std::string text = text_of(path);
   try {

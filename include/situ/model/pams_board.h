@@ -57,7 +57,7 @@ class pams_board {
   // Returns a cycle by which all programs loaded so far have started: a common start time is to be later.
   [[nodiscard]] std::uint64_t loaded_after() const noexcept;
 
-  // How a run ended.
+  // Says how a run ended.
   enum class outcome : std::uint8_t {
     finished,     // every program has halted, and no message is on its way
     stands,       // some wait for what cannot come any more
@@ -66,7 +66,7 @@ class pams_board {
   };
   // Runs until one of these; a later call goes on. Throws what a node of `makes` throws.
   outcome try_run(std::uint64_t limit = 10'000'000);
-  // The same; throws bad_argument with report() unless the run has finished.
+  // Does the same as try_run(). Throws bad_argument with report() unless the run has finished.
   void run(std::uint64_t limit = 10'000'000);
 
   // Returns the cycle that comes next, and in how many cycles a part had work.
@@ -93,7 +93,7 @@ class pams_board {
   // Returns those that came so far, in their order.
   [[nodiscard]] std::vector<call> calls() const;
 
-  // What a unit of a node did in a cycle: it was in `state`, and took, wrote or moved `word`. The texts are constant.
+  // An act of a node's unit in a cycle: the unit was in `state`, and took, wrote or moved `word`. The texts are constant.
   struct action {
     std::uint64_t cycle = 0;
     unsigned node = 0;

@@ -77,7 +77,7 @@ class pams_exchange {
     std::uint32_t data = 4;
     std::uint32_t ready_counter = 2;  // a message counter
     std::uint32_t data_counter = 0;   // a transfer counter
-    // Without ready messages: whoever writes again knows by other means that the bytes before are read.
+    // If false, nodes send no ready messages: the program then ensures that a node has read its bytes before new ones come.
     bool asks = true;
   };
   // Throws bad_argument for a transfer whose nodes are not below `nodes`, or within one node.

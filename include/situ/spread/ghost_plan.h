@@ -1,5 +1,5 @@
-// What an exchange of ghost elements moves: for each member of a distribution, which of its ghost elements come from
-// whom. distributed_array::exchange_ghosts() follows this plan; other carriers of memory may, too.
+// The plan of an exchange of ghost elements: each member of a distribution fetches elements of other members' parts into
+// the ghost zones of its own. distributed_array::exchange_ghosts() follows this plan; other carriers of memory may, too.
 //
 //   situ::distribution<2> rows{{n, m}, 16, {situ::cut::block(), situ::cut::none()}};
 //   const situ::ghost_plan<2> plan{rows, situ::ghost_zones<2>::all(1)};
@@ -31,7 +31,7 @@ struct ghost_zones {
   std::array<std::size_t, D> high{};  // above it
   std::array<bool, D> periodic{};     // true: the ends of the dimension are neighbours
 
-  // The same width on all sides.
+  // Returns zones of one width on all sides.
   [[nodiscard]] static constexpr ghost_zones all(std::size_t width, bool is_periodic = false) noexcept {
     ghost_zones made;
     made.low.fill(width);

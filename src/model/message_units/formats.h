@@ -1,6 +1,6 @@
 // The words of GAScore and PAMS: requests, packets, calls, instructions. docs/formats/pams.md has the tables.
 //
-// A message is four fixed words, then its arguments; a long one has its bytes besides. The same order everywhere:
+// A message is four fixed words, then its arguments; a long one has its bytes besides. The order is the same everywhere:
 //
 //   request (FSL 3)   kind   node or token   at   bytes   [from]      arguments
 //   packet (network)  head   kind            at   bytes   [payload]   arguments
@@ -84,10 +84,10 @@ inline constexpr unsigned pams_most_arguments = 3;
 inline constexpr std::uint32_t on_timer = 1, on_message_0 = 1 << 1, on_transfer_0 = 1 << 5, on_control_0 = 1 << 9,
                                on_sent = 1 << 13;
 
-// Where an argument of a request comes from: bits 11:10 of the first one, 13:12 of the second, 15:14 of the third.
+// The source of a request's argument: bits 11:10 say that of the first one, 13:12 of the second, 15:14 of the third.
 enum class pams_argument : std::uint8_t { code, timer, arrival_time };
 
-// What a unit has met that cannot go on. A fault stops the run; the report names the node and what was asked.
+// The reason why a unit cannot go on. A fault stops the run; the report names the node, the reason and the word.
 enum class unit_fault : std::uint8_t {
   none,
   outside_memory,       // a long message reads or writes past the end of the memory, or not at a word

@@ -2,6 +2,8 @@
 // that has nothing to do is not stepped, and time in which no part has is skipped.
 #pragma once
 
+#include <situ/model/pams_board.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,7 +20,7 @@
 
 namespace situ::model {
 
-// Where the nodes are. BEE3: four chips, nodes 0 to 15 four a chip, node 16 the fifth of the last one.
+// The places of the nodes in the network. BEE3: four chips, nodes 0 to 15 four a chip, node 16 the fifth of the last one.
 struct network_shape {
   struct node {
     unsigned chip = 0;
@@ -38,11 +40,11 @@ struct network_shape {
   [[nodiscard]] static network_shape of(const message_network_spec& spec);
 };
 
-// What stands behind a node's `in` and `out`: GAScore and its computing element, in C++ or as RTL.
+// The units behind a node's `in` and `out`: GAScore and its computing element, in C++ or as RTL.
 class message_node {
  public:
   virtual ~message_node() = default;
-  // The same as computing_element's.
+  // These five mean the same as those of computing_element.
   virtual bool step(cycle now, node_ports& node) = 0;
   [[nodiscard]] virtual cycle wakes_at() const noexcept = 0;
   [[nodiscard]] virtual bool is_done() const noexcept = 0;
@@ -87,12 +89,7 @@ class message_network {
   // Returns how many chips lie between two nodes.
   [[nodiscard]] unsigned distance(unsigned from, unsigned to) const noexcept;
 
-  enum class outcome : std::uint8_t {
-    finished,  // every element is done, and no message is on its way
-    stands,    // some wait for what cannot come any more
-    fault,     // a unit met what it cannot carry out
-    cycle_limit
-  };
+  using outcome = pams_board::outcome;
   // Runs until one of these. pre: every node that messages go to has units
   outcome run(cycle limit);
   [[nodiscard]] cycle now() const noexcept { return now_; }

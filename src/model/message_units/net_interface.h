@@ -28,7 +28,7 @@ class net_interface {
 
   // Carries out a cycle. Returns whether anything changed.
   bool step(cycle now);
-  // Returns the node of a packet that no NetIf leads to, or nothing. Such a packet stays where it is.
+  // Returns the node of a packet that no NetIf leads to, or nothing. Such a packet stays in `out`.
   [[nodiscard]] std::optional<node_number> lost() const noexcept { return lost_; }
   // Returns whether it holds no word.
   [[nodiscard]] bool is_empty() const noexcept;

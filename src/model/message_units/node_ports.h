@@ -1,4 +1,4 @@
-// What a node consists of besides its units: FIFOs, memory, control signals, and what its units report.
+// A node without its units: its FIFOs, memory and control signals, and the faults and acts that the units report.
 #pragma once
 
 #include <cstdint>

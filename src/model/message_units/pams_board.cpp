@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/message_units/message_network.h"
+#include "model/message_units/pams_encoding.h"
 #include "model/message_units/pams_unit.h"
 #include "model/message_units/scripted_element.h"
 
@@ -76,11 +77,7 @@ bool pams_board::has_pams(unsigned node) const noexcept {
 
 void pams_board::load(unsigned node, std::span<const std::uint32_t> words) {
   if (!has_pams(node)) throw error{errc::bad_argument, fmt::format("node {} has no PAMS", node)};
-  constexpr std::size_t words_of_load = message_kind::most_arguments - 1;  // beside the address
-  for (std::size_t at = 0; at < words.size(); at += words_of_load) {
-    std::vector<std::uint32_t> arguments = {static_cast<std::uint32_t>(at)};
-    const auto part = words.subspan(at, std::min(words_of_load, words.size() - at));
-    arguments.insert(arguments.end(), part.begin(), part.end());
+  for (std::vector<std::uint32_t>& arguments : pams_load_arguments(words, 0)) {
     state_->load_words += 4 + arguments.size();
     state_->loader->send({.handler = handler_load, .to = node, .arguments = std::move(arguments)});
   }
@@ -92,15 +89,7 @@ void pams_board::load(unsigned node, std::span<const std::uint32_t> words) {
 // A word a cycle, one cycle more for each message, and the way.
 std::uint64_t pams_board::loaded_after() const noexcept { return now() + 2 * state_->load_words + 100; }
 
-pams_board::outcome pams_board::try_run(std::uint64_t limit) {
-  switch (state_->network.run(limit)) {
-    case message_network::outcome::finished: return outcome::finished;
-    case message_network::outcome::stands: return outcome::stands;
-    case message_network::outcome::fault: return outcome::fault;
-    case message_network::outcome::cycle_limit: break;
-  }
-  return outcome::cycle_limit;
-}
+pams_board::outcome pams_board::try_run(std::uint64_t limit) { return state_->network.run(limit); }
 
 void pams_board::run(std::uint64_t limit) {
   switch (try_run(limit)) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace situ::model {
 namespace {
 
@@ -216,6 +218,17 @@ std::string pams_text_of(const pams_instruction& instruction, const pams_symbols
   }
   if (sets_counter(operation)) text += " " + name_or(symbols.handler, instruction.handler);
   return text + fmt::format(" {}{}", instruction.value, instruction.keeps ? " keeps" : "");
+}
+
+std::vector<std::vector<std::uint32_t>> pams_load_arguments(std::span<const std::uint32_t> words, std::uint32_t first) {
+  constexpr std::size_t most = message_kind::most_arguments - 1;  // an address is before them
+  std::vector<std::vector<std::uint32_t>> messages;
+  for (std::size_t at = 0; at < words.size(); at += most) {
+    const auto part = words.subspan(at, std::min(most, words.size() - at));
+    messages.push_back({first + static_cast<std::uint32_t>(at)});
+    messages.back().insert(messages.back().end(), part.begin(), part.end());
+  }
+  return messages;
 }
 
 }  // namespace situ::model

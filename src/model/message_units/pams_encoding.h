@@ -105,6 +105,10 @@ struct pams_instruction {
 // not allowed, or is longer than the words.
 [[nodiscard]] std::optional<pams_instruction> decode_pams(std::span<const std::uint32_t> words);
 
+// Returns the arguments of the LOAD messages that write these words from word `first` on, also past the instruction RAM.
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> pams_load_arguments(std::span<const std::uint32_t> words,
+                                                                          std::uint32_t first);
+
 // Names to write in place of numbers; empty: the number.
 struct pams_symbols {
   std::string_view node, handler, label;

@@ -235,17 +235,10 @@ std::string pams_program::text() const {
 
 std::vector<std::vector<std::uint32_t>> pams_program::load_messages(std::span<const std::uint32_t> words,
                                                                     std::uint32_t first) {
-  constexpr std::size_t most = message_kind::most_arguments - 1;  // an address is before them
   if (first > pams_words || words.size() > pams_words - first)
     throw_error(errc::bad_argument, fmt::format("{} words from word {} on do not fit: the instruction RAM has {}",
                                                 words.size(), first, pams_words));
-  std::vector<std::vector<std::uint32_t>> messages;
-  for (std::size_t at = 0; at < words.size(); at += most) {
-    const auto part = words.subspan(at, std::min(most, words.size() - at));
-    messages.push_back({first + static_cast<std::uint32_t>(at)});
-    messages.back().insert(messages.back().end(), part.begin(), part.end());
-  }
-  return messages;
+  return pams_load_arguments(words, first);
 }
 
 }  // namespace situ::model
